@@ -1,0 +1,65 @@
+"""Attribute types: what an attribute of an entity holds. Both sides of the house use them; nothing else lives here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Kind(StrEnum):
+    """The types an attribute can have, by the names that documents, schemas and messages use."""
+
+    STRING = "string"
+    NUMBER = "number"
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    BOOLEAN = "boolean"
+    BINARY = "binary"
+    DATE = "date"
+    DATETIME = "datetime"
+    UUID = "uuid"
+    ULID = "ulid"
+    LIST = "list"
+    MAP = "map"
+    SET = "set"
+    ENUM = "enum"
+
+
+SCALARS = frozenset(Kind) - {Kind.LIST, Kind.MAP, Kind.SET}
+"""Kinds that can stand in a key."""
+
+NUMERIC = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL})
+"""Kinds that DynamoDB stores as N."""
+
+
+class Type(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The type of an attribute.
+
+    >>> str(Type(Kind.SET, of=Type(Kind.STRING)))
+    'set of string'
+    >>> str(Type(Kind.ENUM, values=("PENDING", "SHIPPED")))
+    'PENDING | SHIPPED'
+    """
+
+    kind: Kind
+    of: Type | None = None
+    """Of what a list or a set is; None where that is not said."""
+    values: tuple[str, ...] = ()
+    """The members of an enum. An enum of one member is a constant."""
+
+    @property
+    def scalar(self) -> bool:
+        return self.kind in SCALARS
+
+    @property
+    def numeric(self) -> bool:
+        return self.kind in NUMERIC
+
+    def __str__(self) -> str:
+        if self.kind is Kind.ENUM:
+            return " | ".join(self.values)
+        return f"{self.kind} of {self.of}" if self.of else str(self.kind)
+
+
+STRING = Type(Kind.STRING)
