@@ -1,0 +1,71 @@
+"""Coded messages to the person who wrote the input: what is wrong, where, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import ModuleType
+
+import msgspec
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    """What was written cannot be used: fix it before going on."""
+    WARNING = "warning"
+    """It can be used, but something in it was left aside or is probably a mistake."""
+    HINT = "hint"
+    """Something people often forget, or a way to be more exact."""
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A place in a text: line and column count from 1, in characters."""
+
+    line: int
+    column: int
+    text: str = ""
+    """What stands there."""
+
+
+class Code(msgspec.Struct, frozen=True):
+    """A kind of message. Its id is stable: scripts and agents act on it, and `prejoin explain` tells about it."""
+
+    id: str
+    severity: Severity
+    title: str
+    explanation: str
+
+    def at(self, span: Span | None, message: str, fix: str) -> Diagnostic:
+        line, column, text = (span.line, span.column, span.text) if span else (0, 0, "")
+        return Diagnostic(self.id, self.severity, message, fix, line, column, text)
+
+
+class Diagnostic(msgspec.Struct, frozen=True, order=True):
+    """One message about one place. Line 0 means the input as a whole."""
+
+    code: str
+    severity: Severity
+    message: str
+    fix: str
+    line: int = 0
+    column: int = 0
+    text: str = ""
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Sorted by place, each said once."""
+    return tuple(sorted(dict.fromkeys(diagnostics), key=lambda d: (d.line, d.column, d.code, d.message)))
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    return any(d.severity is Severity.ERROR for d in diagnostics)
+
+
+def catalogue(*modules: ModuleType) -> Mapping[str, Code]:
+    """The codes that modules define, by id; an id that two share is a mistake in the code."""
+    codes: dict[str, Code] = {}
+    for module in modules:
+        for value in vars(module).values():
+            if isinstance(value, Code) and codes.setdefault(value.id, value) is not value:
+                raise AssertionError(f"{value.id} is defined twice")
+    return dict(sorted(codes.items()))

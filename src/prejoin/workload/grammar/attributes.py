@@ -1,0 +1,190 @@
+"""Attribute lines: `` `email` (string, unique) - where the receipts go ``."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import msgspec
+
+from prejoin import types
+from prejoin.types import Type
+from prejoin.workload.grammar.lexer import WORD, Inexact, Kind, Tokens, quote, write_name
+from prejoin.workload.grammar.quantities import read_size, write_size
+from prejoin.workload.model import Attribute
+
+LINE_FIX = "write `` `name` (type, flags) - text ``, for example `` `email` (string, unique) - for receipts ``"
+FLAGS = ("id", "generated", "natural", "optional", "mutable", "immutable", "unique", "ttl")
+FLAG_FIX = f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `→ Entity`, `copy of Entity.attribute` and a size such as `50 B`"
+_TYPES = {str(k): k for k in types.Kind if k is not types.Kind.ENUM}
+TYPE_FIX = (
+    f"the types are {', '.join(f'`{t}`' for t in _TYPES)}, `list of T`, `set of T`, or the members of an enum: `A | B`"
+)
+_OTHER_NAMES = {
+    "str": "string", "text": "string", "varchar": "string", "char": "string", "email": "string", "url": "string",
+    "int": "integer", "long": "integer", "bigint": "integer", "smallint": "integer", "float": "number",
+    "double": "number", "numeric": "decimal", "money": "decimal", "currency": "decimal", "bool": "boolean",
+    "bytes": "binary", "blob": "binary", "timestamp": "datetime", "time": "datetime", "guid": "uuid",
+    "array": "list", "object": "map", "json": "map", "dict": "map", "ksuid": "string",
+}  # fmt: skip
+
+
+def read_attribute(text: str) -> Attribute:
+    """One line of an attribute list.
+
+    >>> read_attribute("`status` (PENDING | SHIPPED, mutable) - where it stands").type.values
+    ('PENDING', 'SHIPPED')
+    """
+    head, opening, rest = text.partition("(")
+    if not opening:
+        name, dash, tail = text.partition(" - ")
+        tokens = Tokens(name)
+        attribute = Attribute(tokens.name("the attribute's name"), text=tail.strip() if dash else "")
+        tokens.expect_end(LINE_FIX)
+        return attribute
+    tokens = Tokens(head)
+    name = tokens.name("the attribute's name")
+    tokens.expect_end(LINE_FIX)
+    inside, tail = _closing(rest, len(head) + 1)
+    shift = len(head) + 1
+    try:
+        attribute = _flags(name, Tokens(inside))
+    except Inexact as problem:
+        raise Inexact(problem.message, problem.fix, problem.offset + shift, problem.text) from None
+    return msgspec.structs.replace(attribute, text=_text(tail))
+
+
+def _closing(rest: str, shift: int) -> tuple[str, str]:
+    """What stands before the parenthesis that closes, and after it; parentheses in quotes do not count."""
+    quoted = ""
+    at = 0
+    while at < len(rest):
+        char = rest[at]
+        if quoted and char == "\\":
+            at += 1
+        elif quoted:
+            quoted = "" if char == quoted else quoted
+        elif char in "\"'`":
+            quoted = char
+        elif char == ")":
+            return rest[:at], rest[at + 1 :]
+        at += 1
+    raise Inexact("the parenthesis is not closed", LINE_FIX, shift - 1, "(")
+
+
+def _text(tail: str) -> str:
+    stripped = tail.strip()
+    for dash in ("- ", "– ", "— ", ": "):
+        if stripped.startswith(dash):
+            return stripped[len(dash) :].strip()
+    if stripped in {"-", "–", "—", ":"}:
+        return ""
+    if stripped:
+        raise Inexact(f"`{stripped}` follows the parenthesis", "put a dash before the text: `(string) - text`")
+    return ""
+
+
+def _flags(name: str, tokens: Tokens) -> Attribute:
+    fields: dict[str, object] = {"name": name, "type": read_type(tokens)}
+    while not tokens.done:
+        if not tokens.separators():
+            raise tokens.inexact(f"`{tokens.next.raw}` is not understood here", FLAG_FIX)
+        if not tokens.done:
+            fields |= _flag(tokens)
+    return Attribute(**fields)  # type: ignore[arg-type]
+
+
+def _flag(tokens: Tokens) -> dict[str, object]:
+    token = tokens.next
+    if tokens.sign("->"):
+        return {"references": tokens.name("the entity whose id it holds")}
+    if tokens.words("copy of"):
+        return {"copy_of": tokens.name("the attribute it repeats, `Entity.attribute`")}
+    if token.kind is Kind.NUMBER or token.text == "~":
+        figure = [tokens.take().raw]
+        while not tokens.done and tokens.next.text not in {",", ";"}:
+            figure.append(tokens.take().raw)
+        return {"size": read_size(" ".join(figure))}
+    if tokens.word("id"):
+        return {"id": True}
+    if word := tokens.word("generated", "natural"):
+        return {"id": True, "generated": word == "generated"}
+    if word := tokens.word("mutable", "immutable"):
+        return {"mutable": word == "mutable"}
+    if word := tokens.word("optional", "unique", "ttl"):
+        return {word: True}
+    if tokens.word("required"):
+        return {}
+    near = get_close_matches(token.text.lower(), FLAGS, 1)
+    raise tokens.inexact(
+        f"`{token.raw}` is not a flag", f"did you mean `{near[0]}`? {FLAG_FIX}" if near else FLAG_FIX, token
+    )
+
+
+def read_type(tokens: Tokens) -> Type:
+    token = tokens.next
+    if token.kind is Kind.STRING or tokens.peek().text == "|":
+        return _enum(tokens)
+    if token.kind is not Kind.WORD:
+        raise tokens.inexact("the type is missing", TYPE_FIX, token)
+    tokens.take()
+    kind = _TYPES.get(token.text.lower())
+    if kind is None:
+        meant = _OTHER_NAMES.get(token.text.lower()) or next(
+            iter(get_close_matches(token.text.lower(), _TYPES, 1)), None
+        )
+        fix = f"write `{meant}`" if meant else TYPE_FIX
+        raise tokens.inexact(f"`{token.raw}` is not a type", fix, token)
+    if kind in {types.Kind.LIST, types.Kind.SET} and tokens.word("of"):
+        of = read_type(tokens)
+        if kind is types.Kind.SET and not (of.numeric or of.kind in {types.Kind.STRING, types.Kind.BINARY}):
+            raise tokens.inexact("a set holds strings, numbers or binaries", "use a list for anything else", token)
+        return Type(kind, of=of)
+    return Type(kind)
+
+
+def _enum(tokens: Tokens) -> Type:
+    members = []
+    while True:
+        token = tokens.take()
+        if token.kind not in {Kind.STRING, Kind.WORD, Kind.NAME, Kind.NUMBER}:
+            raise tokens.inexact("a member of the enum is missing", "write `A | B | C`", token)
+        member = token.text
+        # Members like `in-progress` are words with a dash; a dash cannot mean anything else here.
+        while token.kind is Kind.WORD and tokens.next.text == "-" and tokens.peek().kind is Kind.WORD:
+            tokens.take()
+            member = f"{member}-{tokens.take().text}"
+        if member in members:
+            raise tokens.inexact(f"`{member}` is in the enum twice", "name each member once", token)
+        members.append(member)
+        if not tokens.sign("|"):
+            return Type(types.Kind.ENUM, values=tuple(members))
+
+
+def write_type(type_: Type) -> str:
+    """A type as it is written.
+
+    >>> write_type(Type(types.Kind.ENUM, values=("Resort Data",)))
+    '"Resort Data"'
+    """
+    if type_.kind is types.Kind.ENUM:
+        if len(type_.values) == 1:
+            return quote(type_.values[0])
+        return " | ".join(v if WORD.match(v) else quote(v) for v in type_.values)
+    return f"{type_.kind} of {write_type(type_.of)}" if type_.of else str(type_.kind)
+
+
+def write_attribute(a: Attribute) -> str:
+    flags = [write_type(a.type)]
+    if a.id:
+        flags.append({None: "id", True: "generated", False: "natural"}[a.generated])
+    flags += [word for word in ("optional", "unique", "ttl") if getattr(a, word)]
+    if a.mutable is not None:
+        flags.append("mutable" if a.mutable else "immutable")
+    if a.references:
+        flags.append(f"→ {write_name(a.references)}")
+    if a.copy_of:
+        flags.append(f"copy of {write_name(a.copy_of)}")
+    if a.size is not None:
+        flags.append(write_size(a.size))
+    text = f" - {a.text}" if a.text else ""
+    return f"`{a.name}` ({', '.join(flags)}){text}"

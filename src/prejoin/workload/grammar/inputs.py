@@ -1,0 +1,62 @@
+"""Inputs: what is known when a question is asked. `userId, status?, createdAt between, filter category = BOOKS`."""
+
+from __future__ import annotations
+
+from prejoin.workload.grammar.lexer import Tokens, write_name
+from prejoin.workload.grammar.values import OP_FIX, read_op, read_span, read_values, write_comparison
+from prejoin.workload.model import Input, Op, Value
+
+INPUT_FIX = (
+    "write attributes, separated by commas: `userId`, `status?` (optional), `orderId[]` (a list of ids), "
+    "`status = PENDING` (a constant), `createdAt between`, `createdAt last 7 days`, `filter category`"
+)
+_NO_INPUTS: frozenset[str] = frozenset()
+
+
+def read_inputs(text: str) -> tuple[Input, ...]:
+    """The inputs of a pattern.
+
+    >>> read_inputs("status = PENDING, createdAt last 7 days")[1]
+    Input(attribute='createdAt', op=<Op.GE: '>='>, values=(Value(const=None, param=None, now=-604800),), ...)
+    """
+    tokens = Tokens(text)
+    inputs = []
+    tokens.separators()
+    while not tokens.done:
+        inputs.append(_input(tokens))
+        if not tokens.separators() and not tokens.done:
+            near = f"`{tokens.next.raw}` is not understood after `{inputs[-1].attribute}`"
+            raise tokens.inexact(near, f"{OP_FIX}; {INPUT_FIX}")
+    return tuple(inputs)
+
+
+def _input(tokens: Tokens) -> Input:
+    filtered = bool(tokens.word("filter")) if tokens.peek().named else False
+    attribute = tokens.name("an attribute")
+    many = tokens.sign("[]")
+    optional = tokens.sign("?")
+    if tokens.word("last"):
+        return Input(attribute, Op.GE, (Value(now=-read_span(tokens)),), optional, many, filtered)
+    op = read_op(tokens)
+    if op is None:
+        return Input(attribute, Op.EQ, (), optional, many, filtered)
+    # In a question a word after an operator is a constant: what the caller gives has no name of its own.
+    return Input(attribute, op, read_values(tokens, op, _NO_INPUTS), optional, many, filtered)
+
+
+def write_inputs(inputs: tuple[Input, ...]) -> str:
+    return ", ".join(_write(i) for i in inputs)
+
+
+def _write(i: Input) -> str:
+    name = ("filter " if i.filter else "") + _name(i.attribute) + ("[]" if i.many else "") + ("?" if i.optional else "")
+    if i.op is Op.EQ and not i.values:
+        return name
+    if i.op is Op.GE and len(i.values) == 1 and (ago := i.values[0].now) is not None and ago < 0:
+        return f"{name} last {write_comparison(i.op, i.values, _NO_INPUTS).removeprefix('>= now - ')}"
+    return f"{name} {write_comparison(i.op, i.values, _NO_INPUTS)}"
+
+
+def _name(attribute: str) -> str:
+    """`filter` leads, so an attribute of that name is written in backticks."""
+    return f"`{attribute}`" if attribute.lower() == "filter" else write_name(attribute)

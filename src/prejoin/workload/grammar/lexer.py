@@ -1,0 +1,191 @@
+"""Cells as tokens: the words, literals and signs that the small grammar of the document is made of.
+
+Parsers pull from a `Tokens`; what does not fit raises `Inexact`, which says where, what is wrong and what to write.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum, auto
+from typing import NamedTuple
+
+
+class Inexact(Exception):
+    """A piece of text that cannot be read without guessing."""
+
+    def __init__(self, message: str, fix: str, offset: int = 0, text: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+        self.offset = offset
+        self.text = text
+
+
+class Kind(StrEnum):
+    WORD = auto()
+    NAME = auto()
+    """A name in backticks: may hold what a word may not."""
+    STRING = auto()
+    NUMBER = auto()
+    SIGN = auto()
+    END = auto()
+
+
+class Token(NamedTuple):
+    kind: Kind
+    text: str
+    """Without its quotes."""
+    offset: int
+    raw: str
+
+    @property
+    def named(self) -> bool:
+        return self.kind is Kind.WORD or self.kind is Kind.NAME
+
+
+_BREAK = r"<br\s*/?>"
+_TOKEN = re.compile(
+    rf"""\s*(?:
+      (?P<name>`[^`]+`)
+    | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    | (?P<sign>{_BREAK}|\+=|-=|<=|>=|<>|!=|->|→|≤|≥|\[\]|[-=<>,;()?.:+|~%/–—−\[\]])
+    | (?P<number>\d[\d_]*(?:\.\d+)?(?![\w]))
+    | (?P<word>[\w$@*&\#{{}}]+)
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SIGNS = {"→": "->", "≤": "<=", "≥": ">=", "!=": "<>", "–": "-", "—": "-", "−": "-"}
+WORD = re.compile(r"[^\W\d]\w*\Z")
+"""What can stand as a name without backticks."""
+
+
+class Tokens:
+    """The tokens of one cell, read left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tokens = list(_split(text))
+        self._at = 0
+
+    @property
+    def next(self) -> Token:
+        return self._tokens[self._at]
+
+    def peek(self, ahead: int = 1) -> Token:
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        token = self.next
+        if token.kind is not Kind.END:
+            self._at += 1
+        return token
+
+    @property
+    def done(self) -> bool:
+        return self.next.kind is Kind.END
+
+    def sign(self, *signs: str) -> bool:
+        """Takes the next token where it is one of these signs."""
+        if self.next.kind is Kind.SIGN and self.next.text in signs:
+            self._at += 1
+            return True
+        return False
+
+    def word(self, *words: str) -> str | None:
+        """Takes the next token where it is one of these words, whatever the case."""
+        if self.next.kind is Kind.WORD and (found := self.next.text.lower()) in words:
+            self._at += 1
+            return found
+        return None
+
+    def words(self, phrase: str) -> bool:
+        """Takes the next tokens where they are these words in a row."""
+        parts = phrase.split()
+        ahead = [self.peek(i) for i in range(len(parts))]
+        if all(t.kind is Kind.WORD and t.text.lower() == p for t, p in zip(ahead, parts, strict=True)):
+            self._at += len(parts)
+            return True
+        return False
+
+    def name(self, what: str) -> str:
+        """Takes a name, possibly qualified: `userId`, `Order.userId`, `` `first name` ``."""
+        token = self.take()
+        if not token.named:
+            raise self.inexact(f"expected {what}", f"write {what}, in backticks if it has unusual characters", token)
+        text = token.text
+        while self.next.text == "." and self.next.kind is Kind.SIGN and self.peek().named:
+            self._at += 1
+            text = f"{text}.{self.take().text}"
+        return text
+
+    def rest(self) -> str:
+        """What is left, as it was written; and nothing is left."""
+        start = self.next.offset
+        self._at = len(self._tokens) - 1
+        return self.text[start:].strip()
+
+    def separators(self) -> bool:
+        """Takes the separators between two entries of a list, however many."""
+        found = False
+        while self.next.kind is Kind.SIGN and (self.next.text in {",", ";"} or self.next.text.startswith("<br")):
+            self._at += 1
+            found = True
+        return found
+
+    def expect_end(self, fix: str) -> None:
+        if not self.done:
+            raise self.inexact(f"`{self.next.raw}` is not understood here", fix)
+
+    def inexact(self, message: str, fix: str, token: Token | None = None) -> Inexact:
+        token = token or self.next
+        return Inexact(message, fix, token.offset, token.raw)
+
+
+def _split(text: str) -> list[Token]:
+    tokens = []
+    at = 0
+    end = len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            start = at + len(text[at:]) - len(text[at:].lstrip())
+            raise Inexact(
+                f"`{text[start]}` is not understood here",
+                "quote text that is meant literally",
+                start,
+                text[start],
+            )
+        kind = Kind[(match.lastgroup or "").upper()]
+        raw = match[match.lastgroup or ""]
+        tokens.append(Token(kind, _content(kind, raw), match.start(match.lastgroup or ""), raw))
+        at = match.end()
+    tokens.append(Token(Kind.END, "", end, ""))
+    return tokens
+
+
+def _content(kind: Kind, raw: str) -> str:
+    if kind is Kind.NAME:
+        return raw[1:-1]
+    if kind is Kind.STRING:
+        return re.sub(r"\\(.)", r"\1", raw[1:-1], flags=re.DOTALL)
+    if kind is Kind.SIGN:
+        return _SIGNS.get(raw, raw.lower())
+    return raw
+
+
+def quote(text: str) -> str:
+    """A constant as it is written.
+
+    >>> quote('say "hi"')
+    '"say \\\\"hi\\\\""'
+    """
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def write_name(name: str) -> str:
+    """A name as it is written: bare where it is a plain word, in backticks otherwise, part by part.
+
+    >>> write_name("Order.placedAt"), write_name("first name")
+    ('Order.placedAt', '`first name`')
+    """
+    return ".".join(part if WORD.match(part) else f"`{part}`" for part in name.split("."))

@@ -1,0 +1,167 @@
+"""Statements: relationships (`User 1:N Order via userId`) and pins (`Order lives under User`, `at most 2 GSIs`)."""
+
+from __future__ import annotations
+
+import re
+
+from prejoin.workload.grammar.lexer import Inexact, Tokens, write_name
+from prejoin.workload.model import (
+    Accept,
+    AtMost,
+    FixedKey,
+    Minimise,
+    Naming,
+    OutOfScope,
+    Pin,
+    Relationship,
+    RelationshipKind,
+    Under,
+    Without,
+)
+
+RELATIONSHIP_FIX = (
+    "write `User 1:N Order via userId`, `User N:N Group via Membership`, `User 1:1 Profile` or "
+    "`Folder hierarchy via parentId`"
+)
+PIN_FIX = (
+    "what the designer obeys is written `Order lives under User`, `at most 2 GSIs`, `no copies`, `no shards for Order`, "
+    "`` Order has key `USER#{userId}` and `ORDER#{orderId}` ``, `minimise money`, `AP-007 may filter`, "
+    "`AP-030 is out of scope`, `` the partition key is named `PK` ``"
+)
+_NAME = r"(`[^`]+`|[^\W\d]\w*)"
+_RELATIONSHIP = re.compile(
+    rf"{_NAME}\s+(?:(1:1|1:N|N:1|N:N|N:M|M:N)\s+{_NAME}|(hierarchy))"
+    rf"(?:\s+via\s+(.+?))?(?:\s+as\s+{_NAME})?(?:\s+[-–—]\s+(.*))?\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def read_relationship(text: str) -> Relationship:
+    """One relationship. `Order N:1 User` is read as `User 1:N Order`.
+
+    >>> read_relationship("User 1:N Order via userId - the buyer").via
+    ('userId',)
+    """
+    match = _RELATIONSHIP.match(text.strip())
+    if not match:
+        raise Inexact(f"`{text.strip()}` does not say exactly who relates to whom", RELATIONSHIP_FIX, 0, text.strip())
+    left, kind, right, hierarchy, via, role, rest = match.groups()
+    kind = "hierarchy" if hierarchy else {"N:M": "N:N", "M:N": "N:N"}.get(kind.upper(), kind.upper())
+    left, right = _bare(left), _bare(right or left)
+    if kind == "N:1":
+        left, kind, right = right, "1:N", left
+    return Relationship(left, RelationshipKind(kind), right, _via(via or ""), _bare(role or ""), rest or "")
+
+
+def _via(text: str) -> tuple[str, ...]:
+    if not text:
+        return ()
+    tokens = Tokens(text)
+    names = [tokens.name("the attribute that holds the id")]
+    while tokens.sign("+", ","):
+        names.append(tokens.name("the attribute that holds the id"))
+    tokens.expect_end(RELATIONSHIP_FIX)
+    return tuple(names)
+
+
+def write_relationship(r: Relationship) -> str:
+    hierarchy = r.kind is RelationshipKind.HIERARCHY
+    head = f"{write_name(r.left)} hierarchy" if hierarchy else f"{write_name(r.left)} {r.kind} {write_name(r.right)}"
+    via = f" via {' + '.join(write_name(v) for v in r.via)}" if r.via else ""
+    role = f" as {write_name(r.role)}" if r.role else ""
+    return head + via + role + (f" - {r.text}" if r.text else "")
+
+
+# --- Pins -------------------------------------------------------------------------------------------------------------
+
+_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+_WHAT = {
+    "gsi": "GSIs",
+    "copie": "copies",
+    "copy": "copies",
+    "shard": "shards",
+    "bucket": "buckets",
+    "structure": "structures",
+}
+_STRUCTURES = r"(GSIs?|cop(?:y|ies)|shards?|buckets?|structures?)"
+_KEY = r"`([^`]+)`"
+_PLACES = r"(table|partition key|sort key|type attribute|separator)"
+_HOW = {
+    "filter": "filter",
+    "use a filter": "filter",
+    "scan": "scan",
+    "use a scan": "scan",
+    "use a second request": "second request",
+    "take a second request": "second request",
+}
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text + r"\.?\Z", re.IGNORECASE)
+
+
+_UNDER = _pattern(rf"{_NAME}\s+lives?\s+under\s+(?:(?:their|its|the|a|an)\s+)?{_NAME}")
+_AT_MOST = _pattern(rf"at\s+most\s+([0-9]{{1,3}}|one|two|three|four|five)\s+{_STRUCTURES}")
+_WITHOUT = _pattern(rf"no\s+{_STRUCTURES}(?:\s+(?:for|of)\s+{_NAME})?")
+_FIXED = _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?")
+_MINIMISE = _pattern(r"minimi[sz]e\s+(structures|money)")
+_ACCEPT = _pattern(rf"(\S+)\s+may\s+({'|'.join(_HOW)})")
+_SCOPE = _pattern(r"(\S+)\s+is\s+out\s+of\s+scope")
+_NAMED = _pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}")
+
+
+def read_pin(text: str) -> Pin | None:
+    """The pin that a sentence is, or None: then it is a note to people.
+
+    >>> read_pin("at most two GSIs")
+    AtMost(what='GSIs', count=2)
+    """
+    text = " ".join(text.split())
+    if m := _UNDER.match(text):
+        return Under(_bare(m[1]), _bare(m[2]))
+    if m := _AT_MOST.match(text):
+        return AtMost(_structure(m[2]), int(m[1]) if m[1].isdigit() else _COUNTS[m[1].lower()])
+    if m := _WITHOUT.match(text):
+        return Without(_structure(m[1]), _bare(m[2])) if m[2] else AtMost(_structure(m[1]), 0)
+    if m := _FIXED.match(text):
+        return FixedKey(_bare(m[1]), m[2], m[3] or "", _bare(m[4] or ""))
+    if m := _MINIMISE.match(text):
+        return Minimise(m[1].lower())
+    if m := _ACCEPT.match(text):
+        return Accept(m[1].strip("`"), _HOW[m[2].lower()])
+    if m := _SCOPE.match(text):
+        return OutOfScope(m[1].strip("`"))
+    if m := _NAMED.match(text):
+        return Naming(m[1].lower(), m[2])
+    return None
+
+
+def write_pin(pin: Pin) -> str:
+    match pin:
+        case Under():
+            return f"{write_name(pin.entity)} lives under {write_name(pin.parent)}"
+        case AtMost():
+            return f"at most {pin.count} {pin.what}" if pin.count else f"no {pin.what}"
+        case Without():
+            return f"no {pin.what} for {write_name(pin.entity)}"
+        case FixedKey():
+            sort = f" and `{pin.sk}`" if pin.sk else ""
+            return f"{write_name(pin.entity)} has key `{pin.pk}`{sort}" + (
+                f" in {write_name(pin.index)}" if pin.index else ""
+            )
+        case Minimise():
+            return f"minimise {pin.what}"
+        case Accept():
+            return f"{pin.pattern} may {'filter' if pin.how == 'filter' else 'use a ' + pin.how}"
+        case OutOfScope():
+            return f"{pin.pattern} is out of scope"
+        case Naming():
+            return f"the {pin.what} is named `{pin.name}`"
+
+
+def _structure(word: str) -> str:
+    return _WHAT[word.lower().removesuffix("s")]
+
+
+def _bare(name: str) -> str:
+    return name[1:-1] if name.startswith("`") else name

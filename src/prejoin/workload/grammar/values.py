@@ -1,0 +1,155 @@
+"""Values and comparisons: what stands to the right of an operator. `>= now - 7 days`, `= PENDING`, `between 1 and 5`."""
+
+from __future__ import annotations
+
+from prejoin.workload.grammar.lexer import WORD, Kind, Tokens, quote
+from prejoin.workload.grammar.quantities import SPANS, write_span
+from prejoin.workload.model import ARITY, Op, Value
+
+OP_FIX = "the operators are `=`, `<>`, `<`, `<=`, `>`, `>=`, `between`, `begins_with`, `in`, `contains`, `exists` and `not exists`"
+_WORDS = {
+    "between": Op.BETWEEN,
+    "begins_with": Op.BEGINS_WITH,
+    "in": Op.IN,
+    "contains": Op.CONTAINS,
+    "exists": Op.EXISTS,
+}
+_PHRASES = {
+    "begins with": Op.BEGINS_WITH,
+    "starts with": Op.BEGINS_WITH,
+    "not exists": Op.NOT_EXISTS,
+}
+_SIGNS = {op.value: op for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)}
+
+
+def read_op(tokens: Tokens) -> Op | None:
+    """Takes an operator, if one is next."""
+    for phrase, op in _PHRASES.items():
+        if tokens.words(phrase):
+            return op
+    if word := tokens.word(*_WORDS):
+        return _WORDS[word]
+    for sign, op in _SIGNS.items():
+        if tokens.sign(sign):
+            return op
+    return None
+
+
+def read_values(tokens: Tokens, op: Op, inputs: frozenset[str]) -> tuple[Value, ...]:
+    """The values of an operator; none where the caller gives them.
+
+    A bare word is an input where it is one of `inputs`, and a constant otherwise; `:word` is always an input, and
+    what stands in quotes always a constant.
+    """
+    if op is Op.IN:
+        return _listed(tokens, inputs)
+    if ARITY.get(op) == 0 or not _value_is_next(tokens):
+        return ()
+    first = _value(tokens, inputs)
+    if op is not Op.BETWEEN:
+        return (first,)
+    if not tokens.word("and"):
+        raise tokens.inexact(
+            "`between` has one bound", "write both, `between 1 and 5`, or neither: the caller gives them"
+        )
+    return (first, _value(tokens, inputs))
+
+
+def _listed(tokens: Tokens, inputs: frozenset[str]) -> tuple[Value, ...]:
+    if not tokens.sign("("):
+        return ()
+    values = [_value(tokens, inputs)]
+    while tokens.sign(",", "|"):
+        values.append(_value(tokens, inputs))
+    if not tokens.sign(")"):
+        raise tokens.inexact("the list of values is not closed", "write `in (A, B)`")
+    return tuple(values)
+
+
+def _value_is_next(tokens: Tokens) -> bool:
+    token = tokens.next
+    return token.kind in {Kind.STRING, Kind.NUMBER, Kind.WORD, Kind.NAME} or token.text in {":", "-", "~"}
+
+
+def _value(tokens: Tokens, inputs: frozenset[str]) -> Value:
+    if tokens.word("now"):
+        return Value(now=_offset(tokens))
+    if tokens.sign(":"):
+        return Value(param=tokens.name("the input's name"))
+    sign = "-" if tokens.sign("-") else ""
+    token = tokens.take()
+    if sign and token.kind is not Kind.NUMBER:
+        raise tokens.inexact("a number is missing after `-`", "write `-5`", token)
+    if token.kind is Kind.STRING:
+        return Value(const=token.text)
+    if not token.named and token.kind is not Kind.NUMBER:
+        raise tokens.inexact(
+            "a value is missing", "write a constant, in quotes if it has spaces, or an input's name", token
+        )
+    if token.named and token.text in inputs:
+        return Value(param=token.text)
+    text = sign + (token.text.replace("_", "") if token.kind is Kind.NUMBER else token.text)
+    # Dates, times and hyphenated words are constants that need no quotes: 2024-01-15, in-progress.
+    while tokens.next.text in {"-", ":", "."} and _touches(tokens) and tokens.peek().kind in {Kind.NUMBER, Kind.WORD}:
+        text += tokens.take().raw + tokens.take().raw
+    return Value(const=text)
+
+
+def _touches(tokens: Tokens) -> bool:
+    """Whether the next two tokens stand together without a space."""
+    return tokens.peek().offset == tokens.next.offset + len(tokens.next.raw)
+
+
+def _offset(tokens: Tokens) -> int:
+    for sign, factor in (("-", -1), ("+", 1)):
+        if tokens.sign(sign):
+            return factor * read_span(tokens)
+    return 0
+
+
+def read_span(tokens: Tokens) -> int:
+    count = tokens.take()
+    unit = tokens.take()
+    length = SPANS.get(unit.text.lower().removesuffix("s")) if unit.kind is Kind.WORD else None
+    if count.kind is not Kind.NUMBER or not count.text.isdigit() or len(count.text) > 9 or length is None:
+        raise tokens.inexact("that is not a span of time", "write `7 days`, `12 hours` or `30 minutes`", count)
+    return int(count.text) * length
+
+
+def write_value(value: Value, inputs: frozenset[str]) -> str:
+    if value.now is not None:
+        if value.now == 0:
+            return "now"
+        return f"now {'-' if value.now < 0 else '+'} {write_span(abs(value.now))}"
+    if value.param is not None:
+        return value.param if value.param in inputs and WORD.match(value.param) else f":`{value.param}`"
+    return _write_constant(value.const or "", inputs)
+
+
+def _write_constant(const: str, inputs: frozenset[str]) -> str:
+    bare = (WORD.match(const) or _plain_number(const)) and const not in inputs
+    return const if bare and const.lower() not in _RESERVED else quote(const)
+
+
+def _plain_number(const: str) -> bool:
+    whole, dot, fraction = const.removeprefix("-").partition(".")
+    digits = whole.isascii() and whole.isdigit()
+    return digits and (not dot or (fraction.isascii() and fraction.isdigit()))
+
+
+def write_comparison(op: Op, values: tuple[Value, ...], inputs: frozenset[str]) -> str:
+    """An operator with its values.
+
+    >>> write_comparison(Op.GE, (Value(now=-604_800),), frozenset())
+    '>= now - 7 days'
+    """
+    written = [write_value(v, inputs) for v in values]
+    if op is Op.IN:
+        return f"in ({', '.join(written)})" if written else "in"
+    if op is Op.BETWEEN:
+        return f"between {' and '.join(written)}" if written else "between"
+    return " ".join([op.value, *written])
+
+
+_RESERVED = frozenset({"now", "and", "filter", "last", "not", "exists", "unique", "as", "via", "remove", "append"})
+"""Words that mean something to the grammar where a constant may stand: these need quotes."""

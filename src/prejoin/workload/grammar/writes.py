@@ -1,0 +1,162 @@
+"""What a write does and what must hold: `create Order; update Product (stock -= quantity)`, `Product.stock >= quantity`."""
+
+from __future__ import annotations
+
+from prejoin.workload.grammar.lexer import Tokens, write_name
+from prejoin.workload.grammar.values import read_op, read_values, write_comparison, write_value
+from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Op, Value, Verb
+
+ACTION_FIX = (
+    "write what happens to each item, separated by semicolons: `create Order`, `create OrderItem[]` (several), "
+    "`put Session`, `update Product (stock -= quantity)`, `delete Order`"
+)
+CHANGE_FIX = (
+    "write `status`, `status = SHIPPED`, `stock -= quantity`, `orderCount += 1`, `remove note` or `append tags`"
+)
+CHECK_FIX = (
+    "write conditions, separated by semicolons: `User exists`, `Order not exists`, `email unique`, `stock >= quantity`, "
+    "`status = PENDING`"
+)
+_CHANGE_SIGNS = {"=": ChangeOp.SET, "+=": ChangeOp.ADD, "-=": ChangeOp.SUBTRACT}
+
+
+def read_actions(text: str, inputs: frozenset[str]) -> tuple[Action, ...]:
+    """The items that a pattern writes.
+
+    >>> read_actions("create Order; update User (orderCount += 1)", frozenset())[1].changes
+    (Change(attribute='orderCount', op=<ChangeOp.ADD: '+='>, value=Value(const='1', param=None, now=None)),)
+    """
+    tokens = Tokens(text)
+    actions = []
+    tokens.separators()
+    while not tokens.done:
+        verb = tokens.word(*(v.value for v in Verb))
+        if verb is None:
+            raise tokens.inexact(f"`{tokens.next.raw}` does not say what happens to which item", ACTION_FIX)
+        entity = tokens.name("the entity")
+        many = tokens.sign("[]")
+        changes: tuple[Change, ...] = ()
+        if tokens.sign("("):
+            changes = _changes(tokens, inputs)
+        actions.append(Action(Verb(verb), entity, many, changes))
+        if not tokens.separators() and not tokens.sign("+"):
+            tokens.expect_end(ACTION_FIX)
+    return tuple(actions)
+
+
+def _changes(tokens: Tokens, inputs: frozenset[str]) -> tuple[Change, ...]:
+    changes = [_change(tokens, inputs)]
+    while tokens.sign(",", ";"):
+        changes.append(_change(tokens, inputs))
+    if not tokens.sign(")"):
+        raise tokens.inexact(f"`{tokens.next.raw}` is not understood in a change", CHANGE_FIX)
+    return tuple(changes)
+
+
+def _change(tokens: Tokens, inputs: frozenset[str]) -> Change:
+    for op in (ChangeOp.REMOVE, ChangeOp.APPEND):
+        if tokens.peek().named and tokens.word(op.value):
+            attribute = tokens.name("an attribute")
+            value = _value(tokens, inputs) if op is ChangeOp.APPEND and tokens.sign("=") else None
+            return Change(attribute, op, value)
+    attribute = tokens.name("an attribute")
+    for sign, op in _CHANGE_SIGNS.items():
+        if tokens.sign(sign):
+            return Change(attribute, op, _value(tokens, inputs))
+    return Change(attribute)
+
+
+def _value(tokens: Tokens, inputs: frozenset[str]) -> Value:
+    values = read_values(tokens, Op.EQ, inputs)
+    if not values:
+        raise tokens.inexact("a value is missing", CHANGE_FIX)
+    return values[0]
+
+
+def write_actions(actions: tuple[Action, ...], inputs: frozenset[str]) -> str:
+    return "; ".join(_write_action(a, inputs) for a in actions)
+
+
+def _write_action(action: Action, inputs: frozenset[str]) -> str:
+    changes = ", ".join(_write_change(c, inputs) for c in action.changes)
+    return f"{action.verb} {write_name(action.entity)}{'[]' if action.many else ''}" + (
+        f" ({changes})" if changes else ""
+    )
+
+
+def _write_change(change: Change, inputs: frozenset[str]) -> str:
+    name = write_name(change.attribute)
+    if name in {ChangeOp.REMOVE, ChangeOp.APPEND}:
+        name = f"`{name}`"
+    value = write_value(change.value, inputs) if change.value else ""
+    if change.op in {ChangeOp.REMOVE, ChangeOp.APPEND}:
+        return f"{change.op} {name}" + (f" = {value}" if value else "")
+    return f"{name} {change.op} {value}" if value else name
+
+
+def read_checks(text: str, inputs: frozenset[str]) -> tuple[Check, ...]:
+    """The conditions of a write.
+
+    >>> read_checks("User exists; stock >= quantity", frozenset({"quantity"}))[0]
+    Check(kind=<CheckKind.EXISTS: 'exists'>, entity='User', attribute='', op=None, values=())
+    """
+    tokens = Tokens(text)
+    checks: list[Check] = []
+    tokens.separators()
+    while not tokens.done:
+        checks += _check(tokens, inputs)
+        if not tokens.separators() and not tokens.word("and"):
+            tokens.expect_end(CHECK_FIX)
+    return tuple(checks)
+
+
+def _check(tokens: Tokens, inputs: frozenset[str]) -> list[Check]:
+    if kind := _presence(tokens):
+        return [Check(kind)]
+    if tokens.peek().named and tokens.word("unique"):
+        return [Check(CheckKind.UNIQUE, *_split(tokens.name("an attribute")))]
+    names = _names(tokens)
+    if kind := _presence(tokens):
+        return [Check(kind, *_split(name, whole=True)) for name in names]
+    if any(tokens.words(phrase) for phrase in ("must be unique", "both unique", "is unique", "are unique", "unique")):
+        return [Check(CheckKind.UNIQUE, *_split(name)) for name in names]
+    start = tokens.next
+    must_be = tokens.words("must be")
+    op = read_op(tokens) or (Op.EQ if must_be else None)
+    values = read_values(tokens, op, inputs) if op else ()
+    if op is None or not values:
+        raise tokens.inexact(f"`{tokens.text.strip()}` is not an exact condition", CHECK_FIX, start)
+    return [Check(CheckKind.COMPARE, *_split(name), op, values) for name in names]
+
+
+def _presence(tokens: Tokens) -> CheckKind | None:
+    for phrase in ("not exists", "must not exist", "does not exist"):
+        if tokens.words(phrase):
+            return CheckKind.NOT_EXISTS
+    return CheckKind.EXISTS if tokens.words("exists") or tokens.words("must exist") else None
+
+
+def _names(tokens: Tokens) -> list[str]:
+    """One name, or several that share a condition: `username and email unique`."""
+    names = [tokens.name("an entity or an attribute")]
+    while tokens.next.text.lower() == "and" and tokens.peek().named and tokens.peek(2).named:
+        tokens.take()
+        names.append(tokens.name("an entity or an attribute"))
+    return names
+
+
+def _split(name: str, whole: bool = False) -> tuple[str, str]:
+    """Entity and attribute of a name. A name alone is an attribute, unless it stands for an item as a whole."""
+    entity, dot, attribute = name.partition(".")
+    return (entity, attribute) if dot else (name, "") if whole else ("", name)
+
+
+def write_checks(checks: tuple[Check, ...], inputs: frozenset[str]) -> str:
+    return "; ".join(_write_check(c, inputs) for c in checks)
+
+
+def _write_check(check: Check, inputs: frozenset[str]) -> str:
+    name = write_name(".".join(part for part in (check.entity, check.attribute) if part))
+    if check.kind is CheckKind.COMPARE and check.op:
+        return f"{name} {write_comparison(check.op, check.values, inputs)}"
+    return f"{name} {check.kind}".strip()

@@ -1,0 +1,215 @@
+"""Markdown as sections of blocks, each with its place in the source. What the blocks mean is not known here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from prejoin.diagnostics import Span
+
+_BREAK = re.compile(r"\s*<br\s*/?>\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of text and where it begins."""
+
+    text: str
+    line: int
+    column: int
+    raw: str | None = None
+    """As it stands in the source, where escapes make that longer than the text."""
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def span(self, offset: int = 0, text: str | None = None) -> Span:
+        before = self.text[:offset]
+        line = self.line + before.count("\n")
+        column = self.column + offset if line == self.line else len(before) - before.rfind("\n")
+        if self.raw is not None:
+            column = self.column + _raw_offset(self.raw, offset)
+        return Span(line, column, self.text if text is None else text)
+
+    def slice(self, start: int) -> Text:
+        """From `start` on, without the space in front."""
+        rest = self.text[start:]
+        span = self.span(start + len(rest) - len(rest.lstrip()))
+        return Text(rest.strip(), span.line, span.column)
+
+    def lines(self) -> str:
+        """With `<br>` as the line breaks that they are."""
+        return _BREAK.sub("\n", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An entry of a list: its text, the entries below it, and what else it holds, as it stands."""
+
+    text: Text
+    items: tuple[Item, ...] = ()
+    rest: str = ""
+
+    def flat(self) -> str:
+        """All of it on lines of its own."""
+        return "\n".join(part for part in (self.text.lines(), *(i.flat() for i in self.items), self.rest) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    kind: str
+    """`paragraph`, `list`, `table`, `quote` or `other`."""
+    raw: str
+    line: int
+    items: tuple[Item, ...] = ()
+    header: tuple[Text, ...] = ()
+    rows: tuple[tuple[Text, ...], ...] = ()
+
+    @property
+    def text(self) -> Text:
+        return Text(self.raw, self.line, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what follows it up to the next; level 0 is what comes before any heading."""
+
+    level: int
+    title: Text
+    blocks: tuple[Block, ...]
+    first: int
+    """The line after the heading."""
+    last: int
+    raw: str = field(repr=False, default="")
+
+
+def parse(source: str) -> tuple[Section, ...]:
+    """The sections of a document, in order and not nested."""
+    lines = source.split("\n")
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    tokens = parser.parse(source)
+    headings = [(i, t) for i, t in enumerate(tokens) if t.type == "heading_open" and t.level == 0 and t.map]
+    starts = [(0, 0, Text("", 1, 1), 0), *(_heading(tokens, i, t, lines) for i, t in headings)]
+    sections = []
+    for at, (index, level, title, first) in enumerate(starts):
+        last_token, last_line = len(tokens), len(lines)
+        if at + 1 < len(starts):
+            last_token = headings[at][0]
+            last_line = (headings[at][1].map or [0])[0]
+        blocks = tuple(_blocks(tokens[index:last_token], lines))
+        raw = "\n".join(lines[first:last_line]).strip("\n")
+        sections.append(Section(level, title, blocks, first + 1, last_line, raw.rstrip()))
+    return tuple(sections)
+
+
+def _heading(tokens: Sequence[Token], index: int, token: Token, lines: Sequence[str]) -> tuple[int, int, Text, int]:
+    start, end = token.map or [0, 1]
+    content = tokens[index + 1].content.strip()
+    column = max(lines[start].find(content.split("\n")[0]), 0) + 1
+    return index + 3, int(token.tag[1:]), Text(content, start + 1, column), end
+
+
+def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Block]:
+    kinds = {"paragraph_open": "paragraph", "bullet_list_open": "list", "ordered_list_open": "list"}
+    kinds |= {"table_open": "table", "blockquote_open": "quote"}
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        end = _close(tokens, at)
+        if token.map:
+            start, stop = token.map
+            raw = "\n".join(lines[start:stop]).rstrip()
+            kind = kinds.get(token.type, "other")
+            if kind == "list":
+                yield Block(kind, raw, start + 1, items=tuple(_items(tokens[at + 1 : end], lines)))
+            elif kind == "table":
+                yield _table(token, raw, lines)
+            else:
+                yield Block(kind, raw, start + 1)
+        at = end + 1
+
+
+def _close(tokens: Sequence[Token], at: int) -> int:
+    """The index of the token that closes the one at `at`."""
+    depth = 0
+    while True:
+        depth += tokens[at].nesting
+        if depth <= 0 or at + 1 == len(tokens):
+            return at
+        at += 1
+
+
+def _items(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Item]:
+    at = 0
+    while at < len(tokens):
+        end = _close(tokens, at)
+        yield _item(tokens[at + 1 : end], lines, tokens[at])
+        at = end + 1
+
+
+def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> Item:
+    text: Text | None = None
+    items: list[Item] = []
+    rest: list[str] = []
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        end = _close(tokens, at)
+        if token.type == "paragraph_open" and text is None and not items and not rest and token.map:
+            content = " ".join(tokens[at + 1].content.split("\n")).strip()
+            line = lines[token.map[0]]
+            first = tokens[at + 1].content.split("\n")[0].strip()
+            text = Text(content, token.map[0] + 1, max(line.find(first), 0) + 1)
+        elif token.type in {"bullet_list_open", "ordered_list_open"}:
+            items.extend(_items(tokens[at + 1 : end], lines))
+        elif token.map:
+            rest.append("\n".join(line.strip() for line in lines[token.map[0] : token.map[1]]).strip())
+        at = end + 1
+    line = (opening.map or [0])[0] + 1
+    return Item(text or Text("", line, 1), tuple(items), "\n".join(rest))
+
+
+def _table(token: Token, raw: str, lines: Sequence[str]) -> Block:
+    start, stop = token.map or [0, 0]
+    rows = [_cells(lines[number], number + 1) for number in range(start, stop) if number != start + 1]
+    return Block("table", raw, start + 1, header=rows[0], rows=tuple(rows[1:]))
+
+
+def _cells(line: str, number: int) -> tuple[Text, ...]:
+    r"""The cells of a row. A pipe inside a cell is written `\|`, in code spans too.
+
+    >>> [c.text for c in _cells(r"| a | b \| c |", 1)]
+    ['a', 'b | c']
+    """
+    stripped = line.strip()
+    start = line.find(stripped)
+    bounds = [m.start() for m in re.finditer(r"(?<!\\)\|", stripped)]
+    edges = [-1, *bounds, len(stripped)]
+    if bounds and bounds[0] == 0:
+        edges = edges[1:]
+    if bounds and bounds[-1] == len(stripped) - 1 and len(edges) > 2:
+        edges = edges[:-1]
+    cells = []
+    for left, right in zip(edges, edges[1:], strict=False):
+        piece = stripped[left + 1 : right]
+        raw = piece.strip()
+        column = start + left + 2 + len(piece) - len(piece.lstrip())
+        cells.append(Text(raw.replace("\\|", "|"), number, column, raw if "\\|" in raw else None))
+    return tuple(cells)
+
+
+def _raw_offset(raw: str, offset: int) -> int:
+    at = 0
+    for _ in range(offset):
+        at += 2 if raw.startswith("\\|", at) else 1
+    return at
+
+
+def escape_cell(text: str) -> str:
+    """A text as it stands in a cell."""
+    return text.replace("|", "\\|").replace("\n", "<br>")

@@ -1,0 +1,455 @@
+"""The workload: what an application stores and asks, as plain frozen data. How it is written down lives elsewhere.
+
+`None` means "not said": what a reader of the workload then assumes is the reader's to state.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from prejoin.types import STRING, Type
+
+
+class Model(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
+    """What all parts of a workload have in common."""
+
+
+# --- What is stored -------------------------------------------------------------------------------------------------
+
+
+class Attribute(Model, frozen=True):
+    name: str
+    type: Type = STRING
+    id: bool = False
+    """Part of what identifies an item of the entity."""
+    generated: bool | None = None
+    """An id made by the application (never meets another one), or a natural one (two writers may choose the same)."""
+    optional: bool = False
+    mutable: bool | None = None
+    """None is not False: an attribute that is not marked mutable is not thereby immutable."""
+    unique: bool = False
+    ttl: bool = False
+    references: str = ""
+    """Whose id it holds: `User`, or `User.userId` where that entity has several."""
+    copy_of: str = ""
+    """The attribute of another entity that it repeats, `Session.serverId`: a copy someone has to keep right."""
+    size: int | None = None
+    """Bytes of a typical value."""
+    text: str = ""
+
+
+class RelationshipKind(StrEnum):
+    ONE_TO_ONE = "1:1"
+    ONE_TO_MANY = "1:N"
+    MANY_TO_MANY = "N:N"
+    HIERARCHY = "hierarchy"
+
+
+class Relationship(Model, frozen=True):
+    """`left` has one or many `right`. A hierarchy, and any self-reference, has the same entity on both sides."""
+
+    left: str
+    kind: RelationshipKind
+    right: str
+    via: tuple[str, ...] = ()
+    """The attributes that hold the other side's id, or the entity between the two of an N:N."""
+    role: str = ""
+    text: str = ""
+
+
+class Cardinality(Model, frozen=True):
+    """How many items there are: in all, or for each item of another entity. No count means without bound."""
+
+    count: int | None = None
+    per: str = ""
+    """An entity; in all where empty."""
+    low: int | None = None
+    """The lower end, where a span was given."""
+    at_most: bool = False
+    """The count is a limit that the application upholds, not an estimate."""
+
+
+class Entity(Model, frozen=True):
+    name: str
+    description: str = ""
+    attributes: tuple[Attribute, ...] = ()
+    relationships: tuple[Relationship, ...] = ()
+    cardinality: tuple[Cardinality, ...] = ()
+    singleton: bool = False
+    """There is one item of it; it has no id."""
+    size: int | None = None
+    """Bytes of a typical item."""
+    unique: tuple[tuple[str, ...], ...] = ()
+    """Attributes that are unique together."""
+    excludes: tuple[str, ...] = ()
+    """Entities that never stand beside this one under the same parent: it is the one or the other."""
+    owner: str = ""
+    lifecycle: str = ""
+    notes: str = ""
+    verbatim: dict[str, str] = {}
+    """What was written under a label and could not be read exactly."""
+
+    def attribute(self, name: str) -> Attribute | None:
+        return next((a for a in self.attributes if a.name == name), None)
+
+    @property
+    def id(self) -> tuple[Attribute, ...]:
+        return tuple(a for a in self.attributes if a.id)
+
+
+# --- What is asked --------------------------------------------------------------------------------------------------
+
+
+class Op(StrEnum):
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    BETWEEN = "between"
+    BEGINS_WITH = "begins_with"
+    IN = "in"
+    CONTAINS = "contains"
+    EXISTS = "exists"
+    NOT_EXISTS = "not exists"
+
+
+RANGES = frozenset({Op.LT, Op.LE, Op.GT, Op.GE, Op.BETWEEN, Op.BEGINS_WITH})
+"""Operators that a sort key can answer."""
+
+ARITY = {Op.BETWEEN: 2, Op.EXISTS: 0, Op.NOT_EXISTS: 0}
+"""How many values an operator takes, where that is not one; IN takes any number."""
+
+
+class Value(Model, frozen=True):
+    """One of three: a constant (as text: the attribute's type says what it means), an input, or a time from now."""
+
+    const: str | None = None
+    param: str | None = None
+    now: int | None = None
+    """Seconds from now: -604800 is a week ago."""
+
+
+class Input(Model, frozen=True):
+    """What is known about an attribute when the question is asked. Without values the caller gives them."""
+
+    attribute: str
+    op: Op = Op.EQ
+    values: tuple[Value, ...] = ()
+    optional: bool = False
+    many: bool = False
+    """A list of values, each of them an equality: the items of ten ids."""
+    filter: bool = False
+    """The asker accepts that items are read and then left out."""
+
+    @property
+    def constant(self) -> bool:
+        return bool(self.values)
+
+
+class Direction(StrEnum):
+    ASC = "ASC"
+    DESC = "DESC"
+
+
+class Sort(Model, frozen=True):
+    attribute: str
+    direction: Direction = Direction.ASC
+
+
+class Result(StrEnum):
+    ONE = "Single"
+    MANY = "Collection"
+    COUNT = "Count"
+
+
+class Consistency(StrEnum):
+    EVENTUAL = "Eventual"
+    STRONG = "Strong"
+    TRANSACTIONAL = "Transactional"
+
+
+class Combine(StrEnum):
+    """How a read of several entities puts them together."""
+
+    COLLECTION = "Collection"
+    """They share an id and are read side by side: a user and their orders."""
+    JOIN = "Join"
+    """The first names the second: followers, each with their profile."""
+
+
+class Level(StrEnum):
+    HOT = "Hot"
+    WARM = "Warm"
+    COLD = "Cold"
+
+
+class Per(StrEnum):
+    SECOND = "s"
+    MINUTE = "min"
+    HOUR = "h"
+    DAY = "day"
+    MONTH = "month"
+
+    @property
+    def seconds(self) -> int:
+        return {"s": 1, "min": 60, "h": 3600, "day": 86_400, "month": 2_592_000}[self.value]
+
+
+class Rate(Model, frozen=True):
+    """How often. A level, a figure, or a weight relative to the other patterns."""
+
+    level: Level | None = None
+    value: float | None = None
+    per: Per = Per.SECOND
+    peak: float | None = None
+    """A second, when it is busiest."""
+    weight: float | None = None
+    hottest: float | None = None
+    """Per cent of it that falls on the busiest key."""
+
+
+class Read(Model, frozen=True):
+    id: str
+    name: str = ""
+    entities: tuple[str, ...] = ()
+    description: str = ""
+    inputs: tuple[Input, ...] = ()
+    result: Result | None = None
+    needs: tuple[str, ...] = ()
+    """The attributes that the asker wants; all of them where empty."""
+    limit: int | None = None
+    sort: tuple[Sort, ...] = ()
+    paginated: bool | None = None
+    page: int | None = None
+    """Items to a page."""
+    rate: Rate | None = None
+    consistency: Consistency | None = None
+    combine: Combine | None = None
+    verbatim: dict[str, str] = {}
+    """What stood in a column and could not be read exactly, or in a column of the author's own."""
+
+
+class Verb(StrEnum):
+    CREATE = "create"
+    """A new item; refused where there is one."""
+    PUT = "put"
+    """Created or replaced."""
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class ChangeOp(StrEnum):
+    SET = "="
+    ADD = "+="
+    SUBTRACT = "-="
+    REMOVE = "remove"
+    APPEND = "append"
+
+
+class Change(Model, frozen=True):
+    """What happens to one attribute. A set without a value takes the input of that name."""
+
+    attribute: str
+    op: ChangeOp = ChangeOp.SET
+    value: Value | None = None
+
+
+class Action(Model, frozen=True):
+    verb: Verb
+    entity: str
+    many: bool = False
+    """As many as there are, or as are given: the items of an order."""
+    changes: tuple[Change, ...] = ()
+
+
+class CheckKind(StrEnum):
+    EXISTS = "exists"
+    NOT_EXISTS = "not exists"
+    UNIQUE = "unique"
+    COMPARE = "compare"
+
+
+class Check(Model, frozen=True):
+    """What must be true for a write to happen."""
+
+    kind: CheckKind
+    entity: str = ""
+    """The pattern's first entity where empty."""
+    attribute: str = ""
+    """The item as a whole where empty."""
+    op: Op | None = None
+    values: tuple[Value, ...] = ()
+
+
+class Write(Model, frozen=True):
+    """A pattern that changes items; deletes are writes too."""
+
+    id: str
+    name: str = ""
+    entities: tuple[str, ...] = ()
+    description: str = ""
+    inputs: tuple[Input, ...] = ()
+    actions: tuple[Action, ...] = ()
+    atomic: bool | None = None
+    checks: tuple[Check, ...] = ()
+    rate: Rate | None = None
+    verbatim: dict[str, str] = {}
+
+
+Pattern = Read | Write
+
+
+# --- What is decided ------------------------------------------------------------------------------------------------
+
+
+class Under(Model, frozen=True, tag_field="pin", tag="under"):
+    """The entity lives in its parent's item collection."""
+
+    entity: str
+    parent: str
+
+
+class AtMost(Model, frozen=True, tag_field="pin", tag="at most"):
+    what: str
+    """`GSIs`, `copies`, `shards` or `structures`."""
+    count: int
+
+
+class Without(Model, frozen=True, tag_field="pin", tag="without"):
+    what: str
+    """`GSIs`, `copies`, `shards` or `buckets`."""
+    entity: str
+
+
+class FixedKey(Model, frozen=True, tag_field="pin", tag="key"):
+    """A key that is in production, or that is wanted so."""
+
+    entity: str
+    pk: str
+    sk: str = ""
+    index: str = ""
+
+
+class Minimise(Model, frozen=True, tag_field="pin", tag="minimise"):
+    what: str
+    """`structures` or `money`."""
+
+
+class Accept(Model, frozen=True, tag_field="pin", tag="accept"):
+    """A pattern may be answered in a way that is not a single key lookup."""
+
+    pattern: str
+    how: str
+    """`filter`, `second request` or `scan`."""
+
+
+class OutOfScope(Model, frozen=True, tag_field="pin", tag="out of scope"):
+    """The pattern is recorded, and answered by something else than this table."""
+
+    pattern: str
+
+
+class Naming(Model, frozen=True, tag_field="pin", tag="name"):
+    what: str
+    """`table`, `partition key`, `sort key`, `type attribute` or `separator`."""
+    name: str
+
+
+Pin = Under | AtMost | Without | FixedKey | Minimise | Accept | OutOfScope | Naming
+
+
+class Decision(Model, frozen=True):
+    """A choice that was made. With a pin the designer obeys it; without, it is a note to people."""
+
+    pin: Pin | None = None
+    text: str = ""
+
+
+class ItemCollection(Model, frozen=True):
+    """Entities that are fetched together, as the author sees it."""
+
+    name: str
+    entities: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    text: str = ""
+    verbatim: dict[str, str] = {}
+
+
+class Stage(StrEnum):
+    PROTOTYPE = "prototype"
+    DEVELOPMENT = "development"
+    PRODUCTION = "production"
+
+
+class Experience(StrEnum):
+    NONE = "none"
+    SOME = "some"
+    GOOD = "good"
+
+
+class Stability(StrEnum):
+    STABLE = "stable"
+    EVOLVING = "evolving"
+    UNKNOWN = "unknown"
+
+
+class Context(Model, frozen=True):
+    """What decides whether a single table fits at all."""
+
+    teams: int | None = None
+    stage: Stage | None = None
+    patterns: Stability | None = None
+    analytics: float | None = None
+    """Per cent of the questions that are analytical."""
+    ad_hoc: bool | None = None
+    graphql: bool | None = None
+    experience: Experience | None = None
+    verbatim: dict[str, str] = {}
+
+
+class Status(StrEnum):
+    DRAFT = "DRAFT"
+    REVIEWED = "REVIEWED"
+    APPROVED = "APPROVED"
+
+
+class Section(Model, frozen=True):
+    """A section of the author's own; `after` names the section it follows, empty for the start."""
+
+    title: str
+    text: str = ""
+    after: str = ""
+    level: int = 2
+
+
+class Workload(Model, frozen=True):
+    title: str = ""
+    status: Status | None = None
+    overview: str = ""
+    context: Context | None = None
+    entities: tuple[Entity, ...] = ()
+    reads: tuple[Read, ...] = ()
+    writes: tuple[Write, ...] = ()
+    deletes: tuple[Write, ...] = ()
+    collections: tuple[ItemCollection, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    notes: str = ""
+    header: dict[str, str] = {}
+    """Further lines of the header, `Generated on: …`."""
+    prose: dict[str, str] = {}
+    """Text between the parts of a known section, by the section's name."""
+    sections: tuple[Section, ...] = ()
+
+    def entity(self, name: str) -> Entity | None:
+        return next((e for e in self.entities if e.name == name), None)
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        return (*self.reads, *self.writes, *self.deletes)
+
+    def pattern(self, id: str) -> Pattern | None:  # noqa: A002 - the domain's word
+        return next((p for p in self.patterns if p.id == id), None)

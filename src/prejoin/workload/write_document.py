@@ -1,0 +1,209 @@
+"""Writes the Markdown document: `write_document(workload)`. What it writes reads back as the same workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from prejoin.workload.columns import COLLECTIONS, DELETES, NAME, READS, WRITES
+from prejoin.workload.grammar.answers import write_page, write_result, write_sort
+from prejoin.workload.grammar.attributes import write_attribute
+from prejoin.workload.grammar.inputs import write_inputs
+from prejoin.workload.grammar.lexer import write_name
+from prejoin.workload.grammar.quantities import write_cardinality, write_rate, write_size
+from prejoin.workload.grammar.statements import write_pin, write_relationship
+from prejoin.workload.grammar.writes import write_actions, write_checks
+from prejoin.workload.markdown import escape_cell
+from prejoin.workload.model import Context, Decision, Entity, ItemCollection, Read, Workload, Write
+from prejoin.workload.read_document import read_document
+
+
+class UnwritableError(ValueError):
+    """A workload holds text that Markdown cannot carry in its place; nothing was written."""
+
+
+def write_document(workload: Workload) -> str:
+    """The document of a workload.
+
+    >>> write_document(Workload(title="Shop")).splitlines()[0]
+    '# Shop'
+    """
+    document = "\n\n".join(part.strip("\n") for part in _parts(workload) if part.strip()) + "\n"
+    again = read_document(document).workload
+    if again != workload:
+        raise UnwritableError(f"{_difference(workload, again)} cannot be written in Markdown as it is; take line breaks, "
+                              "backticks or leading marks such as `#`, `-` and `|` out of it")  # fmt: skip
+    return document
+
+
+def _difference(wanted: object, got: object, path: str = "") -> str:
+    """The first part that does not come back."""
+    if type(wanted) is type(got):
+        names = getattr(wanted, "__struct_fields__", ())
+        for name in names:
+            left, right = getattr(wanted, name), getattr(got, name)
+            if left != right:
+                return _difference(left, right, f"{path}.{name}")
+        if isinstance(wanted, tuple) and isinstance(got, tuple) and len(wanted) == len(got):
+            for index, (left, right) in enumerate(zip(wanted, got, strict=True)):
+                if left != right:
+                    return _difference(left, right, f"{path}[{index}]")
+    return f"{path.lstrip('.')} ({wanted!r:.80})"
+
+
+def _parts(w: Workload) -> Iterator[str]:
+    own = _own(w)
+    yield f"# {w.title}"
+    header = {**w.header, **({"Status": w.status.value} if w.status else {})}
+    yield "\n".join(f"> {name}: {text}" for name, text in header.items())
+    yield w.prose.get("front", "")
+    yield from own("")
+    yield from _titled("## Domain Overview", w.overview)
+    yield from own("Domain Overview")
+    if w.context is not None:
+        yield from _titled("## Context", w.prose.get("Context", ""), _context(w.context), always=True)
+    yield from own("Context")
+    yield from _titled("## Entities", w.prose.get("Entities", ""), *(_entity(e) for e in w.entities))
+    yield from own("Entities")
+    tables = (
+        ("Reads", READS, [_read(r) for r in w.reads]),
+        ("Writes", WRITES, [_write(p, "Items Written") for p in w.writes]),
+        ("Deletes", DELETES, [_write(p, "Items Deleted") for p in w.deletes]),
+    )
+    if any(rows or w.prose.get(name) for name, _, rows in tables) or w.prose.get("Access Patterns"):
+        yield from _titled("## Access Patterns", w.prose.get("Access Patterns", ""), always=True)
+    yield from own("Access Patterns")
+    for name, columns, rows in tables:
+        yield from _titled(f"### {name}", w.prose.get(name, ""), _table(columns, rows))
+        yield from own(name)
+    collections = _table(COLLECTIONS, [_collection(c) for c in w.collections])
+    yield from _titled("## Item Collection Candidates", w.prose.get("Item Collection Candidates", ""), collections)
+    yield from own("Item Collection Candidates")
+    yield from _titled("## Decisions", w.prose.get("Decisions", ""), "\n".join(_decision(d) for d in w.decisions))
+    yield from own("Decisions")
+    yield from own("Notes and Decisions")
+    yield from _titled("## Notes", w.notes)
+    yield from own("Notes")
+
+
+def _own(w: Workload):  # type: ignore[no-untyped-def]
+    def after(place: str) -> Iterator[str]:
+        for section in w.sections:
+            if section.after == place:
+                yield from _titled(f"{'#' * section.level} {section.title}", section.text, always=True)
+
+    return after
+
+
+def _titled(title: str, *parts: str, always: bool = False) -> Iterator[str]:
+    written = [part for part in parts if part.strip()]
+    if written or always:
+        yield title
+        yield from written
+
+
+def _context(context: Context) -> str:
+    percent = f"{context.analytics:g}%" if context.analytics is not None else None
+    lines = {
+        "Teams": context.teams,
+        "Stage": context.stage,
+        "Access patterns": context.patterns,
+        "Analytics": percent,
+        "Ad-hoc queries": _yes_no(context.ad_hoc),
+        "GraphQL": _yes_no(context.graphql),
+        "Experience": context.experience,
+        **context.verbatim,
+    }
+    return "\n".join(f"- **{label}**: {_inline(str(value))}" for label, value in lines.items() if value is not None)
+
+
+def _entity(e: Entity) -> str:
+    lists = {
+        "Attributes": [write_attribute(a) for a in e.attributes],
+        "Relationships": [write_relationship(r) for r in e.relationships],
+    }
+    lines = {
+        "Cardinality": write_cardinality(e.singleton, e.cardinality),
+        "Size": write_size(e.size) if e.size is not None else "",
+        "Unique": ", ".join(" + ".join(write_name(n) for n in group) for group in e.unique),
+        "Excludes": ", ".join(write_name(n) for n in e.excludes),
+        "Owner": e.owner,
+        "Lifecycle": e.lifecycle,
+    }
+    entries = []
+    for label, found in lists.items():
+        found = [*found, *(line for line in e.verbatim.get(label, "").split("\n") if line)]
+        if found:
+            entries.append(f"- **{label}**:\n" + "\n".join(f"  - {_inline(line)}" for line in found))
+    for label, line in {**lines, **{k: v for k, v in e.verbatim.items() if k not in lists}}.items():
+        if line:
+            entries.append(f"- **{label}**: {_inline(line)}")
+    return "\n\n".join(part for part in (f"### {e.name}", e.description, "\n".join(entries), e.notes) if part)
+
+
+def _read(r: Read) -> Mapping[str, str]:
+    return {
+        **_head(r),
+        "Result": write_result(r.result, r.needs, r.limit) if r.result else "",
+        "Sort": write_sort(r.sort) or "-",
+        "Paginated": "" if r.paginated is None else write_page(r.paginated, r.page),
+        "Consistency": r.consistency or "",
+        "Multi-Entity": r.combine or ("No" if len(r.entities) < 2 else ""),
+        **r.verbatim,
+    }
+
+
+def _write(p: Write, items: str) -> Mapping[str, str]:
+    inputs = frozenset(i.attribute for i in p.inputs)
+    return {
+        **_head(p),
+        items: write_actions(p.actions, inputs),
+        "Transaction": _yes_no(p.atomic) or "",
+        "Conditions": write_checks(p.checks, inputs) or "-",
+        **p.verbatim,
+    }
+
+
+def _head(p: Read | Write) -> Mapping[str, str]:
+    return {
+        "ID": p.id,
+        "Entity": ", ".join(write_name(e) for e in p.entities),
+        NAME: p.name,
+        "Description": p.description,
+        "Input Parameters": write_inputs(p.inputs) or "-",
+        "Frequency": write_rate(p.rate) if p.rate else "",
+    }
+
+
+def _collection(c: ItemCollection) -> Mapping[str, str]:
+    names = {"Group": c.name, "Entities": ", ".join(write_name(e) for e in c.entities)}
+    return {**names, "Access Patterns": ", ".join(c.patterns), "Rationale": c.text, **c.verbatim}
+
+
+def _table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
+    """A table with the given columns, and then those of the author's own that any row has."""
+    if not rows:
+        return ""
+    extra = dict.fromkeys(name for row in rows for name, text in row.items() if text and name not in columns)
+    header = [*columns, *extra]
+    if NAME in extra:
+        header.remove(NAME)
+        header.insert(2, NAME)
+    cells = [[escape_cell(row.get(name, "")) for name in header] for row in rows]
+    return "\n".join([_row(header), _row("---" for _ in header), *(_row(row) for row in cells)])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _decision(decision: Decision) -> str:
+    parts = [part for part in (write_pin(decision.pin) if decision.pin else "", decision.text) if part]
+    return f"- {_inline(' - '.join(parts))}"
+
+
+def _inline(text: str) -> str:
+    return text.replace("\n", "<br>")
+
+
+def _yes_no(value: bool | None) -> str | None:
+    return None if value is None else "Yes" if value else "No"
