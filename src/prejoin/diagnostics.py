@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from types import ModuleType
+from importlib import resources
 
 import msgspec
 
@@ -61,11 +61,12 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(d.severity is Severity.ERROR for d in diagnostics)
 
 
-def catalogue(*modules: ModuleType) -> Mapping[str, Code]:
-    """The codes that modules define, by id; an id that two share is a mistake in the code."""
-    codes: dict[str, Code] = {}
-    for module in modules:
-        for value in vars(module).values():
-            if isinstance(value, Code) and codes.setdefault(value.id, value) is not value:
-                raise AssertionError(f"{value.id} is defined twice")
-    return dict(sorted(codes.items()))
+def read_catalogue(package: str, file: str) -> Mapping[str, Code]:
+    """The codes that a Markdown file of a package tells about: `## PJ100 · error · title`, then the explanation."""
+    text = resources.files(package).joinpath(file).read_text(encoding="utf-8")
+    codes = {}
+    for entry in text.split("\n## ")[1:]:
+        heading, _, explanation = entry.partition("\n")
+        id_, severity, title = heading.split(" · ", 2)
+        codes[id_] = Code(id_, Severity(severity), title, explanation.strip())
+    return codes

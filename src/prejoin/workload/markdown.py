@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -162,9 +163,8 @@ def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> Item
         end = _close(tokens, at)
         if token.type == "paragraph_open" and text is None and not items and not rest and token.map:
             content = " ".join(tokens[at + 1].content.split("\n")).strip()
-            line = lines[token.map[0]]
             first = tokens[at + 1].content.split("\n")[0].strip()
-            text = Text(content, token.map[0] + 1, max(line.find(first), 0) + 1)
+            text = Text(content, token.map[0] + 1, max(lines[token.map[0]].find(first), 0) + 1)
         elif token.type in {"bullet_list_open", "ordered_list_open"}:
             items.extend(_items(tokens[at + 1 : end], lines))
         elif token.map:
@@ -195,7 +195,7 @@ def _cells(line: str, number: int) -> tuple[Text, ...]:
     if bounds and bounds[-1] == len(stripped) - 1 and len(edges) > 2:
         edges = edges[:-1]
     cells = []
-    for left, right in zip(edges, edges[1:], strict=False):
+    for left, right in pairwise(edges):
         piece = stripped[left + 1 : right]
         raw = piece.strip()
         column = start + left + 2 + len(piece) - len(piece.lstrip())

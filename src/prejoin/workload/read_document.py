@@ -1,5 +1,4 @@
-"""Reads the Markdown document: `read_document(text)` gives the workload as far as it is exact, and a message for each place
-that is not."""
+"""Reads the Markdown document: the workload as far as it is exact, and a message for each place that is not."""
 
 from __future__ import annotations
 
@@ -32,6 +31,7 @@ from prejoin.workload.model import Section as OwnSection
 from prejoin.workload.read_entities import read_entity, split_label
 from prejoin.workload.read_patterns import read_table
 from prejoin.workload.reading import Notes, Reading
+from prejoin.workload.settle import settle
 
 MOST_CHARACTERS = 2_000_000
 _SECTIONS = Names((*SECTIONS, "Notes and Decisions"))
@@ -111,7 +111,7 @@ def read_document(source: str) -> Reading:
         if not found and not any(d.code == codes.NO_COLUMN.id for d in notes.diagnostics):
             fix = f"add `## {name}`; `prejoin init` writes a document to start from"
             notes.say(codes.NO_SECTION, None, f"the document has no {name.lower()}", fix)
-    return Reading(document.workload(), in_order(notes.diagnostics), notes.places)
+    return Reading(settle(document.workload()), in_order(notes.diagnostics), notes.places)
 
 
 def _grouped(sections: tuple[Section, ...], document: _Document) -> Iterator[tuple[Section, list[Section]]]:

@@ -23,6 +23,7 @@ _BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
 
 @dataclass(slots=True)
 class _Draft:
+    name: str
     attributes: list[Attribute] = field(default_factory=list)
     relationships: list[Relationship] = field(default_factory=list)
     fields: dict[str, object] = field(default_factory=dict)
@@ -33,7 +34,7 @@ class _Draft:
 
 def read_entity(head: Section, below: Sequence[Section], notes: Notes, path: Path) -> Entity:
     """One entity: its section, and the sub-sections below it (`#### Attributes`)."""
-    draft = _Draft()
+    draft = _Draft(head.title.text.strip("`"))
     notes.places.mark(path, head.title)
     for block in head.blocks:
         _block(block, draft, notes, path)
@@ -51,7 +52,7 @@ def read_entity(head: Section, below: Sequence[Section], notes: Notes, path: Pat
                 draft.notes.append(block.raw)
     description = "\n\n".join(draft.description)
     return Entity(
-        name=head.title.text.strip("`"),
+        name=draft.name,
         attributes=tuple(draft.attributes),
         relationships=tuple(draft.relationships),
         notes="\n\n".join(draft.notes),
@@ -121,7 +122,7 @@ def _label(label: str, text: Text, items: tuple[Item, ...], draft: _Draft, notes
                 _attribute(item, draft, notes, path)
         case "Relationships":
             for item in entries:
-                read = notes.attempt(codes.RELATIONSHIP, item.text, read_relationship)
+                read = notes.attempt(codes.RELATIONSHIP, item.text, lambda t: read_relationship(t, draft.name))
                 if read:
                     notes.places.mark((*path, "relationships", len(draft.relationships)), item.text)
                     draft.relationships.append(read)
@@ -151,7 +152,7 @@ def _quantity(label: str, text: Text, draft: _Draft, notes: Notes, path: Path) -
     notes.places.mark((*path, label.lower()), text)
     fields: dict[str, object] | None = None
     if label == "Cardinality":
-        if read := notes.attempt(codes.QUANTITY, text, read_cardinality):
+        if read := notes.attempt(codes.QUANTITY, text, lambda t: read_cardinality(t, draft.name)):
             fields = {"singleton": read[0], "cardinality": read[1]}
     elif label == "Size":
         if (size := notes.attempt(codes.QUANTITY, text, read_size)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -21,7 +22,7 @@ from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.quantities import read_rate
 from prejoin.workload.grammar.writes import read_actions, read_checks
 from prejoin.workload.markdown import Block, Text
-from prejoin.workload.model import Combine, Input, ItemCollection, Read, Write
+from prejoin.workload.model import Combine, Input, ItemCollection, Read, Verb, Write
 from prejoin.workload.read_entities import read_names
 from prejoin.workload.reading import Notes, Path
 
@@ -173,12 +174,22 @@ def _write(row: _Row) -> Write:
         entities=_entities(row),
         description=row.text("Description"),
         inputs=inputs,
-        actions=row.read(items, "actions", codes.ACTIONS, lambda t: read_actions(t, names)) or (),
+        actions=row.read(items, "actions", codes.ACTIONS, lambda t: read_actions(t, names, _meant(row))) or (),
         atomic=row.read("Transaction", "atomic", codes.TRANSACTION, read_yes_no),
         checks=row.read("Conditions", "checks", codes.CONDITIONS, lambda t: read_checks(t, names)) or (),
         rate=row.read("Frequency", "rate", codes.RATE, read_rate),
         verbatim=row.verbatim,
     )
+
+
+def _meant(row: _Row) -> Verb:
+    """What a pattern probably does, by its description: advice only."""
+    if row.path[0] == "deletes":
+        return Verb.DELETE
+    changing = re.match(
+        r"\s*(update|change|edit|set|rename|mark|increment|decrement|move)", row.text("Description"), re.IGNORECASE
+    )
+    return Verb.UPDATE if changing else Verb.CREATE
 
 
 def _collection(row: _Row) -> ItemCollection:

@@ -1,4 +1,4 @@
-"""What comes of reading an input: the workload, the messages, and where in the input each part of the workload stands."""
+"""What comes of reading: the workload, the messages, and where in the input each part of the workload stands."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Notes:
     places: Places = field(default_factory=Places)
 
     def say(self, code: Code, text: Text | None, message: str, fix: str) -> None:
-        self.diagnostics.append(code.at(text.span() if text else None, message, fix))
+        self.diagnostics.append(code.at(None if text is None else text.span(), message, fix))
 
     def attempt(self, code: Code, text: Text, read: Callable[[str], T]) -> T | None:
         """What `read` makes of a text, or None and a message that says what to write."""

@@ -1,1 +1,1 @@
-"""The small grammar inside the document's cells and list entries: one file a construct, reading and writing side by side."""
+"""The small grammar of the document's cells and lists: one file a construct, reading and writing side by side."""

@@ -10,7 +10,7 @@ from enum import StrEnum, auto
 from typing import NamedTuple
 
 
-class Inexact(Exception):
+class Inexact(Exception):  # noqa: N818 - what it says, not that it fails
     """A piece of text that cannot be read without guessing."""
 
     def __init__(self, message: str, fix: str, offset: int = 0, text: str = "") -> None:

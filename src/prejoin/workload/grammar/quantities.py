@@ -1,4 +1,4 @@
-"""Quantities: `10K`, `400 B`, `~100 per User`, `2M/day peak 555/s`, `7 days`. Reading and writing of each, side by side."""
+"""Quantities: `10K`, `400 B`, `~100 per User`, `2M/day peak 555/s`, `7 days`. Reading and writing."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ _CARDINALITY = re.compile(
     rf"""(?P<bound>~|about|around|at\smost|max(?:imum)?|up\sto|≤|<=)?\s*
     (?:(?P<low>{_NUMBER}\s*[kKmMbB]?)\s*(?:-|–|—|to)\s*)?
     (?:(?P<count>{_NUMBER}\s*[kKmMbB]?)(?![\w:])|(?P<unbounded>unbounded|unlimited))\s*
-    (?P<noun>[^\W\d]\w*\s+)??
+    (?P<noun>[^\W\d]\w*(?:\s+|\Z))??
     (?:per\s+(?P<per>{_WORD})|(?P<total>total|in\s+all|in\s+total|overall|globally))?\s*\Z""",
     re.VERBOSE | re.IGNORECASE,
 )
 
 
-def read_cardinality(text: str) -> tuple[bool, tuple[Cardinality, ...]]:
-    """Whether there is a single item of the entity, and how many there are.
+def read_cardinality(text: str, own: str = "") -> tuple[bool, tuple[Cardinality, ...]]:
+    """Whether there is a single item of the entity, and how many there are; `own` is the entity's name, for `10K users`.
 
     >>> read_cardinality("~100 per User, 1M total")[1][0]
     Cardinality(count=100, per='User', low=None, at_most=False)
@@ -105,14 +105,15 @@ def read_cardinality(text: str) -> tuple[bool, tuple[Cardinality, ...]]:
     for part in re.split(r"[;]|,(?!\d{3}\b)", text):
         piece = part.strip()
         if piece:
-            found.append(_cardinality(piece, offset + len(part) - len(part.lstrip())))
+            found.append(_cardinality(piece, offset + len(part) - len(part.lstrip()), own.lower()))
         offset += len(part) + 1
     return False, tuple(found)
 
 
-def _cardinality(piece: str, offset: int) -> Cardinality:
+def _cardinality(piece: str, offset: int, own: str) -> Cardinality:
     match = _CARDINALITY.match(piece)
-    if not match or (match["noun"] and not match["per"] and not match["total"]):
+    noun = (match["noun"] or "").strip().lower() if match else ""
+    if not match or (noun and not match["per"] and not match["total"] and noun.removesuffix("s") != own):
         raise Inexact(f"`{piece}` does not say how many", CARDINALITY_FIX, offset, piece)
     bound = (match["bound"] or "").lower()
     return Cardinality(

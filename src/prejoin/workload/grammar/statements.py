@@ -36,7 +36,7 @@ _RELATIONSHIP = re.compile(
 )
 
 
-def read_relationship(text: str) -> Relationship:
+def read_relationship(text: str, own: str = "") -> Relationship:
     """One relationship. `Order N:1 User` is read as `User 1:N Order`.
 
     >>> read_relationship("User 1:N Order via userId - the buyer").via
@@ -44,13 +44,33 @@ def read_relationship(text: str) -> Relationship:
     """
     match = _RELATIONSHIP.match(text.strip())
     if not match:
-        raise Inexact(f"`{text.strip()}` does not say exactly who relates to whom", RELATIONSHIP_FIX, 0, text.strip())
+        message = f"`{text.strip()}` does not say exactly who relates to whom"
+        raise Inexact(message, _meant(text, own) or RELATIONSHIP_FIX, 0, text.strip())
     left, kind, right, hierarchy, via, role, rest = match.groups()
     kind = "hierarchy" if hierarchy else {"N:M": "N:N", "M:N": "N:N"}.get(kind.upper(), kind.upper())
     left, right = _bare(left), _bare(right or left)
     if kind == "N:1":
         left, kind, right = right, "1:N", left
     return Relationship(left, RelationshipKind(kind), right, _via(via or ""), _bare(role or ""), rest or "")
+
+
+_BELONGS = re.compile(
+    r"\b(?:belongs?\s+to|owned\s+by|part\s+of|child\s+of)\s+(?:an?\s+|the\s+|one\s+)?([A-Z]\w*)", re.IGNORECASE
+)
+_HAS = re.compile(r"\b(?:has|have|owns?|contains?)\s+(many|one|a|an)?\s*([A-Z]\w*)", re.IGNORECASE)
+
+
+def _meant(text: str, own: str) -> str:
+    """What a sentence about a relationship was probably meant to say."""
+    if own and (match := _BELONGS.search(text)):
+        return f"write `{match[1]} 1:N {own} via …`, with the attribute of `{own}` that holds the id of `{match[1]}`"
+    if own and (match := _HAS.search(text)):
+        many = (match[1] or "").lower() == "many" or match[2].endswith("s")
+        other = match[2].removesuffix("s") if many else match[2]
+        return (
+            f"write `{own} {'1:N' if many else '1:1'} {other} via …`, with the attribute of `{other}` that holds the id"
+        )
+    return ""
 
 
 def _via(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Values and comparisons: what stands to the right of an operator. `>= now - 7 days`, `= PENDING`, `between 1 and 5`."""
+"""Values and comparisons: what follows an operator. `>= now - 7 days`, `= PENDING`, `between 1 and 5`."""
 
 from __future__ import annotations
 

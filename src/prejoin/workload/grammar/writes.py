@@ -1,6 +1,8 @@
-"""What a write does and what must hold: `create Order; update Product (stock -= quantity)`, `Product.stock >= quantity`."""
+"""What a write does and what must hold: `update Product (stock -= quantity)`, `Product.stock >= quantity`."""
 
 from __future__ import annotations
+
+import re
 
 from prejoin.workload.grammar.lexer import Tokens, write_name
 from prejoin.workload.grammar.values import read_op, read_values, write_comparison, write_value
@@ -20,8 +22,8 @@ CHECK_FIX = (
 _CHANGE_SIGNS = {"=": ChangeOp.SET, "+=": ChangeOp.ADD, "-=": ChangeOp.SUBTRACT}
 
 
-def read_actions(text: str, inputs: frozenset[str]) -> tuple[Action, ...]:
-    """The items that a pattern writes.
+def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREATE) -> tuple[Action, ...]:
+    """The items that a pattern writes; `verb_meant` is for the advice on what to write where no verb is given.
 
     >>> read_actions("create Order; update User (orderCount += 1)", frozenset())[1].changes
     (Change(attribute='orderCount', op=<ChangeOp.ADD: '+='>, value=Value(const='1', param=None, now=None)),)
@@ -32,7 +34,8 @@ def read_actions(text: str, inputs: frozenset[str]) -> tuple[Action, ...]:
     while not tokens.done:
         verb = tokens.word(*(v.value for v in Verb))
         if verb is None:
-            raise tokens.inexact(f"`{tokens.next.raw}` does not say what happens to which item", ACTION_FIX)
+            message = f"`{text.strip()}` does not say what happens to which item"
+            raise tokens.inexact(message, _meant(text, verb_meant) or ACTION_FIX)
         entity = tokens.name("the entity")
         many = tokens.sign("[]")
         changes: tuple[Change, ...] = ()
@@ -42,6 +45,24 @@ def read_actions(text: str, inputs: frozenset[str]) -> tuple[Action, ...]:
         if not tokens.separators() and not tokens.sign("+"):
             tokens.expect_end(ACTION_FIX)
     return tuple(actions)
+
+
+_LOOSE = re.compile(r"(all\s+)?([A-Z]\w*?)(s?)(\s+updates?|\s+entries)?\s*\Z")
+
+
+def _meant(text: str, verb: Verb) -> str:
+    """What `1 (User)` or `Order + OrderCount update` was probably meant to say."""
+    inside = re.fullmatch(r"\s*\d+\s*\((.+)\)\s*", text)
+    actions = []
+    for part in re.split(r"\+|,|;|\band\b|<br\s*/?>", inside[1] if inside else text):
+        match = _LOOSE.fullmatch(part.strip())
+        if not match:
+            return ""
+        many = "[]" if match[1] else ""
+        name = match[2] if many else match[2] + match[3]
+        updates = bool(match[4] and "update" in match[4]) or verb is Verb.UPDATE
+        actions.append(f"update {name}{many} (…)" if updates else f"{verb} {name}{many}")
+    return f"write `{'; '.join(actions)}`, if that is what happens"
 
 
 def _changes(tokens: Tokens, inputs: frozenset[str]) -> tuple[Change, ...]:

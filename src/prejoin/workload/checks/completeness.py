@@ -1,0 +1,201 @@
+"""Completeness: what the designer needs to know and the document does not say."""
+
+from __future__ import annotations
+
+from prejoin.workload import codes
+from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.columns import normal
+from prejoin.workload.lookup import addressed, bindings, changes, equalities
+from prejoin.workload.model import Combine, Entity, Read, Result, Verb, Write
+from prejoin.workload.reading import Path
+
+_LONG = 5_000
+"""Items past this do not fit a page of 1 MB, or are close to it."""
+
+
+def check_completeness(r: Reporter) -> None:
+    for index, entity in enumerate(r.workload.entities):
+        _entity(r, ("entities", index), entity)
+    for path, pattern in r.patterns():
+        if not pattern.id:
+            r.say(codes.NO_PATTERN_ID, path, "this pattern has no ID", f"write `{_free_id(r)}`")
+        if not pattern.entities and "Entity" not in pattern.verbatim:
+            r.say(
+                codes.NO_ENTITY,
+                (*path, "entities"),
+                f"{_called(pattern)} names no entity",
+                "name what is read or written",
+            )
+        if isinstance(pattern, Read):
+            _read(r, path, pattern)
+        else:
+            _write(r, path, pattern)
+    _unsaid(r)
+    _used(r)
+
+
+def _called(pattern: Read | Write) -> str:
+    return pattern.id or "this pattern"
+
+
+def _free_id(r: Reporter) -> str:
+    taken = {p.id for p in r.workload.patterns}
+    return next(f"AP-{n:03}" for n in range(1, len(taken) + 2) if f"AP-{n:03}" not in taken)
+
+
+def _entity(r: Reporter, path: Path, entity: Entity) -> None:
+    if not entity.attributes and "Attributes" not in entity.verbatim:
+        r.say(codes.NO_ATTRIBUTES, path, f"`{entity.name}` has no attributes", "list them below `- **Attributes**:`")
+    elif not entity.id and not entity.singleton:
+        likely = _likely_id(entity)
+        fix = f"mark it: `` `{likely}` (string, id) ``" if likely else "mark what identifies an item: `(string, id)`"
+        r.say(codes.NO_ID, path, f"nothing says what identifies a `{entity.name}`", fix)
+    elif entity.id and entity.singleton:
+        message = f"`{entity.name}` is a singleton and has an id"
+        r.say(codes.CONTRADICTION, path, message, "take away `singleton`, or the flag `id`")
+
+
+def _likely_id(entity: Entity) -> str | None:
+    names = {normal(a.name).replace("_", ""): a.name for a in entity.attributes}
+    own = entity.name.lower()
+    return next((names[n] for n in (f"{own}id", "id", f"{own}key", own) if n in names), None)
+
+
+def _read(r: Reporter, path: Path, read: Read) -> None:
+    name = _called(read)
+    if read.result is None and "Result" not in read.verbatim:
+        r.say(
+            codes.NO_RESULT,
+            (*path, "result"),
+            f"{name} does not say what it gives back",
+            "write `Single`, `Collection` or `Count`",
+        )
+    if len(read.entities) > 1 and read.combine is None and "Multi-Entity" not in read.verbatim:
+        message = f"{name} reads {listed(list(read.entities))} and is not marked Multi-Entity"
+        r.say(codes.NOT_MARKED, (*path, "combine"), message, "write `Collection` or `Join`")
+    if len(read.entities) == 1 and read.combine is not None:
+        message = f"{name} is marked `{read.combine}` and names one entity"
+        r.say(codes.ONE_ENTITY, (*path, "combine"), message, "name the others too, or write `No`")
+    _related(r, path, read)
+    if read.result is Result.MANY and not read.paginated and read.limit is None:
+        _long(r, path, read)
+
+
+def _related(r: Reporter, path: Path, read: Read) -> None:
+    """Whether each entity has the id that is asked by, or is named by the first."""
+    known = tuple(e for e in read.entities if r.workload.entity(e))
+    asked = equalities(read)
+    if len(known) < 2 or not asked:
+        return
+    for name in known[1:] if read.combine is Combine.JOIN else known:
+        bound = any(name in bindings(r.workload, known, a) for a in asked)
+        if bound or (read.combine is Combine.JOIN and _named(r, known, name)):
+            continue
+        fix = f"give `{name}` the attribute, or one that refers to it: `(…, → Entity)`; a read of two steps is a `Join`"
+        message = f"`{name}` has nothing that {_called(read)} asks by ({listed(list(asked))})"
+        r.say(codes.NOT_RELATED, (*path, "entities"), message, fix)
+
+
+def _named(r: Reporter, entities: tuple[str, ...], name: str) -> bool:
+    """Whether one of the entities refers to the one of that name."""
+    others = [e for e in map(r.workload.entity, entities) if e and e.name != name]
+    far = r.workload.entity(name)
+    ids = {a.name for a in far.id} if far else set()
+    return any(a.references.partition(".")[0] == name or (a.name in ids) for e in others for a in e.attributes)
+
+
+def _long(r: Reporter, path: Path, read: Read) -> None:
+    asked = equalities(read)
+    for name in read.entities:
+        entity = r.workload.entity(name)
+        if entity is None:
+            continue
+        figures = [c for c in entity.cardinality if bool(c.per) == bool(asked)]
+        if any(c.count is None or c.count > _LONG for c in figures):
+            message = f"{_called(read)} may give a great many of `{name}` at once"
+            r.say(
+                codes.UNBOUNDED,
+                (*path, "paginated"),
+                message,
+                "write `Yes` under Paginated, or `Collection, limit 100`",
+            )
+            return
+
+
+def _write(r: Reporter, path: Path, write: Write) -> None:
+    name = _called(write)
+    column = "Items Deleted" if path[0] == "deletes" else "Items Written"
+    if not write.actions and column not in write.verbatim:
+        message = f"{name} does not say what it writes"
+        r.say(
+            codes.NO_ACTIONS,
+            (*path, "actions"),
+            message,
+            "write `create Order`, `update Order (status)`, `delete Order`",
+        )
+    several = len(write.actions) > 1 or any(a.many for a in write.actions)
+    if several and write.atomic is None and "Transaction" not in write.verbatim:
+        message = f"{name} writes several items and does not say whether all or none"
+        r.say(codes.NOT_ATOMIC, (*path, "atomic"), message, "write `Yes` or `No` under Transaction")
+    for action in write.actions:
+        entity = r.workload.entity(action.entity)
+        if entity is None or not entity.id:
+            continue
+        if action.verb is Verb.UPDATE and not changes(write, action, entity):
+            message = f"{name} updates `{entity.name}` and does not say what changes"
+            r.say(codes.NO_CHANGES, (*path, "actions"), message, f"write `update {entity.name} (attribute, …)`")
+        if action.verb in {Verb.UPDATE, Verb.DELETE} and not action.many and not addressed(r.workload, write, entity):
+            message = f"{name} does not know which `{entity.name}` it means"
+            r.say(
+                codes.CANNOT_ADDRESS,
+                (*path, "inputs"),
+                message,
+                f"add {listed([a.name for a in entity.id])} to the inputs",
+            )
+
+
+def _unsaid(r: Reporter) -> None:
+    """Rates and cardinalities, each in one message for all."""
+    silent = [
+        (p, x)
+        for p, x in r.patterns()
+        if x.rate is None and "Frequency" not in x.verbatim and x.id not in r.out_of_scope
+    ]
+    if silent:
+        message = f"{listed([_called(x) for _, x in silent])}: not said how often"
+        r.say(codes.NO_RATE, silent[0][0], message, "write `Hot`, `Warm`, `Cold` or `250/s`; `Warm` (10/s) is assumed")
+    unknown = [
+        (("entities", i), e)
+        for i, e in enumerate(r.workload.entities)
+        if not e.cardinality and not e.singleton and "Cardinality" not in e.verbatim
+    ]
+    if unknown:
+        message = f"{listed([e.name for _, e in unknown])}: not said how many there are"
+        r.say(codes.NO_CARDINALITY, unknown[0][0], message, "write `- **Cardinality**: ~100 per User, 1M total`")
+
+
+def _used(r: Reporter) -> None:
+    read = {name for p in r.workload.reads for name in p.entities}
+    created = {
+        a.entity
+        for p in (*r.workload.writes, *r.workload.deletes)
+        for a in p.actions
+        if a.verb in {Verb.CREATE, Verb.PUT}
+    }
+    inexact = any("Items Written" in p.verbatim for p in r.workload.writes)
+    for index, entity in enumerate(r.workload.entities):
+        if r.workload.reads and entity.name not in read:
+            r.say(
+                codes.NEVER_READ,
+                ("entities", index),
+                f"no pattern reads `{entity.name}`",
+                "add the read, or leave it out",
+            )
+        if r.workload.writes and not inexact and entity.name not in created:
+            message = f"no pattern creates `{entity.name}`"
+            r.say(
+                codes.NEVER_CREATED,
+                ("entities", index),
+                message,
+                "add the write that makes it, or a note where it comes from",
+            )

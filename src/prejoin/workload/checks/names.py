@@ -1,0 +1,268 @@
+"""Names: every entity, attribute and pattern that is named exists, once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from prejoin.diagnostics import Code
+from prejoin.workload import codes
+from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.lookup import bindings, changes, suggest, target
+from prejoin.workload.model import (
+    Accept,
+    Check,
+    Entity,
+    FixedKey,
+    OutOfScope,
+    Read,
+    RelationshipKind,
+    Under,
+    Value,
+    Verb,
+    Without,
+    Write,
+)
+from prejoin.workload.reading import Path
+
+_FIELD = re.compile(r"\{([^{}:]+)(?::[^{}]*)?\}")
+_AFFIXES = (
+    (re.compile(r"(.+?)_?prefix", re.IGNORECASE), "{} begins_with"),
+    (re.compile(r"(?:min|from|start|after|since)_?(.+)", re.IGNORECASE), "{} >="),
+    (re.compile(r"(.+?)_?(?:min|from|start|after|since)", re.IGNORECASE), "{} >="),
+    (re.compile(r"(?:max|to|end|before|until)_?(.+)", re.IGNORECASE), "{} <="),
+    (re.compile(r"(.+?)_?(?:max|to|end|before|until)", re.IGNORECASE), "{} <="),
+    (re.compile(r"(?:new|updated)_?(.+)", re.IGNORECASE), "{}"),
+    (re.compile(r"(.+?)_?(?:range|between)", re.IGNORECASE), "{} between"),
+    (re.compile(r"(.+?)(?:s|_?list)", re.IGNORECASE), "{}[]"),
+)
+"""Names that people give to a use of an attribute, and how that use is written."""
+
+
+def check_names(r: Reporter) -> None:
+    _once(r, codes.SAME_ENTITY, [(("entities", i), e.name) for i, e in enumerate(r.workload.entities)], "entity")
+    _once(r, codes.SAME_PATTERN, [(path, p.id) for path, p in r.patterns() if p.id], "pattern")
+    for index, entity in enumerate(r.workload.entities):
+        _entity(r, ("entities", index), entity)
+    for path, pattern in r.patterns():
+        known = [name for name in pattern.entities if _known_entity(r, (*path, "entities"), name)]
+        if isinstance(pattern, Read):
+            _read(r, path, pattern, tuple(known))
+        else:
+            _write(r, path, pattern)
+    _collections(r)
+    _decisions(r)
+
+
+def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str) -> None:
+    seen: dict[str, str] = {}
+    for path, name in named:
+        if name.lower() in seen:
+            other = seen[name.lower()]
+            same = "again" if other == name else f"too much like `{other}`"
+            r.say(code, path, f"the {what} `{name}` is there {same}", "give it a name of its own")
+        seen.setdefault(name.lower(), name)
+
+
+def _known_entity(r: Reporter, path: Path, name: str) -> bool:
+    if r.workload.entity(name):
+        return True
+    names = [e.name for e in r.workload.entities]
+    near = suggest(name, names)
+    fix = (
+        f"did you mean `{near}`?"
+        if near
+        else f"the entities are {listed(names)}"
+        if names
+        else "describe it under Entities"
+    )
+    r.say(codes.UNKNOWN_ENTITY, path, f"there is no entity `{name}`", fix, name)
+    return False
+
+
+def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[Entity]) -> None:
+    found = list(entities)
+    names = [a.name for e in found for a in e.attributes]
+    plain = name.rpartition(".")[2]
+    where = " or ".join(f"`{e.name}`" for e in found) or "any entity"
+    for affix, form in _AFFIXES:
+        match = affix.fullmatch(plain)
+        if match and (near := next((n for n in names if n.lower() == match[1].lower()), None)):
+            fix = f"write `{form.format(near)}`"
+            break
+    else:
+        near = suggest(plain, names)
+        fix = (
+            f"did you mean `{near}`?"
+            if near
+            else f"it has {listed(names, 12)}"
+            if names
+            else "list it under Attributes"
+        )
+    r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}` in {where}", fix, name)
+
+
+def _entity(r: Reporter, path: Path, entity: Entity) -> None:
+    attributes = [((*path, "attributes", i), a) for i, a in enumerate(entity.attributes)]
+    _once(r, codes.SAME_ATTRIBUTE, [(p, a.name) for p, a in attributes], "attribute")
+    for place, attribute in attributes:
+        for code, name in ((codes.UNKNOWN_ENTITY, attribute.references), (codes.UNKNOWN_ATTRIBUTE, attribute.copy_of)):
+            owner, _, field = name.partition(".")
+            if not name or not _known_entity(r, place, owner):
+                continue
+            other = r.workload.entity(owner)
+            if other and (field or code is codes.UNKNOWN_ATTRIBUTE) and not other.attribute(field):
+                _unknown_attribute(r, place, field or name, [other])
+        if attribute.references and r.workload.entity(attribute.references.partition(".")[0]):
+            _reference(r, place, entity, attribute.name)
+    for index, relationship in enumerate(entity.relationships):
+        place = (*path, "relationships", index)
+        ends = [name for name in (relationship.left, relationship.right) if _known_entity(r, place, name)]
+        known = [e for e in map(r.workload.entity, ends) if e]
+        for via in relationship.via:
+            between = relationship.kind is RelationshipKind.MANY_TO_MANY and r.workload.entity(via)
+            owner, dot, field = via.partition(".")
+            holders = [e for e in known if not dot or e.name == owner]
+            if not between and known and not any(e.attribute(field if dot else via) for e in holders):
+                _unknown_attribute(r, place, via, known)
+    for group in entity.unique:
+        for name in group:
+            if not entity.attribute(name):
+                _unknown_attribute(r, (*path, "unique"), name, [entity])
+    for name in entity.excludes:
+        _known_entity(r, (*path, "excludes"), name)
+    for cardinality in entity.cardinality:
+        if cardinality.per:
+            _known_entity(r, (*path, "cardinality"), cardinality.per)
+
+
+def _reference(r: Reporter, path: Path, entity: Entity, name: str) -> None:
+    attribute = entity.attribute(name)
+    if attribute is None:
+        return
+    found = target(r.workload, attribute)
+    other = r.workload.entity(attribute.references.partition(".")[0])
+    if found is None and other and "." not in attribute.references and other.id:
+        ids = listed([f"→ {other.name}.{a.name}" for a in other.id])
+        message = f"`{other.name}` is identified by several attributes; `{name}` does not say which it holds"
+        r.say(codes.REFERENCE_ID, path, message, f"write one of {ids}")
+    elif found and found[1].type.kind != attribute.type.kind and found[1].type.numeric != attribute.type.numeric:
+        message = f"`{name}` is {attribute.type}, the id of `{found[0].name}` is {found[1].type}"
+        r.say(codes.REFERENCE_TYPE, path, message, f"make both {found[1].type}")
+
+
+def _read(r: Reporter, path: Path, read: Read, entities: tuple[str, ...]) -> None:
+    found = [e for e in map(r.workload.entity, entities) if e]
+    if not found:
+        return
+    asked = [("inputs", i.attribute) for i in read.inputs] + [("sort", s.attribute) for s in read.sort]
+    for part, name in (*asked, *(("result", n) for n in read.needs)):
+        if not bindings(r.workload, entities, name):
+            _unknown_attribute(r, (*path, part), name, found)
+
+
+def _write(r: Reporter, path: Path, write: Write) -> None:
+    known = [a for a in write.actions if _known_entity(r, (*path, "actions"), a.entity)]
+    touched = [e for e in map(r.workload.entity, dict.fromkeys((*write.entities, *(a.entity for a in known)))) if e]
+    inputs = {i.attribute for i in write.inputs}
+    used: set[str] = set()
+    for action in known:
+        entity = r.workload.entity(action.entity)
+        if entity is None:
+            continue
+        for change in changes(write, action, entity):
+            used |= _value(r, (*path, "actions"), change.value, inputs)
+            if entity.attribute(change.attribute) is None:
+                _unknown_attribute(r, (*path, "actions"), change.attribute, [entity])
+            elif change.value is None and change.op.value in {"=", "append"} and action.verb is Verb.UPDATE:
+                used.add(change.attribute)
+                if change.attribute not in inputs:
+                    message = f"`{change.attribute}` takes an input that is not given"
+                    fix = f"add `{change.attribute}` to the inputs, or give a constant: `{change.attribute} = …`"
+                    r.say(codes.NOT_GIVEN, (*path, "actions"), message, fix)
+    for check in write.checks:
+        _check(r, path, check, touched)
+        for value in check.values:
+            used |= _value(r, (*path, "checks"), value, inputs)
+    for name in sorted(inputs - used):
+        plain = name.partition(".")[2] or name
+        if touched and not any(e.name == plain or e.attribute(plain) for e in touched):
+            _unused(r, (*path, "inputs"), name, touched)
+
+
+def _check(r: Reporter, path: Path, check: Check, touched: list[Entity]) -> None:
+    place = (*path, "checks")
+    if check.entity and not _known_entity(r, place, check.entity):
+        return
+    named = r.workload.entity(check.entity) if check.entity else None
+    candidates = [named] if named else touched
+    if check.attribute and candidates and not any(e.attribute(check.attribute) for e in candidates):
+        _unknown_attribute(r, place, check.attribute, candidates)
+
+
+def _value(r: Reporter, path: Path, value: Value | None, inputs: set[str]) -> set[str]:
+    if value is None or value.param is None:
+        return set()
+    if value.param not in inputs:
+        r.say(
+            codes.NOT_GIVEN,
+            path,
+            f"`{value.param}` is not among the inputs",
+            f"add `{value.param}` to the inputs",
+            value.param,
+        )
+    return {value.param}
+
+
+def _unused(r: Reporter, path: Path, name: str, touched: list[Entity]) -> None:
+    names = [a.name for e in touched for a in e.attributes]
+    meant = next(
+        (m[1] for affix, _ in _AFFIXES if (m := affix.fullmatch(name)) and m[1].lower() in map(str.lower, names)), None
+    )
+    near = next((n for n in names if meant and n.lower() == meant.lower()), None) or suggest(name, names)
+    fix = f"did you mean `{near}`?" if near else "use it in a change or a condition, or leave it out"
+    r.say(
+        codes.UNUSED_INPUT,
+        path,
+        f"`{name}` is no attribute of {listed([e.name for e in touched])}, and nothing uses it",
+        fix,
+    )
+
+
+def _collections(r: Reporter) -> None:
+    for index, collection in enumerate(r.workload.collections):
+        for name in collection.entities:
+            _known_entity(r, ("collections", index, "entities"), name)
+        for pattern in collection.patterns:
+            _known_pattern(r, ("collections", index, "patterns"), pattern)
+
+
+def _known_pattern(r: Reporter, path: Path, id_: str) -> None:
+    if r.workload.pattern(id_) is None:
+        near = suggest(id_, [p.id for p in r.workload.patterns])
+        r.say(
+            codes.UNKNOWN_PATTERN,
+            path,
+            f"there is no pattern `{id_}`",
+            f"did you mean `{near}`?" if near else "name one of the IDs",
+        )
+
+
+def _decisions(r: Reporter) -> None:
+    for index, decision in enumerate(r.workload.decisions):
+        path: Path = ("decisions", index)
+        match decision.pin:
+            case Under():
+                _known_entity(r, path, decision.pin.entity)
+                _known_entity(r, path, decision.pin.parent)
+            case Without():
+                _known_entity(r, path, decision.pin.entity)
+            case FixedKey():
+                if _known_entity(r, path, decision.pin.entity) and (entity := r.workload.entity(decision.pin.entity)):
+                    for name in _FIELD.findall(decision.pin.pk + decision.pin.sk):
+                        if not entity.attribute(name):
+                            _unknown_attribute(r, path, name, [entity])
+            case Accept() | OutOfScope():
+                _known_pattern(r, path, decision.pin.pattern)
+            case _:
+                pass

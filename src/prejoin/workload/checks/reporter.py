@@ -1,0 +1,46 @@
+"""Where the checks put their messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from prejoin.diagnostics import Code, Diagnostic, Span
+from prejoin.workload.model import OutOfScope, Pattern, Workload
+from prejoin.workload.reading import MOST, Path, Places
+
+
+@dataclass(slots=True)
+class Reporter:
+    workload: Workload
+    places: Places
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def say(self, code: Code, path: Path, message: str, fix: str, word: str = "") -> None:
+        """Says it about a part of the workload; `word` is the place in that part's text, where it can be found."""
+        if len(self.diagnostics) >= MOST:
+            return
+        span = self.places.find(path)
+        if span and word and (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", span.text)):
+            span = Span(span.line, span.column + match.start(), word)
+        self.diagnostics.append(code.at(span, message, fix))
+
+    def patterns(self) -> Iterator[tuple[Path, Pattern]]:
+        for kind in ("reads", "writes", "deletes"):
+            for index, pattern in enumerate(getattr(self.workload, kind)):
+                yield (kind, index), pattern
+
+    @property
+    def out_of_scope(self) -> frozenset[str]:
+        return frozenset(d.pin.pattern for d in self.workload.decisions if isinstance(d.pin, OutOfScope))
+
+
+def listed(names: list[str], most: int = 6) -> str:
+    """Names in a row, cut where they get too many.
+
+    >>> listed(["User", "Order"])
+    '`User`, `Order`'
+    """
+    shown = ", ".join(f"`{n}`" for n in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -1,0 +1,205 @@
+"""Types: what is done with an attribute is something its type allows, and constants are values of it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+
+from prejoin.types import Kind
+from prejoin.workload import codes
+from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.lookup import bindings, changes
+from prejoin.workload.model import (
+    RANGES,
+    Attribute,
+    ChangeOp,
+    Entity,
+    Input,
+    Op,
+    Read,
+    Result,
+    Value,
+    Verb,
+    Write,
+)
+from prejoin.workload.reading import Path
+
+_TTL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATETIME})
+_UNTEXTUAL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN})
+_MANY = frozenset({Kind.LIST, Kind.SET})
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,3})?\Z", re.ASCII)
+
+
+def check_types(r: Reporter) -> None:
+    for index, entity in enumerate(r.workload.entities):
+        for at, attribute in enumerate(entity.attributes):
+            _attribute(r, ("entities", index, "attributes", at), attribute)
+    for path, pattern in r.patterns():
+        if isinstance(pattern, Read):
+            _read(r, path, pattern)
+        else:
+            _write(r, path, pattern)
+
+
+def _attribute(r: Reporter, path: Path, a: Attribute) -> None:
+    if a.id and not (a.type.scalar and a.type.kind is not Kind.BOOLEAN):
+        r.say(
+            codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which cannot identify an item", "use a string or a number"
+        )
+    if a.id and a.optional:
+        r.say(codes.CONTRADICTION, path, f"`{a.name}` identifies the item and is optional", "an id is always there")
+    if a.id and a.mutable:
+        r.say(codes.CONTRADICTION, path, f"`{a.name}` identifies the item and is mutable", "an id never changes")
+    if a.unique and not a.type.scalar:
+        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which cannot be unique", "use a string or a number")
+    if a.ttl and a.type.kind not in _TTL:
+        r.say(
+            codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; a TTL is seconds since 1970", "use `number` or `datetime`"
+        )
+    if a.references and not a.type.scalar and not (a.type.kind in _MANY and a.type.of):
+        r.say(
+            codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which holds no id", "use the type of the id it refers to"
+        )
+
+
+def _meant(r: Reporter, entities: tuple[str, ...], name: str) -> Attribute | None:
+    for entity, attribute in bindings(r.workload, entities, name).items():
+        if found := r.workload.entity(entity):
+            return found.attribute(attribute)
+    return None
+
+
+def _read(r: Reporter, path: Path, read: Read) -> None:
+    given: set[str] = set()
+    for one in read.inputs:
+        attribute = _meant(r, read.entities, one.attribute)
+        if attribute:
+            _input(r, (*path, "inputs"), one, attribute)
+        if not one.filter and not one.optional:
+            if one.attribute in given:
+                message = f"`{one.attribute}` is given twice"
+                r.say(
+                    codes.CONTRADICTION, (*path, "inputs"), message, "say it once; `between` takes both ends of a range"
+                )
+            given.add(one.attribute)
+    for sort in read.sort:
+        attribute = _meant(r, read.entities, sort.attribute)
+        if attribute and not attribute.type.scalar:
+            message = f"`{attribute.name}` is {attribute.type}, which has no order"
+            r.say(codes.UNFIT_TYPE, (*path, "sort"), message, "sort by a string, a number or a date")
+    if read.result is Result.ONE and read.paginated:
+        r.say(codes.CONTRADICTION, (*path, "paginated"), "a `Single` has no pages", "write `No`, or `Collection`")
+    if read.result is Result.COUNT and (read.needs or read.sort):
+        what = "attributes" if read.needs else "order"
+        r.say(codes.CONTRADICTION, (*path, "result"), f"a `Count` has no {what}", "leave it out, or write `Collection`")
+
+
+def _input(r: Reporter, path: Path, one: Input, a: Attribute) -> None:
+    kind = a.type.kind
+    if one.op is Op.CONTAINS or one.op in {Op.EXISTS, Op.NOT_EXISTS}:
+        pass
+    elif not a.type.scalar:
+        message = f"`{a.name}` is {a.type}, which cannot be compared"
+        r.say(
+            codes.UNFIT_TYPE,
+            path,
+            message,
+            f"write `filter {a.name} contains`" if kind in _MANY else "ask by another attribute",
+        )
+    elif one.op is Op.BEGINS_WITH and kind in _UNTEXTUAL:
+        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`")
+    elif one.op in RANGES and kind is Kind.BOOLEAN:
+        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`")
+    if one.many and one.op is not Op.EQ:
+        r.say(codes.CONTRADICTION, path, f"`{a.name}[]` is a list of values and has an operator", f"write `{a.name}[]`")
+    for value in one.values:
+        _constant(r, path, value, a, partial=one.op in {Op.BEGINS_WITH, Op.CONTAINS})
+
+
+def _write(r: Reporter, path: Path, write: Write) -> None:
+    for action in write.actions:
+        entity = r.workload.entity(action.entity)
+        if entity is None:
+            continue
+        for change in changes(write, action, entity):
+            if (attribute := entity.attribute(change.attribute)) is None:
+                continue
+            place = (*path, "actions")
+            if change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT} and not attribute.type.numeric:
+                message = f"`{attribute.name}` is {attribute.type}, which cannot count"
+                r.say(codes.UNFIT_TYPE, place, message, "make it a number")
+            if change.op is ChangeOp.APPEND and attribute.type.kind not in _MANY:
+                message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
+                r.say(codes.UNFIT_TYPE, place, message, "make it a list or a set")
+            elif change.value:
+                _constant(r, place, change.value, attribute)
+            if action.verb is Verb.UPDATE:
+                _changeable(r, place, entity, attribute)
+    for check in write.checks:
+        names = (
+            (check.entity,)
+            if check.entity
+            else tuple(dict.fromkeys((*write.entities, *(a.entity for a in write.actions))))
+        )
+        attribute = _meant(r, names, check.attribute) if check.attribute else None
+        if attribute:
+            for value in check.values:
+                _constant(r, (*path, "checks"), value, attribute, partial=check.op in {Op.BEGINS_WITH, Op.CONTAINS})
+
+
+def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:
+    name = f"`{entity.name}.{a.name}`"
+    if a.id:
+        r.say(
+            codes.CHANGED_ID,
+            path,
+            f"{name} identifies the item and cannot change",
+            "delete the item and create another",
+        )
+    elif a.mutable is False:
+        r.say(codes.IMMUTABLE, path, f"{name} is marked immutable", "take the flag away, or the change")
+    elif a.mutable is None:
+        r.say(
+            codes.NOT_MARKED_MUTABLE,
+            path,
+            f"{name} changes and is not marked mutable",
+            f"mark it: `{a.name} ({a.type}, mutable)`",
+        )
+
+
+def _constant(r: Reporter, path: Path, value: Value, a: Attribute, partial: bool = False) -> None:
+    if value.now is not None and a.type.kind not in _TTL | {Kind.DATE, Kind.STRING}:
+        r.say(
+            codes.CONSTANT, path, f"`{a.name}` is {a.type}, and `now` is a time", "compare it with a value of its type"
+        )
+    if value.const is None or partial:
+        return
+    problem = _problem(value.const, a)
+    if problem:
+        r.say(codes.CONSTANT, path, f"`{value.const}` is not {problem[0]}, as `{a.name}` is", problem[1])
+
+
+def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
+    kind = a.type.kind
+    if kind is Kind.ENUM and const not in a.type.values:
+        return "a member of the enum", f"the members are {listed(list(a.type.values))}"
+    if a.type.numeric and not _NUMBER.match(const):
+        return "a number", "write a number; the name of an input has to be among the inputs"
+    if kind is Kind.INTEGER and "." in const:
+        return "an integer", "write it without a fraction"
+    if kind is Kind.BOOLEAN and const.lower() not in {"true", "false"}:
+        return "`true` or `false`", "write `true` or `false`"
+    if kind in {Kind.DATE, Kind.DATETIME} and not _iso(const, kind):
+        return f"a {kind}", "write it as `2024-01-15`, or `2024-01-15T10:30:00Z` in quotes"
+    return None
+
+
+def _iso(const: str, kind: Kind) -> bool:
+    try:
+        if kind is Kind.DATE:
+            date.fromisoformat(const)
+        else:
+            datetime.fromisoformat(const)
+    except ValueError:
+        return False
+    return True

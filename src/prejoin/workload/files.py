@@ -1,0 +1,88 @@
+"""Workloads in files: Markdown, YAML or JSON by their ending; read with every check, saved whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from prejoin.diagnostics import in_order
+from prejoin.workload import codes
+from prejoin.workload.checks import check
+from prejoin.workload.data import read_data, write_data
+from prejoin.workload.model import Workload
+from prejoin.workload.read_document import MOST_CHARACTERS, read_document
+from prejoin.workload.reading import Notes, Places, Reading
+from prejoin.workload.write_document import write_document
+
+Form = Literal["md", "yaml", "json"]
+_FORMS: dict[str, Form] = {".md": "md", ".markdown": "md", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+
+
+def form_of(path: Path) -> Form | None:
+    return _FORMS.get(path.suffix.lower())
+
+
+def read_file(path: Path) -> Reading:
+    """The workload in a file, and all that is to be said about it; a file that cannot be read is a message too."""
+    form = form_of(path)
+    if form is None:
+        return _unreadable(f"{path.name} is not .md, .yaml or .json", "name it by what it holds")
+    try:
+        if path.stat().st_size > 4 * MOST_CHARACTERS:
+            return _unreadable(
+                f"{path.name} is larger than {4 * MOST_CHARACTERS:,} bytes", "see `prejoin explain PJ100`"
+            )
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as problem:
+        return _unreadable(f"{path.name} is not UTF-8 at byte {problem.start}", "save it as UTF-8")
+    except OSError as problem:
+        return _unreadable(
+            f"{path} cannot be read: {problem.strerror or problem}", "check the path and its permissions"
+        )
+    return read_text(text, form)
+
+
+def read_text(text: str, form: Form) -> Reading:
+    reading = read_document(text) if form == "md" else read_data(text, form)
+    if any(d.code in {codes.UNREADABLE.id, codes.DATA.id} for d in reading.diagnostics):
+        return reading
+    diagnostics = in_order((*reading.diagnostics, *check(reading.workload, reading.places)))
+    return Reading(reading.workload, diagnostics, reading.places)
+
+
+def write_text(workload: Workload, form: Form) -> str:
+    return write_document(workload) if form == "md" else write_data(workload, form)
+
+
+def save(path: Path, text: str) -> None:
+    """Replaces the file as a whole or not at all."""
+    path = path.resolve()  # a link keeps pointing at what it points at
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            temporary.chmod(path.stat().st_mode)
+        else:
+            temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The process's mask; there is no way to ask for it but to set it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _unreadable(message: str, fix: str) -> Reading:
+    notes = Notes()
+    notes.say(codes.UNREADABLE, None, message, fix)
+    return Reading(Workload(), tuple(notes.diagnostics), Places())

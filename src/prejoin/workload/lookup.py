@@ -1,0 +1,102 @@
+"""Who is meant by a name: entities, attributes, and attributes of different names that hold the same id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
+
+
+def suggest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that a name was probably meant to be: another case, a plural, a slip of the pen."""
+    known = list(dict.fromkeys(candidates))
+    folded = {c.lower(): c for c in known}
+    word = name.lower()
+    for form in (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y", word + "s"):
+        if form in folded:
+            return folded[form]
+    close = get_close_matches(word[:80], list(folded), 1, 0.7)
+    return folded[close[0]] if close else None
+
+
+def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute] | None:
+    """Whose id an attribute holds: the entity, and the attribute of its id. None where that is not exact."""
+    name, _, field = attribute.references.partition(".")
+    entity = workload.entity(name)
+    if entity is None:
+        return None
+    if field:
+        found = entity.attribute(field)
+        return (entity, found) if found else None
+    if len(entity.id) == 1:
+        return entity, entity.id[0]
+    same = next((a for a in entity.id if a.name == attribute.name), None)
+    return (entity, same) if same else None
+
+
+def root(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
+    """The entity and attribute that the values of an attribute come from, along its references.
+
+    Two attributes with the same root hold the same kind of value, whatever they are called.
+    """
+    seen: set[tuple[str, str]] = set()
+    here = entity.name, attribute.name
+    while here not in seen:
+        seen.add(here)
+        further = target(workload, attribute)
+        if further is None:
+            break
+        attribute = further[1]
+        here = further[0].name, attribute.name
+    return here
+
+
+def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[str, str]:
+    """Which attribute of each entity a name means: its own of that name, or the one that holds the same id.
+
+    An entity that has none, or several that could be meant, is left out. `Order.userId` says whose attribute it is.
+    """
+    asked = [e for e in map(workload.entity, entities) if e]
+    owner, dot, field = name.partition(".")
+    field = field if dot else name
+    found: dict[str, str] = {}
+    for entity in asked:
+        if (not dot or entity.name == owner) and entity.attribute(field):
+            found[entity.name] = field
+    roots = {root(workload, e, a) for e in asked if (own := found.get(e.name)) and (a := e.attribute(own))}
+    for entity in asked:
+        if entity.name in found or len(roots) != 1:
+            continue
+        same = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
+        if len(same) == 1:
+            found[entity.name] = same[0]
+    return found
+
+
+def equalities(read: Read) -> tuple[str, ...]:
+    """The attributes that a read knows the value of, given or constant, for certain."""
+    return tuple(i.attribute for i in read.inputs if i.op is Op.EQ and not i.filter and not i.optional)
+
+
+def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
+    """What an update changes: what it says, or else the inputs that are attributes of the entity and not its id."""
+    if action.changes or action.verb is not Verb.UPDATE:
+        return action.changes
+    names = {i.attribute for i in write.inputs}
+    return tuple(Change(a.name) for a in entity.attributes if a.name in names and not a.id)
+
+
+def addressed(workload: Workload, write: Write, entity: Entity) -> bool:
+    """Whether a write knows the id of an item of the entity: by its attributes, or by those that hold the same id."""
+    given = {i.attribute for i in write.inputs}
+    if entity.name in given or entity.singleton:
+        return True
+    holders = [
+        root(workload, e, a)
+        for e in (workload.entity(n) for n in dict.fromkeys((*write.entities, *(x.entity for x in write.actions))))
+        if e
+        for a in e.attributes
+        if a.name in given
+    ]
+    return all(a.name in given or len(a.type.values) == 1 or root(workload, entity, a) in holders for a in entity.id)

@@ -1,0 +1,65 @@
+"""Entities named in running text get their exact names: `~100 per user`, `orders live under their user`.
+
+Only where one entity, and no other, is that word in another case or number. Tables name entities exactly.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from prejoin.workload.model import Decision, Entity, FixedKey, Relationship, Under, Without, Workload
+
+
+def settle(workload: Workload) -> Workload:
+    """The workload with the names in cardinalities, relationships and pins made exact."""
+    names = _Exact(workload)
+    return replace(
+        workload,
+        entities=tuple(_entity(e, names) for e in workload.entities),
+        decisions=tuple(_decision(d, names) for d in workload.decisions),
+    )
+
+
+class _Exact:
+    def __init__(self, workload: Workload) -> None:
+        self._exact = {e.name for e in workload.entities}
+        self._forms: dict[str, set[str]] = {}
+        for name in self._exact:
+            low = name.lower()
+            plural = (
+                low[:-1] + "ies"
+                if low.endswith("y")
+                else low + "es"
+                if low.endswith(("s", "x", "ch", "sh"))
+                else low + "s"
+            )
+            for form in (low, plural):
+                self._forms.setdefault(form, set()).add(name)
+
+    def __call__(self, name: str) -> str:
+        if name in self._exact:
+            return name
+        found = self._forms.get(name.lower(), set())
+        return next(iter(found)) if len(found) == 1 else name
+
+
+def _entity(entity: Entity, exact: _Exact) -> Entity:
+    return replace(
+        entity,
+        cardinality=tuple(replace(c, per=exact(c.per)) for c in entity.cardinality),
+        relationships=tuple(_relationship(r, exact) for r in entity.relationships),
+    )
+
+
+def _relationship(r: Relationship, exact: _Exact) -> Relationship:
+    return replace(r, left=exact(r.left), right=exact(r.right))
+
+
+def _decision(decision: Decision, exact: _Exact) -> Decision:
+    match decision.pin:
+        case Under() as pin:
+            return replace(decision, pin=replace(pin, entity=exact(pin.entity), parent=exact(pin.parent)))
+        case Without() | FixedKey() as pin:
+            return replace(decision, pin=replace(pin, entity=exact(pin.entity)))
+        case _:
+            return decision
