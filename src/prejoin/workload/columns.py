@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 READS = (
-    "ID", "Entity", "Description", "Input Parameters", "Result", "Sort", "Paginated", "Frequency", "Consistency", "Multi-Entity",
+    "ID", "Entity", "Description", "Input Parameters", "Result", "Sort", "Paginated", "Frequency", "Consistency",
+    "Multi-Entity",
 )  # fmt: skip
 WRITES = (
     "ID", "Entity", "Description", "Input Parameters", "Items Written", "Transaction", "Conditions", "Frequency",

@@ -30,8 +30,8 @@ def write_document(workload: Workload) -> str:
     document = "\n\n".join(part.strip("\n") for part in _parts(workload) if part.strip()) + "\n"
     again = read_document(document).workload
     if again != workload:
-        raise UnwritableError(f"{_difference(workload, again)} cannot be written in Markdown as it is; take line breaks, "
-                              "backticks or leading marks such as `#`, `-` and `|` out of it")  # fmt: skip
+        advice = "take line breaks, backticks or leading marks such as `#`, `-` and `|` out of it"
+        raise UnwritableError(f"{_difference(workload, again)} cannot be written in Markdown as it is; {advice}")
     return document
 
 

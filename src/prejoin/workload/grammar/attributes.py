@@ -14,7 +14,9 @@ from prejoin.workload.model import Attribute
 
 LINE_FIX = "write `` `name` (type, flags) - text ``, for example `` `email` (string, unique) - for receipts ``"
 FLAGS = ("id", "generated", "natural", "optional", "mutable", "immutable", "unique", "ttl")
-FLAG_FIX = f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `→ Entity`, `copy of Entity.attribute` and a size such as `50 B`"
+FLAG_FIX = (
+    f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `→ Entity`, `copy of Entity.attribute` and a size: `50 B`"
+)
 _TYPES = {str(k): k for k in types.Kind if k is not types.Kind.ENUM}
 TYPE_FIX = (
     f"the types are {', '.join(f'`{t}`' for t in _TYPES)}, `list of T`, `set of T`, or the members of an enum: `A | B`"

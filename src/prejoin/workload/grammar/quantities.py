@@ -93,7 +93,7 @@ _CARDINALITY = re.compile(
 
 
 def read_cardinality(text: str, own: str = "") -> tuple[bool, tuple[Cardinality, ...]]:
-    """Whether there is a single item of the entity, and how many there are; `own` is the entity's name, for `10K users`.
+    """Whether there is a single item of the entity, and how many there are. `own` is its name, for `10K users`.
 
     >>> read_cardinality("~100 per User, 1M total")[1][0]
     Cardinality(count=100, per='User', low=None, at_most=False)

@@ -24,7 +24,7 @@ RELATIONSHIP_FIX = (
     "`Folder hierarchy via parentId`"
 )
 PIN_FIX = (
-    "what the designer obeys is written `Order lives under User`, `at most 2 GSIs`, `no copies`, `no shards for Order`, "
+    "what the designer obeys reads `Order lives under User`, `at most 2 GSIs`, `no copies`, `no shards for Order`, "
     "`` Order has key `USER#{userId}` and `ORDER#{orderId}` ``, `minimise money`, `AP-007 may filter`, "
     "`AP-030 is out of scope`, `` the partition key is named `PK` ``"
 )

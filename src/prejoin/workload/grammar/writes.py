@@ -16,8 +16,8 @@ CHANGE_FIX = (
     "write `status`, `status = SHIPPED`, `stock -= quantity`, `orderCount += 1`, `remove note` or `append tags`"
 )
 CHECK_FIX = (
-    "write conditions, separated by semicolons: `User exists`, `Order not exists`, `email unique`, `stock >= quantity`, "
-    "`status = PENDING`"
+    "write conditions, separated by semicolons: `User exists`, `Order not exists`, `email unique`, "
+    "`stock >= quantity`, `status = PENDING`"
 )
 _CHANGE_SIGNS = {"=": ChangeOp.SET, "+=": ChangeOp.ADD, "-=": ChangeOp.SUBTRACT}
 

@@ -1,0 +1,24 @@
+"""Every access pattern mapped to a concrete operation: `map_patterns(design, workload)`. None goes missing."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from prejoin.design.facets import planner_facets
+from prejoin.design.map_reads import map_read
+from prejoin.design.map_writes import map_write
+from prejoin.design.model import Design, Operation
+from prejoin.workload.model import OutOfScope, Pattern, Read, Workload
+
+
+def map_patterns(design: Design, workload: Workload) -> Design:
+    """The design with an operation for each pattern of the workload that is in scope."""
+    facets = planner_facets(design, workload)
+    outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
+
+    def operation(pattern: Pattern) -> Operation:
+        if isinstance(pattern, Read):
+            return map_read(pattern, workload, facets)
+        return map_write(pattern, workload, design)
+
+    return replace(design, operations=tuple(operation(p) for p in workload.patterns if p.id not in outside))

@@ -1,0 +1,228 @@
+"""The design: one table for a workload, as plain frozen data. Everything shown, written, proven or run is made from it.
+
+Shards and time buckets stand in the key templates, `{orderId:shard(8)}` and `{placedAt:day}`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from prejoin.workload.model import Model
+
+TABLE = "table"
+"""The slot that is the table itself; the others are its indexes."""
+
+
+class KeyAttribute(Model, frozen=True):
+    """A physical attribute that is part of a key."""
+
+    name: str
+    type: str = "S"
+    """`S`, `N` or `B`."""
+
+
+class ProjectionKind(StrEnum):
+    ALL = "ALL"
+    KEYS_ONLY = "KEYS_ONLY"
+    INCLUDE = "INCLUDE"
+
+
+class Projection(Model, frozen=True):
+    kind: ProjectionKind = ProjectionKind.ALL
+    attributes: tuple[str, ...] = ()
+
+
+class Slot(Model, frozen=True):
+    """A place with a key of its own: the table, or a global secondary index. One attribute a key, or up to four."""
+
+    name: str
+    pk: tuple[KeyAttribute, ...]
+    sk: tuple[KeyAttribute, ...] = ()
+    projection: Projection = Projection()
+    purpose: str = ""
+
+
+class When(Model, frozen=True):
+    """An item is in a sparse facet when the attribute is there; or, with values, when it is one of these."""
+
+    attribute: str
+    values: tuple[str, ...] = ()
+
+
+class Facet(Model, frozen=True):
+    """How an item is keyed in a slot: a template for each attribute of the slot's key."""
+
+    slot: str
+    pk: tuple[str, ...]
+    sk: tuple[str, ...] = ()
+    when: tuple[When, ...] = ()
+    """All of these hold for the items that are there. Empty: every item is."""
+
+
+class Item(Model, frozen=True):
+    """What is stored for an entity: the entity's own item, or a copy of it under another key."""
+
+    entity: str
+    tag: str
+    """The value of the type attribute."""
+    facets: tuple[Facet, ...]
+    """The first is the one in the table."""
+    copy: str = ""
+    """The name of the copy; empty for the entity's own item."""
+    attributes: tuple[str, ...] = ()
+    """What the copy holds; empty for everything."""
+
+    def facet(self, slot: str) -> Facet | None:
+        return next((f for f in self.facets if f.slot == slot), None)
+
+
+class Guard(Model, frozen=True):
+    """An item whose key makes a value unique, written in the same transaction as the item that has the value."""
+
+    entity: str
+    attributes: tuple[str, ...]
+    tag: str
+    pk: tuple[str, ...]
+    sk: tuple[str, ...] = ()
+
+
+class Tally(StrEnum):
+    COUNT = "count"
+    SUM = "sum"
+    MAX = "max"
+
+
+class Counter(Model, frozen=True):
+    """An attribute of one entity that the writes of another keep."""
+
+    entity: str
+    attribute: str
+    of: str
+    """The entity that is counted."""
+    by: str
+    """Its attribute that holds the id of the item with the counter."""
+    tally: Tally = Tally.COUNT
+    over: str = ""
+    """The attribute that is summed or compared."""
+    shards: int = 1
+
+
+# --- What each access pattern becomes -------------------------------------------------------------------------------
+
+
+class Call(StrEnum):
+    """DynamoDB's operations."""
+
+    GET = "GetItem"
+    QUERY = "Query"
+    BATCH_GET = "BatchGetItem"
+    PUT = "PutItem"
+    UPDATE = "UpdateItem"
+    DELETE = "DeleteItem"
+    BATCH_WRITE = "BatchWriteItem"
+    TRANSACT_WRITE = "TransactWriteItems"
+    TRANSACT_GET = "TransactGetItems"
+
+
+class Did(StrEnum):
+    PUT = "Put"
+    UPDATE = "Update"
+    DELETE = "Delete"
+    CHECK = "ConditionCheck"
+
+
+class ItemAction(Model, frozen=True):
+    """What a write does to one item."""
+
+    action: Did
+    item: str
+    """The entity; with a copy, `Order/lookup`; of a guard, `User!email`."""
+    pk: str
+    sk: str = ""
+    many: bool = False
+    changes: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+
+
+class Request(Model, frozen=True):
+    """One request to DynamoDB, with placeholders where values go."""
+
+    call: Call
+    slot: str = TABLE
+    entities: tuple[str, ...] = ()
+    pk: str = ""
+    sk: str = ""
+    """The condition on the sort key, `begins_with ORDER#`; empty for the whole partition."""
+    shards: int = 1
+    """How many of these are sent side by side."""
+    bucket: str = ""
+    """One for each of these units of time."""
+    reverse: bool = False
+    limit: int | None = None
+    consistent: bool = False
+    count: bool = False
+    filters: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    actions: tuple[ItemAction, ...] = ()
+
+
+class Units(Model, frozen=True):
+    read: float = 0
+    write: float = 0
+
+
+class Operation(Model, frozen=True):
+    """What a pattern becomes. One that no key serves has a problem, and never goes missing."""
+
+    pattern: str
+    requests: tuple[Request, ...] = ()
+    problem: str = ""
+    remedy: str = ""
+    units: Units | None = None
+    """Predicted, for one call."""
+
+    @property
+    def served(self) -> bool:
+        return not self.problem
+
+
+class Choice(Model, frozen=True):
+    """A decision of the design: what, why, and what else there was."""
+
+    about: str
+    text: str
+    alternatives: tuple[str, ...] = ()
+
+
+class Design(Model, frozen=True):
+    table: str
+    """Its name."""
+    slots: tuple[Slot, ...] = ()
+    """The table first."""
+    items: tuple[Item, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    counters: tuple[Counter, ...] = ()
+    type_attribute: str = "entityType"
+    separator: str = "#"
+    raw_keys: bool = False
+    """Values stand in keys as they are, as in a table that others filled."""
+    ttl_attribute: str = ""
+    operations: tuple[Operation, ...] = ()
+    decisions: tuple[Choice, ...] = ()
+
+    def slot(self, name: str) -> Slot | None:
+        return next((s for s in self.slots if s.name == name), None)
+
+    def item(self, entity: str, copy: str = "") -> Item | None:
+        return next((i for i in self.items if i.entity == entity and i.copy == copy), None)
+
+    def operation(self, pattern: str) -> Operation | None:
+        return next((o for o in self.operations if o.pattern == pattern), None)
+
+    @property
+    def indexes(self) -> tuple[Slot, ...]:
+        return tuple(s for s in self.slots if s.name != TABLE)
+
+    @property
+    def copies(self) -> tuple[Item, ...]:
+        return tuple(i for i in self.items if i.copy)
