@@ -9,7 +9,13 @@ from prejoin.workload.grammar.values import write_comparison, write_value
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Entity, Verb, Workload, Write
 
-_DID = {Verb.CREATE: Did.PUT, Verb.PUT: Did.PUT, Verb.UPDATE: Did.UPDATE, Verb.DELETE: Did.DELETE}
+_DID = {
+    Verb.CREATE: Did.PUT,
+    Verb.PUT: Did.PUT,
+    Verb.UPDATE: Did.UPDATE,
+    Verb.DELETE: Did.DELETE,
+    Verb.EXPIRE: Did.DELETE,
+}
 _FIELD = re.compile(r"\{([^{}]+)\}")
 _CALL = {Did.PUT: Call.PUT, Did.UPDATE: Call.UPDATE, Did.DELETE: Call.DELETE}
 

@@ -35,21 +35,23 @@ def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute]
     return (entity, same) if same else None
 
 
+def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
+    """The entities and attributes that the values of an attribute come from, along its references; itself first."""
+    found = [(entity.name, attribute.name)]
+    while further := target(workload, attribute):
+        attribute = further[1]
+        if (further[0].name, attribute.name) in found:
+            break
+        found.append((further[0].name, attribute.name))
+    return found
+
+
 def root(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
-    """The entity and attribute that the values of an attribute come from, along its references.
+    """Where the values of an attribute come from in the end.
 
     Two attributes with the same root hold the same kind of value, whatever they are called.
     """
-    seen: set[tuple[str, str]] = set()
-    here = entity.name, attribute.name
-    while here not in seen:
-        seen.add(here)
-        further = target(workload, attribute)
-        if further is None:
-            break
-        attribute = further[1]
-        here = further[0].name, attribute.name
-    return here
+    return chain(workload, entity, attribute)[-1]
 
 
 def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[str, str]:
@@ -87,16 +89,20 @@ def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
     return tuple(Change(a.name) for a in entity.attributes if a.name in names and not a.id)
 
 
-def addressed(workload: Workload, write: Write, entity: Entity) -> bool:
-    """Whether a write knows the id of an item of the entity: by its attributes, or by those that hold the same id."""
+def addressed(workload: Workload, write: Write, action: Action, entity: Entity) -> bool:
+    """Whether a write knows the id of the item that an action means: by its names, or by one that refers to it."""
     given = {i.attribute for i in write.inputs}
     if entity.name in given or entity.singleton:
         return True
-    holders = [
-        root(workload, e, a)
-        for e in (workload.entity(n) for n in dict.fromkeys((*write.entities, *(x.entity for x in write.actions))))
+    if action.by:
+        return len(action.by) == len(entity.id)
+    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    referring = {
+        place
+        for e in map(workload.entity, touched)
         if e
         for a in e.attributes
         if a.name in given
-    ]
-    return all(a.name in given or len(a.type.values) == 1 or root(workload, entity, a) in holders for a in entity.id)
+        for place in chain(workload, e, a)
+    }
+    return all(a.name in given or len(a.type.values) == 1 or (entity.name, a.name) in referring for a in entity.id)

@@ -35,6 +35,8 @@ class Attribute(Model, frozen=True):
     """Whose id it holds: `User`, or `User.userId` where that entity has several."""
     copy_of: str = ""
     """The attribute of another entity that it repeats, `Session.serverId`: a copy someone has to keep right."""
+    snapshot_of: str = ""
+    """The attribute of another entity that it repeats as it was then: the price when it was bought. Never updated."""
     size: int | None = None
     """Bytes of a typical value."""
     text: str = ""
@@ -64,7 +66,7 @@ class Cardinality(Model, frozen=True):
 
     count: int | None = None
     per: str = ""
-    """An entity; in all where empty."""
+    """An entity, or an attribute that holds the id of something outside; in all where empty."""
     low: int | None = None
     """The lower end, where a span was given."""
     at_most: bool = False
@@ -229,6 +231,8 @@ class Read(Model, frozen=True):
     rate: Rate | None = None
     consistency: Consistency | None = None
     combine: Combine | None = None
+    via: str = ""
+    """The attribute that a join follows, where there are several that could be meant."""
     verbatim: dict[str, str] = {}
     """What stood in a column and could not be read exactly, or in a column of the author's own."""
 
@@ -240,6 +244,8 @@ class Verb(StrEnum):
     """Created or replaced."""
     UPDATE = "update"
     DELETE = "delete"
+    EXPIRE = "expire"
+    """Removed by DynamoDB when its TTL has passed; nobody asks for it."""
 
 
 class ChangeOp(StrEnum):
@@ -263,6 +269,8 @@ class Action(Model, frozen=True):
     entity: str
     many: bool = False
     """As many as there are, or as are given: the items of an order."""
+    by: tuple[str, ...] = ()
+    """The inputs that hold its id, where its own names do not say: the user who is followed, of two users."""
     changes: tuple[Change, ...] = ()
 
 
@@ -325,6 +333,15 @@ class Without(Model, frozen=True, tag_field="pin", tag="without"):
     entity: str
 
 
+class Spread(Model, frozen=True, tag_field="pin", tag="spread"):
+    """The entity's partitions are cut by time, or into a number of shards."""
+
+    entity: str
+    bucket: str = ""
+    """`hour`, `day`, `month` or `year`."""
+    shards: int = 0
+
+
 class FixedKey(Model, frozen=True, tag_field="pin", tag="key"):
     """A key that is in production, or that is wanted so."""
 
@@ -359,7 +376,7 @@ class Naming(Model, frozen=True, tag_field="pin", tag="name"):
     name: str
 
 
-Pin = Under | AtMost | Without | FixedKey | Minimise | Accept | OutOfScope | Naming
+Pin = Under | AtMost | Without | Spread | FixedKey | Minimise | Accept | OutOfScope | Naming
 
 
 class Decision(Model, frozen=True):

@@ -35,6 +35,7 @@ from prejoin.workload.settle import settle
 
 MOST_CHARACTERS = 2_000_000
 _SECTIONS = Names((*SECTIONS, "Notes and Decisions"))
+_TABLES = {"Reads", "Writes", "Deletes"}
 _CONTEXT = Names(CONTEXT_LABELS)
 _HEADER_LINE = re.compile(r"\s*(?:>|[-*]\s)?\s*\**([A-Za-z][\w \-]{0,40}?)\**\s*:\**\s*(.*?)\s*\Z")
 _PIN_WORDS = re.compile(
@@ -100,13 +101,13 @@ def read_document(source: str) -> Reading:
         problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
         notes.say(codes.UNREADABLE, None, f"the document {problem}", "see `prejoin explain PJ100`")
         return Reading(Workload(), tuple(notes.diagnostics), notes.places)
-    for section, below in _grouped(parse(source), document):
+    for section, below in _grouped(parse(source)):
         _section(section, below, document)
     if not document.title:
         notes.say(codes.NO_TITLE, None, "the document has no title", "begin it with `# ` and the application's name")
     for name, found in (
         ("Entities", document.entities),
-        ("Access Patterns", document.reads or document.writes),
+        ("Access Patterns", document.reads or document.writes or document.deletes),
     ):
         if not found and not any(d.code == codes.NO_COLUMN.id for d in notes.diagnostics):
             fix = f"add `## {name}`; `prejoin init` writes a document to start from"
@@ -114,7 +115,7 @@ def read_document(source: str) -> Reading:
     return Reading(settle(document.workload()), in_order(notes.diagnostics), notes.places)
 
 
-def _grouped(sections: tuple[Section, ...], document: _Document) -> Iterator[tuple[Section, list[Section]]]:
+def _grouped(sections: tuple[Section, ...]) -> Iterator[tuple[Section, list[Section]]]:
     """Sections with the deeper ones below them that belong to them."""
     at = 0
     while at < len(sections):
@@ -124,6 +125,8 @@ def _grouped(sections: tuple[Section, ...], document: _Document) -> Iterator[tup
         known = _SECTIONS.find(section.title.text)
         if section.level >= 2 and known != "Access Patterns":
             while at < len(sections) and sections[at].level > section.level:
+                if known is None and _SECTIONS.find(sections[at].title.text) in _TABLES:
+                    break  # a section of the author's own does not hide patterns
                 below.append(sections[at])
                 at += 1
         yield section, below

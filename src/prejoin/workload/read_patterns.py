@@ -129,7 +129,7 @@ def _inputs(row: _Row) -> tuple[Input, ...]:
 def _read(row: _Row) -> Read:
     result = row.read("Result", "result", codes.RESULT, read_result)
     page = row.read("Paginated", "paginated", codes.PAGE, read_page)
-    combine = row.read("Multi-Entity", "combine", codes.COMBINE, read_combine)
+    combine, via = row.read("Multi-Entity", "combine", codes.COMBINE, read_combine) or (None, "")
     if combine is True:
         cell = row.cells["Multi-Entity"]
         fix = "write `Collection` (side by side under one id) or `Join` (the first names the second)"
@@ -152,6 +152,7 @@ def _read(row: _Row) -> Read:
         rate=row.read("Frequency", "rate", codes.RATE, read_rate),
         consistency=row.read("Consistency", "consistency", codes.CONSISTENCY, read_consistency),
         combine=combine if isinstance(combine, Combine) else Combine.COLLECTION if combine else None,
+        via=via,
         verbatim=row.verbatim,
     )
 

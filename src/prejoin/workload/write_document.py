@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prejoin.workload.columns import COLLECTIONS, DELETES, NAME, READS, WRITES
-from prejoin.workload.grammar.answers import write_page, write_result, write_sort
+from prejoin.workload.grammar.answers import write_combine, write_page, write_result, write_sort
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.lexer import write_name
@@ -51,54 +51,43 @@ def _difference(wanted: object, got: object, path: str = "") -> str:
 
 
 def _parts(w: Workload) -> Iterator[str]:
-    own = _own(w)
     yield f"# {w.title}"
     header = {**w.header, **({"Status": w.status.value} if w.status else {})}
     yield "\n".join(f"> {name}: {text}" for name, text in header.items())
     yield w.prose.get("front", "")
-    yield from own("")
-    yield from _titled("## Domain Overview", w.overview)
-    yield from own("Domain Overview")
-    if w.context is not None:
-        yield from _titled("## Context", w.prose.get("Context", ""), _context(w.context), always=True)
-    yield from own("Context")
-    yield from _titled("## Entities", w.prose.get("Entities", ""), *(_entity(e) for e in w.entities))
-    yield from own("Entities")
-    tables = (
-        ("Reads", READS, [_read(r) for r in w.reads]),
-        ("Writes", WRITES, [_write(p, "Items Written") for p in w.writes]),
-        ("Deletes", DELETES, [_write(p, "Items Deleted") for p in w.deletes]),
-    )
-    if any(rows or w.prose.get(name) for name, _, rows in tables) or w.prose.get("Access Patterns"):
-        yield from _titled("## Access Patterns", w.prose.get("Access Patterns", ""), always=True)
-    yield from own("Access Patterns")
-    for name, columns, rows in tables:
-        yield from _titled(f"### {name}", w.prose.get(name, ""), _table(columns, rows))
-        yield from own(name)
-    collections = _table(COLLECTIONS, [_collection(c) for c in w.collections])
-    yield from _titled("## Item Collection Candidates", w.prose.get("Item Collection Candidates", ""), collections)
-    yield from own("Item Collection Candidates")
-    yield from _titled("## Decisions", w.prose.get("Decisions", ""), "\n".join(_decision(d) for d in w.decisions))
-    yield from own("Decisions")
-    yield from own("Notes and Decisions")
-    yield from _titled("## Notes", w.notes)
-    yield from own("Notes")
+    yield from _own(w, "")
+    tables = {
+        "Reads": _table(READS, [_read(r) for r in w.reads]),
+        "Writes": _table(WRITES, [_write(p, "Items Written") for p in w.writes]),
+        "Deletes": _table(DELETES, [_write(p, "Items Deleted") for p in w.deletes]),
+    }
+    patterns = any(tables[name] or w.prose.get(name) or any(_own(w, name)) for name in tables)
+    bodies = {
+        "Domain Overview": [w.overview],
+        "Context": [_context(w.context)] if w.context else [],
+        "Entities": [_entity(e) for e in w.entities],
+        "Access Patterns": [],
+        **{name: [table] for name, table in tables.items()},
+        "Item Collection Candidates": [_table(COLLECTIONS, [_collection(c) for c in w.collections])],
+        "Decisions": ["\n".join(_decision(d) for d in w.decisions)],
+        "Notes and Decisions": [],
+        "Notes": [w.notes],
+    }
+    always = {"Context": w.context is not None, "Access Patterns": patterns}
+    for name, body in bodies.items():
+        parts = [part for part in (w.prose.get(name, ""), *body) if part.strip()]
+        own = list(_own(w, name))
+        if parts or own or always.get(name):
+            yield f"{'###' if name in tables else '##'} {name}"
+        yield from (*parts, *own)
 
 
-def _own(w: Workload):  # type: ignore[no-untyped-def]
-    def after(place: str) -> Iterator[str]:
-        for section in w.sections:
-            if section.after == place:
-                yield from _titled(f"{'#' * section.level} {section.title}", section.text, always=True)
-
-    return after
-
-
-def _titled(title: str, *parts: str, always: bool = False) -> Iterator[str]:
-    written = [part for part in parts if part.strip()]
-    if written or always:
-        yield title
-        yield from written
+def _own(w: Workload, after: str) -> Iterator[str]:
+    """The author's own sections that follow a known one."""
+    for section in w.sections:
+        if section.after == after:
+            yield f"{'#' * section.level} {section.title}"
+            yield section.text
 
 
 def _context(context: Context) -> str:
@@ -147,7 +136,7 @@ def _read(r: Read) -> Mapping[str, str]:
         "Sort": write_sort(r.sort) or "-",
         "Paginated": "" if r.paginated is None else write_page(r.paginated, r.page),
         "Consistency": r.consistency or "",
-        "Multi-Entity": r.combine or ("No" if len(r.entities) < 2 else ""),
+        "Multi-Entity": write_combine(r.combine, r.via) if r.combine else "No" if len(r.entities) < 2 else "",
         **r.verbatim,
     }
 

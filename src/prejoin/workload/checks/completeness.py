@@ -101,7 +101,7 @@ def _named(r: Reporter, entities: tuple[str, ...], name: str) -> bool:
     others = [e for e in map(r.workload.entity, entities) if e and e.name != name]
     far = r.workload.entity(name)
     ids = {a.name for a in far.id} if far else set()
-    return any(a.references.partition(".")[0] == name or (a.name in ids) for e in others for a in e.attributes)
+    return any(a.references.partition(".")[0] == name or a.name in ids for e in others for a in e.attributes)
 
 
 def _long(r: Reporter, path: Path, read: Read) -> None:
@@ -144,7 +144,11 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         if action.verb is Verb.UPDATE and not changes(write, action, entity):
             message = f"{name} updates `{entity.name}` and does not say what changes"
             r.say(codes.NO_CHANGES, (*path, "actions"), message, f"write `update {entity.name} (attribute, …)`")
-        if action.verb in {Verb.UPDATE, Verb.DELETE} and not action.many and not addressed(r.workload, write, entity):
+        if (
+            action.verb in {Verb.UPDATE, Verb.DELETE}
+            and not action.many
+            and not addressed(r.workload, write, action, entity)
+        ):
             message = f"{name} does not know which `{entity.name}` it means"
             r.say(
                 codes.CANNOT_ADDRESS,

@@ -111,7 +111,7 @@ def _growth(r: Reporter, path: Path, entity: Entity) -> None:
     created = [
         p.rate for p in writes for a in p.actions if a.entity == entity.name and a.verb in {Verb.CREATE, Verb.PUT}
     ]
-    removed = any(a.entity == entity.name and a.verb is Verb.DELETE for p in writes for a in p.actions)
+    removed = any(a.entity == entity.name and a.verb in {Verb.DELETE, Verb.EXPIRE} for p in writes for a in p.actions)
     if not created or removed or any(a.ttl for a in entity.attributes):
         return
     if _PASSING.search(entity.name) or any(rate and _hot(rate) for rate in created):

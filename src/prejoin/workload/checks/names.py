@@ -17,6 +17,7 @@ from prejoin.workload.model import (
     OutOfScope,
     Read,
     RelationshipKind,
+    Spread,
     Under,
     Value,
     Verb,
@@ -106,7 +107,8 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
     attributes = [((*path, "attributes", i), a) for i, a in enumerate(entity.attributes)]
     _once(r, codes.SAME_ATTRIBUTE, [(p, a.name) for p, a in attributes], "attribute")
     for place, attribute in attributes:
-        for code, name in ((codes.UNKNOWN_ENTITY, attribute.references), (codes.UNKNOWN_ATTRIBUTE, attribute.copy_of)):
+        repeated = ((codes.UNKNOWN_ATTRIBUTE, name) for name in (attribute.copy_of, attribute.snapshot_of))
+        for code, name in ((codes.UNKNOWN_ENTITY, attribute.references), *repeated):
             owner, _, field = name.partition(".")
             if not name or not _known_entity(r, place, owner):
                 continue
@@ -132,7 +134,7 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
     for name in entity.excludes:
         _known_entity(r, (*path, "excludes"), name)
     for cardinality in entity.cardinality:
-        if cardinality.per:
+        if cardinality.per and not entity.attribute(cardinality.per):
             _known_entity(r, (*path, "cardinality"), cardinality.per)
 
 
@@ -170,6 +172,11 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         entity = r.workload.entity(action.entity)
         if entity is None:
             continue
+        used |= set(action.by)
+        for name in action.by:
+            if name not in inputs:
+                message = f"`{name}` is not among the inputs"
+                r.say(codes.NOT_GIVEN, (*path, "actions"), message, f"add `{name}` to the inputs", name)
         for change in changes(write, action, entity):
             used |= _value(r, (*path, "actions"), change.value, inputs)
             if entity.attribute(change.attribute) is None:
@@ -255,7 +262,7 @@ def _decisions(r: Reporter) -> None:
             case Under():
                 _known_entity(r, path, decision.pin.entity)
                 _known_entity(r, path, decision.pin.parent)
-            case Without():
+            case Without() | Spread():
                 _known_entity(r, path, decision.pin.entity)
             case FixedKey():
                 if _known_entity(r, path, decision.pin.entity) and (entity := r.workload.entity(decision.pin.entity)):

@@ -104,10 +104,26 @@ def read_consistency(text: str) -> Consistency:
     raise Inexact(f"`{text.strip()}` is not a consistency", CONSISTENCY_FIX, 0, text.strip())
 
 
-def read_combine(text: str) -> Combine | bool:
-    """How the entities are put together; False for a single one, True for a plain yes that does not say how."""
-    word = text.strip().lower()
+def read_combine(text: str) -> tuple[Combine | bool, str]:
+    """How the entities are put together, and the attribute that a join follows.
+
+    False stands for a single entity, True for a plain yes that does not say how.
+
+    >>> read_combine("Join via followerId")
+    (<Combine.JOIN: 'Join'>, 'followerId')
+    """
+    word, _, via = text.strip().partition(" via ")
     for combine in Combine:
-        if word == combine.value.lower():
-            return combine
-    return read_yes_no(text, COMBINE_FIX)
+        if word.lower() == combine.value.lower():
+            if not via:
+                return combine, ""
+            tokens = Tokens(via)
+            name = tokens.name("the attribute that the join follows")
+            tokens.expect_end(COMBINE_FIX)
+            if combine is Combine.JOIN:
+                return combine, name
+    return read_yes_no(text, COMBINE_FIX), ""
+
+
+def write_combine(combine: Combine, via: str) -> str:
+    return f"{combine} via {write_name(via)}" if via else combine.value

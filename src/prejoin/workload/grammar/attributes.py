@@ -15,7 +15,8 @@ from prejoin.workload.model import Attribute
 LINE_FIX = "write `` `name` (type, flags) - text ``, for example `` `email` (string, unique) - for receipts ``"
 FLAGS = ("id", "generated", "natural", "optional", "mutable", "immutable", "unique", "ttl")
 FLAG_FIX = (
-    f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `→ Entity`, `copy of Entity.attribute` and a size: `50 B`"
+    f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `→ Entity`, `copy of Entity.attribute`, "
+    "`snapshot of Entity.attribute` and a size: `50 B`"
 )
 _TYPES = {str(k): k for k in types.Kind if k is not types.Kind.ENUM}
 TYPE_FIX = (
@@ -101,6 +102,8 @@ def _flag(tokens: Tokens) -> dict[str, object]:
         return {"references": tokens.name("the entity whose id it holds")}
     if tokens.words("copy of"):
         return {"copy_of": tokens.name("the attribute it repeats, `Entity.attribute`")}
+    if tokens.words("snapshot of"):
+        return {"snapshot_of": tokens.name("the attribute it was taken from, `Entity.attribute`")}
     if token.kind is Kind.NUMBER or token.text == "~":
         figure = [tokens.take().raw]
         while not tokens.done and tokens.next.text not in {",", ";"}:
@@ -186,6 +189,8 @@ def write_attribute(a: Attribute) -> str:
         flags.append(f"→ {write_name(a.references)}")
     if a.copy_of:
         flags.append(f"copy of {write_name(a.copy_of)}")
+    if a.snapshot_of:
+        flags.append(f"snapshot of {write_name(a.snapshot_of)}")
     if a.size is not None:
         flags.append(write_size(a.size))
     text = f" - {a.text}" if a.text else ""

@@ -15,6 +15,7 @@ from prejoin.workload.model import (
     Pin,
     Relationship,
     RelationshipKind,
+    Spread,
     Under,
     Without,
 )
@@ -24,7 +25,8 @@ RELATIONSHIP_FIX = (
     "`Folder hierarchy via parentId`"
 )
 PIN_FIX = (
-    "what the designer obeys reads `Order lives under User`, `at most 2 GSIs`, `no copies`, `no shards for Order`, "
+    "what the designer obeys reads `Order lives under User`, `at most 2 GSIs`, `no copies`, "
+    "`no shards for Order`, `Order in 8 shards`, "
     "`` Order has key `USER#{userId}` and `ORDER#{orderId}` ``, `minimise money`, `AP-007 may filter`, "
     "`AP-030 is out of scope`, `` the partition key is named `PK` ``"
 )
@@ -123,6 +125,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 _UNDER = _pattern(rf"{_NAME}\s+lives?\s+under\s+(?:(?:their|its|the|a|an)\s+)?{_NAME}")
 _AT_MOST = _pattern(rf"at\s+most\s+([0-9]{{1,3}}|one|two|three|four|five)\s+{_STRUCTURES}")
 _WITHOUT = _pattern(rf"no\s+{_STRUCTURES}(?:\s+(?:for|of)\s+{_NAME})?")
+_SPREAD = _pattern(rf"{_NAME}\s+in\s+(?:buckets\s+of\s+an?\s+(hour|day|month|year)|([0-9]{{1,4}})\s+shards)")
 _FIXED = _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?")
 _MINIMISE = _pattern(r"minimi[sz]e\s+(structures|money)")
 _ACCEPT = _pattern(rf"(\S+)\s+may\s+({'|'.join(_HOW)})")
@@ -143,6 +146,8 @@ def read_pin(text: str) -> Pin | None:
         return AtMost(_structure(m[2]), int(m[1]) if m[1].isdigit() else _COUNTS[m[1].lower()])
     if m := _WITHOUT.match(text):
         return Without(_structure(m[1]), _bare(m[2])) if m[2] else AtMost(_structure(m[1]), 0)
+    if m := _SPREAD.match(text):
+        return Spread(_bare(m[1]), (m[2] or "").lower(), int(m[3] or 0))
     if m := _FIXED.match(text):
         return FixedKey(_bare(m[1]), m[2], m[3] or "", _bare(m[4] or ""))
     if m := _MINIMISE.match(text):
@@ -164,6 +169,13 @@ def write_pin(pin: Pin) -> str:
             return f"at most {pin.count} {pin.what}" if pin.count else f"no {pin.what}"
         case Without():
             return f"no {pin.what} for {write_name(pin.entity)}"
+        case Spread():
+            cut = (
+                f"{pin.shards} shards"
+                if pin.shards
+                else f"buckets of {'an' if pin.bucket == 'hour' else 'a'} {pin.bucket}"
+            )
+            return f"{write_name(pin.entity)} in {cut}"
         case FixedKey():
             sort = f" and `{pin.sk}`" if pin.sk else ""
             return f"{write_name(pin.entity)} has key `{pin.pk}`{sort}" + (

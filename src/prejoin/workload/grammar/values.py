@@ -6,7 +6,7 @@ from prejoin.workload.grammar.lexer import WORD, Kind, Tokens, quote
 from prejoin.workload.grammar.quantities import SPANS, write_span
 from prejoin.workload.model import ARITY, Op, Value
 
-OP_FIX = "the operators are `=`, `<>`, `<`, `<=`, `>`, `>=`, `between`, `begins_with`, `in`, `contains`, `exists`, `not exists`"
+OP_FIX = "the operators are = <> < <= > >= between begins_with in contains exists and `not exists`"
 _WORDS = {
     "between": Op.BETWEEN,
     "begins_with": Op.BEGINS_WITH,

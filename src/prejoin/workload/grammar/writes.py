@@ -10,7 +10,7 @@ from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, O
 
 ACTION_FIX = (
     "write what happens to each item, separated by semicolons: `create Order`, `create OrderItem[]` (several), "
-    "`put Session`, `update Product (stock -= quantity)`, `delete Order`"
+    "`put Session`, `update Product (stock -= quantity)`, `update User by followerId (count += 1)`, `delete Order`"
 )
 CHANGE_FIX = (
     "write `status`, `status = SHIPPED`, `stock -= quantity`, `orderCount += 1`, `remove note` or `append tags`"
@@ -38,10 +38,13 @@ def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREA
             raise tokens.inexact(message, _meant(text, verb_meant) or ACTION_FIX)
         entity = tokens.name("the entity")
         many = tokens.sign("[]")
+        by = [tokens.name("the input that holds its id")] if tokens.word("by") else []
+        while by and tokens.sign("+"):
+            by.append(tokens.name("the input that holds its id"))
         changes: tuple[Change, ...] = ()
         if tokens.sign("("):
             changes = _changes(tokens, inputs)
-        actions.append(Action(Verb(verb), entity, many, changes))
+        actions.append(Action(Verb(verb), entity, many, tuple(by), changes))
         if not tokens.separators() and not tokens.sign("+"):
             tokens.expect_end(ACTION_FIX)
     return tuple(actions)
@@ -100,9 +103,9 @@ def write_actions(actions: tuple[Action, ...], inputs: frozenset[str]) -> str:
 
 def _write_action(action: Action, inputs: frozenset[str]) -> str:
     changes = ", ".join(_write_change(c, inputs) for c in action.changes)
-    return f"{action.verb} {write_name(action.entity)}{'[]' if action.many else ''}" + (
-        f" ({changes})" if changes else ""
-    )
+    by = f" by {' + '.join(write_name(b) for b in action.by)}" if action.by else ""
+    name = write_name(action.entity) + ("[]" if action.many else "")
+    return f"{action.verb} {name}{by}" + (f" ({changes})" if changes else "")
 
 
 def _write_change(change: Change, inputs: frozenset[str]) -> str:
@@ -177,7 +180,8 @@ def write_checks(checks: tuple[Check, ...], inputs: frozenset[str]) -> str:
 
 
 def _write_check(check: Check, inputs: frozenset[str]) -> str:
-    name = write_name(".".join(part for part in (check.entity, check.attribute) if part))
+    parts = [part for part in (check.entity, check.attribute) if part]
+    name = write_name(".".join(parts)) if parts else ""
     if check.kind is CheckKind.COMPARE and check.op:
         return f"{name} {write_comparison(check.op, check.values, inputs)}"
     return f"{name} {check.kind}".strip()

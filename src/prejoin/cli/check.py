@@ -1,0 +1,75 @@
+"""`prejoin check`: what is wrong with documents, what is missing in them, and what people forget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from prejoin.cli.command import command
+from prejoin.cli.outcome import Line, Outcome
+from prejoin.cli.show import coded, counted, counts, shown, tally
+from prejoin.cli.sources import FORMS, Document, files_or_default, load
+from prejoin.cli.status import Status
+from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.workload.files import Form
+from prejoin.workload.model import Workload
+
+
+@command("check")
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
+@click.option("--as", "form", type=click.Choice(FORMS), help="What the files hold; Markdown for `-` if not said.")
+@click.option("--hints/--no-hints", default=True, help="Whether to show what people often forget.")
+@click.option("--strict", is_flag=True, help="Fail on warnings too.")
+def check(files: tuple[str, ...], form: Form | None, hints: bool, strict: bool) -> Outcome:
+    """Say what is wrong with a document, what is missing, and what people forget.
+
+    Without a FILE it is access-patterns.md; `-` is standard input. The exit status is 1 when there are errors.
+    """
+    severities = frozenset(Severity) if hints else frozenset(Severity) - {Severity.HINT}
+    failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
+    documents = [load(file, form) for file in files_or_default(files)]
+    sources = tuple(document.source(severities) for document in documents)
+    said = [d for source in sources for d in source.diagnostics]
+    failed = any(d.severity in failing for d in said)
+    return Outcome(
+        status=Status.FAILED if failed else Status.FINE,
+        result={"files": [_figures(document) for document in documents]},
+        page=[*([()] if said else []), *(_summary(d, s.diagnostics) for d, s in zip(documents, sources, strict=True))],
+        sources=sources,
+        about=True,
+    )
+
+
+def figures(workload: Workload) -> dict[str, Any]:
+    """What there is in a workload, in numbers."""
+    return {
+        "title": workload.title,
+        "status": workload.status.value if workload.status else None,
+        "entities": len(workload.entities),
+        "reads": len(workload.reads),
+        "writes": len(workload.writes),
+        "deletes": len(workload.deletes),
+    }
+
+
+def _figures(document: Document) -> dict[str, Any]:
+    return {"file": document.file, **figures(document.workload), **counts(document.reading.diagnostics)}
+
+
+def contents(workload: Workload) -> str:
+    """What there is in a workload, in words."""
+    parts = {"entity": workload.entities, "read": workload.reads, "write": workload.writes, "delete": workload.deletes}
+    return ", ".join(counted(len(found), noun) for noun, found in parts.items() if found) or "nothing"
+
+
+def _summary(document: Document, said: tuple[Diagnostic, ...]) -> Line:
+    name = shown(document.file)
+    if document.unusable:
+        return ((name, "bold"), ": nothing could be read")
+    found = contents(document.workload)
+    if not said:
+        return ((name, "bold"), ": ", ("fine", "bold green"), f". {found[:1].upper()}{found[1:]}.")
+    first = min(said, key=lambda d: list(Severity).index(d.severity))
+    more = f"; `prejoin explain {first.code}` tells more"
+    return (tally(said), " in ", (name, "bold"), f" ({found})", *coded(more))

@@ -1,0 +1,66 @@
+"""`prejoin convert`: the same workload as Markdown, YAML or JSON; and a Markdown document in its canonical form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from prejoin.cli.check import figures
+from prejoin.cli.command import command
+from prejoin.cli.outcome import Outcome
+from prejoin.cli.show import counted
+from prejoin.cli.sources import FORMS, load
+from prejoin.cli.status import Status
+from prejoin.cli.writing import as_text, keep_original, lost, refuse_to_overwrite, write
+from prejoin.diagnostics import Severity, has_errors
+from prejoin.workload.files import Form, form_of
+
+_SERIOUS = frozenset({Severity.ERROR})
+
+
+@command("convert")
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--to", type=click.Choice(FORMS), help="What to turn it into; if not said, what the name after -o says.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; standard output if not said.")
+@click.option("--as", "form", type=click.Choice(FORMS), help="What FILE holds; Markdown for `-` if not said.")
+@click.option("--force", is_flag=True, help="Replace the file that -o names.")
+@click.option(
+    "--anyway", is_flag=True, help="Convert although there are errors; what is not exact goes along as it stands."
+)
+def convert(file: str, to: Form | None, output: Path | None, form: Form | None, force: bool, anyway: bool) -> Outcome:
+    """Turn a document into Markdown, YAML or JSON.
+
+    `prejoin convert FILE --to md` gives a Markdown document in its canonical form; with `-o FILE --force` in place.
+    """
+    to = _target(to, output)
+    document = load(file, form)
+    failed = has_errors(document.reading.diagnostics)
+    if document.unusable or (failed and not anyway):
+        note = "nothing was converted; `--anyway` takes along as it stands what is not exact"
+        notes = () if document.unusable else (note,)
+        return Outcome(Status.FAILED, sources=(document.source(_SERIOUS),), notes=notes)
+    if output and not force:
+        refuse_to_overwrite(output)
+    text = as_text(document.workload, to, file)
+    said = []
+    if failed:
+        errors = sum(d.severity is Severity.ERROR for d in document.reading.diagnostics)
+        said.append(f"{counted(errors, 'error')} went along; `prejoin check {file}` shows them")
+    result = {"file": file, "to": to, "output": str(output) if output else None, **figures(document.workload)}
+    if output is None:
+        return Outcome(result={**result, "text": text}, page=text, notes=tuple(said))
+    if file != "-" and output.exists() and output.samefile(file) and lost(document.text, text):
+        aside = keep_original(output, document.text)
+        said.append(f"not all of it is carried over (comments, above all): the text as it was is in {aside}")
+    write(output, text)
+    return Outcome(result={**result, "text": None}, notes=(*said, f"wrote {output}"))
+
+
+def _target(to: Form | None, output: Path | None) -> Form:
+    named = form_of(output) if output else None
+    if to is None and named is None:
+        raise click.UsageError("It is not said what to turn it into: `--to md`, `--to yaml` or `--to json`")
+    if to and named and to != named:
+        raise click.UsageError(f"`--to {to}` and the name {output} do not agree")
+    return to or named or "md"

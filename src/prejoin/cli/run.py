@@ -1,0 +1,78 @@
+"""Runs a command line to its exit status. Whatever happens in a command ends here, as a sentence and a status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+import click
+
+from prejoin.cli import codes, extra, wants_json
+from prejoin.cli.group import cli
+from prejoin.cli.outcome import CommandError, Outcome, Source
+from prejoin.cli.output import emit
+from prejoin.cli.status import Status
+from prejoin.diagnostics import Code
+
+
+def run(arguments: list[str]) -> int:
+    as_json = wants_json(arguments)
+    name = next((word for word in arguments if word in cli.names), "")
+    try:
+        try:
+            status = cli.main(arguments, prog_name="prejoin", standalone_mode=False)
+        except Exception as problem:
+            if os.environ.get("PREJOIN_DEBUG") and not isinstance(problem, (click.ClickException, CommandError)):
+                raise
+            outcome = _outcome(problem, arguments)
+            emit(name, outcome, as_json)
+            return int(outcome.status)
+    except KeyboardInterrupt:
+        return _interrupted(name, as_json)
+    except CommandError as problem:  # Standard output cannot be written, so it is said on the other one.
+        print(f"prejoin: {problem}", file=sys.stderr)
+        return int(problem.status)
+    return status if isinstance(status, int) else 0
+
+
+def _outcome(problem: Exception, arguments: list[str]) -> Outcome:
+    if isinstance(problem, CommandError):
+        return Outcome(problem.status, problem.result, sources=(problem.source,))
+    if isinstance(problem, click.Abort):
+        raise KeyboardInterrupt
+    if isinstance(problem, click.exceptions.NoArgsIsHelpError):
+        help_text = problem.ctx.get_help() if problem.ctx else ""
+        return _said(Status.MISUSED, codes.MISUSED, "no command was given", "name one of these", (help_text,))
+    if isinstance(problem, click.ClickException):
+        return _said(Status.MISUSED, codes.MISUSED, *_usage(problem))
+    if isinstance(problem, ModuleNotFoundError) and extra(problem):
+        message = f"this needs `{problem.name}`, which is not installed"
+        return _said(Status.NOT_INSTALLED, codes.NOT_INSTALLED, message, "pip install 'prejoin[design]'")
+    message = f"something went wrong that should not have: {type(problem).__name__}"
+    again = " ".join(["PREJOIN_DEBUG=1 prejoin", *arguments])
+    return _said(Status.FAULT, codes.FAULT, message, f"see the traceback with `{again}`, and please report it")
+
+
+def _said(status: Status, code: Code, message: str, fix: str, notes: tuple[str, ...] = ()) -> Outcome:
+    return Outcome(status, sources=(Source("", "", (code.at(None, message, fix),)),), notes=notes)
+
+
+def _usage(problem: click.ClickException) -> tuple[str, str]:
+    """What click says, as our sentences: small at the start, no stop at the end."""
+    message, _, hint = problem.format_message().partition(" Did you mean ")
+    message, hint = message.strip().rstrip("."), f"`{hint.rstrip('?')}`" if hint else ""
+    if isinstance(problem, click.NoSuchOption):
+        message = f"there is no option `{problem.option_name}`"
+        hint = " or ".join(f"`{name}`" for name in problem.possibilities or ())
+    context = problem.ctx if isinstance(problem, click.UsageError) else None
+    path = context.command_path if context else "prejoin"
+    see = f"`{path} --help` tells how it is used"
+    return message[:1].lower() + message[1:], f"did you mean {hint}? {see}" if hint else see
+
+
+def _interrupted(name: str, as_json: bool) -> int:
+    fix = "run the command again; no file is half written"
+    with contextlib.suppress(KeyboardInterrupt, CommandError):
+        emit(name, _said(Status.INTERRUPTED, codes.INTERRUPTED, "interrupted", fix), as_json)
+    return int(Status.INTERRUPTED)

@@ -1,0 +1,161 @@
+"""Messages as people read them: where, what, the line with the place underlined, and what to write instead."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+from prejoin.cli.outcome import Line, Piece, Source
+from prejoin.diagnostics import Diagnostic, Severity
+
+WIDTH = 100
+"""Of an excerpt where there is no terminal to measure."""
+_STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.HINT: "bold cyan"}
+_LEFT = 24
+"""Cells of an excerpt before the place that it is about."""
+
+
+def messages(sources: Iterable[Source], width: int | None = None) -> list[Line]:
+    """The messages of some sources, one source after the other: first what is wrong, then the hints."""
+    blocks: list[list[Line]] = []
+    for source in sources:
+        lines = _lines(source.text)
+        for d in source.diagnostics:
+            if d.severity is not Severity.HINT:
+                excerpt = _excerpt(lines, d, width or WIDTH)
+                blocks.append([_head(source.file, d), *excerpt, *_fix(d.fix, width)])
+        blocks += _hints(source, width)
+    return [line for at, block in enumerate(blocks) for line in ([(), *block] if at else block)]
+
+
+def _hints(source: Source, width: int | None) -> Iterator[list[Line]]:
+    """Hints of a kind stand together, and say once what to do."""
+    hints = [d for d in source.diagnostics if d.severity is Severity.HINT]
+    for code in dict.fromkeys(d.code for d in hints):
+        kind = [d for d in hints if d.code == code]
+        block: list[Line] = []
+        for at, hint in enumerate(kind):
+            block.append(_head(source.file, hint))
+            if at + 1 == len(kind) or kind[at + 1].fix != hint.fix:
+                block += _fix(hint.fix, width)
+        yield block
+
+
+def _head(file: str, d: Diagnostic) -> Line:
+    name = shown(file) if file else "prejoin"
+    place = f"{name}:{d.line}:{d.column}: " if d.line else f"{name}: "
+    return (safe(place), (f"{d.severity} {d.code}", _STYLE[d.severity]), ": ", *coded(safe(d.message)))
+
+
+def shown(file: str) -> str:
+    return "<stdin>" if file == "-" else file
+
+
+def _fix(fix: str, width: int | None) -> Iterator[Line]:
+    if not fix:
+        return
+    label, indent = "  fix: ", " " * 7
+    whole = safe(fix)
+    wrapped = textwrap.wrap(whole, width - len(indent), break_long_words=False) if width and width > 40 else [whole]
+    for at, line in enumerate(wrapped):
+        yield ((label, "green") if at == 0 else indent, *coded(line))
+
+
+def coded(text: str) -> list[Piece]:
+    """A sentence with what stands in backticks picked out."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return [text]
+    return [(f"`{part}`", "bold") if at % 2 else part for at, part in enumerate(parts) if part or at % 2]
+
+
+def _excerpt(lines: Sequence[str], d: Diagnostic, width: int) -> Iterator[Line]:
+    if not 0 < d.line <= len(lines) or not lines[d.line - 1].strip():
+        return
+    line = lines[d.line - 1]
+    start = min(max(d.column - 1, 0), len(line))
+    first = d.text.split("\n")[0]
+    length = len(first) if first and line.startswith(first, start) else min(len(first), len(line) - start)
+    gutter = f"{d.line:>5} | "
+    shown, before, under = _window(line, start, max(length, 1), max(width - len(gutter), 40))
+    yield ((gutter, "dim"), shown)
+    yield ((" " * 5 + " | ", "dim"), " " * before, ("^" * under, _STYLE[d.severity]))
+
+
+def _window(line: str, start: int, length: int, width: int) -> tuple[str, int, int]:
+    """The part of a line around a place: what is shown, and how many cells stand before and under the mark."""
+    shapes = [_shape(char) for char in line]
+    widths = [cells(shape) for shape in shapes]
+    left, right = 0, len(line)
+    if sum(widths) > width:
+        room = width - 2
+        left = start
+        while left > 0 and sum(widths[left - 1 : start]) <= _LEFT:
+            left -= 1
+        right = left
+        used = 0
+        while right < len(line) and used + widths[right] <= room:
+            used += widths[right]
+            right += 1
+        while right == len(line) and left > 0 and used + widths[left - 1] <= room:
+            left -= 1
+            used += widths[left]
+    end = min(start + length, right)
+    lead, tail = ("…" if left else ""), ("…" if right < len(line) else "")
+    before = len(lead) + sum(widths[left:start])
+    return lead + "".join(shapes[left:right]) + tail, before, max(sum(widths[start:end]), 1)
+
+
+def _shape(char: str) -> str:
+    """A character as it is shown: a tab as four spaces, and nothing that a terminal would act on."""
+    return "    " if char == "\t" else safe(char)
+
+
+def safe(text: str) -> str:
+    """Without what a terminal would act on: a message may quote anything."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        "�" if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and c != "\u200d" else c for c in text
+    )
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal a text takes.
+
+    >>> cells("a語")
+    3
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) or c == "\u200d" else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as the readers count them."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n") if text else []
+
+
+def counts(diagnostics: Iterable[Diagnostic]) -> dict[str, int]:
+    found = [d.severity for d in diagnostics]
+    return {f"{severity.value}s": found.count(severity) for severity in Severity}
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "error"), counted(2, "entity")
+    ('1 error', '2 entities')
+    """
+    plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number} {plural}"
+
+
+def tally(diagnostics: Sequence[Diagnostic]) -> str:
+    """The numbers of errors, warnings and hints, in words; nothing where there are none."""
+    found = counts(diagnostics)
+    return ", ".join(counted(n, kind.removesuffix("s")) for kind, n in found.items() if n)

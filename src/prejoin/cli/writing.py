@@ -1,0 +1,88 @@
+"""Files that a command writes: never over another one unless told to, whole or not at all, and nothing lost unsaid."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+
+from prejoin.cli import codes
+from prejoin.cli.check import contents
+from prejoin.cli.outcome import CommandError
+from prejoin.cli.sources import DEFAULT, load
+from prejoin.cli.status import Status
+from prejoin.workload.files import Form, form_of, save, write_text
+from prejoin.workload.model import Workload
+from prejoin.workload.write_document import UnwritableError
+
+
+def as_text(workload: Workload, form: Form, file: str = "") -> str:
+    try:
+        return write_text(workload, form)
+    except UnwritableError as problem:
+        raise CommandError(
+            codes.UNWRITABLE, str(problem), "change that text, or write YAML or JSON", Status.FAILED, file
+        ) from None
+
+
+def form_for(path: Path) -> Form:
+    if path.is_dir():
+        fix = f"name a file in it, such as {path / DEFAULT}"
+        raise CommandError(codes.MISUSED, f"{path} is a folder", fix, Status.MISUSED, str(path))
+    form = form_of(path)
+    if form is None:
+        message = f"{path} does not end in .md, .yaml or .json, so it is not clear what to write"
+        raise CommandError(codes.MISUSED, message, "name it by what it shall hold", Status.MISUSED, str(path))
+    return form
+
+
+def refuse_to_overwrite(path: Path) -> None:
+    """Stops where something is at the path, and says what that is."""
+    if path.is_dir():
+        message = f"{path} is a folder"
+        raise CommandError(codes.MISUSED, message, "name a file in it", Status.MISUSED, str(path))
+    if path.exists() or path.is_symlink():
+        message = f"{path} is there already: {_described(path)}"
+        raise CommandError(
+            codes.WOULD_OVERWRITE, message, "give another path, or replace it with `--force`", Status.REFUSED, str(path)
+        )
+
+
+def _described(path: Path) -> str:
+    try:
+        status = path.stat()
+    except OSError:
+        return "a link that leads nowhere"
+    if not path.is_file():
+        return "not a plain file"
+    changed = datetime.fromtimestamp(status.st_mtime).strftime("%Y-%m-%d %H:%M")
+    workload = load(str(path)).workload if form_of(path) else Workload()
+    what = f"“{workload.title}”, {contents(workload)}; " if workload != Workload() else ""
+    return f"{what}{status.st_size:,} bytes, changed {changed}"
+
+
+def write(path: Path, text: str) -> None:
+    try:
+        save(path, text)
+    except OSError as problem:
+        what = problem.strerror or str(problem)
+        fix = "check that the folder exists and that you may write there"
+        raise CommandError(
+            codes.CANNOT_WRITE, f"{path} cannot be written: {what}", fix, Status.FAILED, str(path)
+        ) from None
+
+
+def lost(before: str, after: str) -> list[str]:
+    """The words of a text that another one does not have as often: what a rewrite would lose."""
+    missing = Counter(re.findall(r"\w+", before)) - Counter(re.findall(r"\w+", after))
+    return list(missing)
+
+
+def keep_original(path: Path, before: str) -> Path:
+    """Puts a text aside, beside its file, under a name that is free."""
+    number = 0
+    while (aside := path.with_name(f"{path.name}.orig{number or ''}")).exists():
+        number += 1
+    write(aside, before)
+    return aside

@@ -1,0 +1,93 @@
+"""Checks of request members that need no table: constraints listed together, as DynamoDB's outer layer does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from prejoin.protocol import limits
+from prejoin.protocol.errors import invalid, refuse
+
+_NAME = re.compile(r"[a-zA-Z0-9_.-]+")
+_PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+
+CAPACITY = ("INDEXES", "TOTAL", "NONE")
+METRICS = ("SIZE", "NONE")
+RETURN_VALUES = ("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
+ON_FAILURE = ("ALL_OLD", "NONE")
+SELECT = ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+
+
+class Constraints:
+    """Collects what is wrong with the members of one request; `finish` raises all of it in one sentence."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: list[str] = []
+
+    def fail(self, where: str, value: Any, constraint: str) -> None:
+        shown = "null" if value is None else f"'{value}'"
+        self._found.append(f"Value {shown} at '{where}' failed to satisfy constraint: {constraint}")
+
+    def required(self, where: str, value: Any) -> None:
+        if value is None:
+            self.fail(where, None, "Member must not be null")
+
+    def one_of(self, where: str, value: str | None, allowed: Iterable[str]) -> None:
+        if value is not None and value not in allowed:
+            self.fail(where, value, f"Member must satisfy enum value set: [{', '.join(allowed)}]")
+
+    def at_least(self, where: str, value: int | None, minimum: int) -> None:
+        if value is not None and value < minimum:
+            self.fail(where, value, f"Member must have value greater than or equal to {minimum}")
+
+    def name(self, where: str, value: str | None, minimum: int = limits.TABLE_NAME_MINIMUM) -> None:
+        """A table's or an index's name."""
+        if value is None:
+            self.required(where, value)
+        elif len(value) < minimum:
+            self.fail(where, value, f"Member must have length greater than or equal to {minimum}")
+        elif len(value) > limits.TABLE_NAME_MAXIMUM:
+            self.fail(where, value, f"Member must have length less than or equal to {limits.TABLE_NAME_MAXIMUM}")
+        elif not _NAME.fullmatch(value):
+            self.fail(where, value, _PATTERN)
+
+    def finish(self) -> None:
+        if self._found:
+            count = len(self._found)
+            plural = "s" if count > 1 else ""
+            raise invalid(f"{count} validation error{plural} detected: {'; '.join(self._found)}")
+
+
+def table_name(value: str | None, minimum: int = 1) -> str:
+    """The name of the table a request is about. What is wrong with it is reported before, and without, all else."""
+    if value is not None and minimum <= len(value) <= limits.TABLE_NAME_MAXIMUM and _NAME.fullmatch(value):
+        return value
+    constraints = Constraints()
+    constraints.name("tableName", value, minimum)
+    constraints.finish()
+    raise AssertionError("a name that is not valid breaks a constraint")
+
+
+def expression_parameters(expressions: dict[str, str | None], legacy: dict[str, Any], names: Any, values: Any) -> None:
+    """Refuse legacy parameters, and placeholders where no expression could use them."""
+    given = [parameter for parameter, text in expressions.items() if text is not None]
+    old = [parameter for parameter, content in legacy.items() if content is not None]
+    if given and old:
+        refuse(
+            "Can not use both expression and non-expression parameters in the same request: "
+            f"Non-expression parameters: {{{', '.join(old)}}} Expression parameters: {{{', '.join(given)}}}"
+        )
+    if old:
+        refuse(f"{old[0]} is a legacy parameter, which this engine does not have: use an expression instead")
+    if names is not None and not given:
+        refuse("ExpressionAttributeNames can only be specified when using expressions")
+    takers = [parameter for parameter in expressions if parameter != "ProjectionExpression"]
+    if values is not None and takers and not any(expressions[parameter] is not None for parameter in takers):
+        verb = "are" if len(takers) > 1 else "is"
+        refuse(
+            "ExpressionAttributeValues can only be specified when using expressions: "
+            f"{' and '.join(takers)} {verb} null"
+        )

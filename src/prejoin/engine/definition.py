@@ -1,0 +1,109 @@
+"""A table's definition: its keys and indexes, as kept in the store. Frozen data, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A key schema. A table has one partition and at most one sort attribute, a GSI up to four of each."""
+
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...] = ()
+
+    @cached_property
+    def attributes(self) -> tuple[KeyAttribute, ...]:
+        return self.partition + self.sort
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+
+@dataclass(frozen=True)
+class Index:
+    """A secondary index. Its number is its own within the table, and never used again."""
+
+    number: int
+    name: str
+    keys: Keys
+    is_global: bool
+    projection: str
+    included: tuple[str, ...] = ()
+    throughput: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    id: int
+    name: str
+    uuid: str
+    created: float
+    keys: Keys
+    attributes: tuple[KeyAttribute, ...]
+    indexes: tuple[Index, ...] = ()
+    throughput: tuple[int, int] | None = None
+    """Read and write units; None is on demand."""
+    ttl: str | None = None
+    protected: bool = False
+
+    @cached_property
+    def by_name(self) -> dict[str, Index]:
+        return {index.name: index for index in self.indexes}
+
+    @cached_property
+    def index_attributes(self) -> tuple[tuple[KeyAttribute, Index], ...]:
+        """Every key attribute of every index, beside its index."""
+        return tuple(
+            (attribute, index)
+            for index in self.indexes
+            for attribute in index.keys.attributes
+            if attribute.name not in self.keys.names
+        )
+
+    @cached_property
+    def has_local_indexes(self) -> bool:
+        return any(not index.is_global for index in self.indexes)
+
+    def projected(self, index: Index) -> frozenset[str] | None:
+        """The attributes an index holds; None is all."""
+        if index.projection == "ALL":
+            return None
+        return self._projections[index.number]
+
+    @cached_property
+    def _projections(self) -> dict[int, frozenset[str]]:
+        return {
+            index.number: frozenset((*self.keys.names, *index.keys.names, *index.included)) for index in self.indexes
+        }
+
+    @property
+    def arn(self) -> str:
+        return f"arn:aws:dynamodb:local:000000000000:table/{self.name}"
+
+    def position_names(self, index: Index | None) -> tuple[str, ...]:
+        """The attributes of a LastEvaluatedKey: the table's keys, and the index's where one is read."""
+        if index is None:
+            return self.keys.names
+        return tuple(dict.fromkeys((*self.keys.names, *index.keys.names)))
+
+    def to_bytes(self) -> bytes:
+        return _encoder.encode(self)
+
+    @classmethod
+    def from_bytes(cls, identity: int, content: bytes) -> Table:
+        return replace(_decoder.decode(content), id=identity)
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Table)

@@ -1,0 +1,70 @@
+"""From the conditions of a Query to a range of key bytes of a table or an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prejoin.engine.definition import Index, KeyAttribute, Table
+from prejoin.engine.keys import check_not_empty
+from prejoin.protocol import keybytes
+from prejoin.protocol.errors import refuse
+from prejoin.protocol.expressions import KeyCondition
+from prejoin.protocol.keybytes import Range
+
+_TYPE = "One or more parameter values were invalid: Condition parameter type does not match schema type"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """One partition, and a range of sort key bytes in it."""
+
+    partition: bytes
+    sort: Range
+
+
+def key_range(table: Table, index: Index | None, conditions: dict[str, KeyCondition]) -> KeyRange:
+    """The range that the conditions ask for.
+
+    Every partition attribute needs an equality. Sort attributes come left to right without gaps; only the last one
+    given may have another condition than equality.
+    """
+    keys = table.keys if index is None else index.keys
+    if len(conditions) > max(2, len(keys.attributes)):
+        refuse("Conditions can be of length 1 or 2 only")
+    for attribute in keys.attributes:
+        if attribute.name in conditions:
+            _check(attribute, conditions[attribute.name])
+    for attribute in keys.partition:
+        condition = conditions.get(attribute.name)
+        if condition is None:
+            refuse(f"Query condition missed key schema element: {attribute.name}")
+        if condition.operator != "=":
+            refuse("Query key condition not supported")
+    given = [attribute for attribute in keys.sort if attribute.name in conditions]
+    strangers = len(conditions) - len(keys.partition) - len(given)
+    if strangers and keys.sort and not given:
+        refuse(f"Query condition missed key schema element: {keys.sort[0].name}")
+    if strangers:
+        refuse("Query key condition not supported")
+    if given != list(keys.sort[: len(given)]):
+        missed = next(attribute for attribute in keys.sort if attribute not in given)
+        refuse(f"Query condition missed key schema element: {missed.name}")
+    if any(conditions[attribute.name].operator != "=" for attribute in given[:-1]):
+        refuse("Query key condition not supported")
+    partition = keybytes.joined([conditions[attribute.name].operands[0] for attribute in keys.partition])
+    if not given:
+        return KeyRange(partition, keybytes.EVERYTHING)
+    begin = keybytes.prefix([conditions[attribute.name].operands[0] for attribute in given[:-1]])
+    last = conditions[given[-1].name]
+    is_last = len(given) == len(keys.sort)
+    return KeyRange(partition, keybytes.compare_range(begin, last.operator, list(last.operands), last=is_last))
+
+
+def _check(attribute: KeyAttribute, condition: KeyCondition) -> None:
+    for value in condition.operands:
+        if attribute.type not in value:
+            refuse(_TYPE)
+        if condition.operator != "begins_with":
+            check_not_empty(attribute, value)
+    if condition.operator == "begins_with" and attribute.type == "N":
+        refuse(_TYPE)

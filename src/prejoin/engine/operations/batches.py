@@ -1,0 +1,142 @@
+"""BatchGetItem and BatchWriteItem: several items, each on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prejoin.engine import rows
+from prejoin.engine.capacity import Capacities
+from prejoin.engine.checks import CAPACITY, METRICS, Constraints, table_name
+from prejoin.engine.keys import ItemKey, key_bytes
+from prejoin.engine.operations.engine import Engine
+from prejoin.engine.operations.items import collection_metrics, projection_of, shown
+from prejoin.engine.requests import BatchGetItem, BatchWriteItem, WriteRequest
+from prejoin.engine.writes import Pending, bind, perform
+from prejoin.protocol import limits
+from prejoin.protocol.errors import refuse
+from prejoin.protocol.expressions import Projection
+from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
+from prejoin.protocol.sizes import item_size
+from prejoin.protocol.values import Item, canonical_item
+
+_BATCH_LENGTH = (
+    "Map value must satisfy constraint: "
+    "[Member must have length less than or equal to 25, Member must have length greater than or equal to 1]"
+)
+_DUPLICATES = "Provided list of item keys contains duplicates"
+
+
+def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
+    constraints = Constraints()
+    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    constraints.finish()
+    if not request.request_items:
+        refuse("The requestItems parameter is required for BatchGetItem")
+    wishes: dict[str, tuple[list[Item], Projection | None, float]] = {}
+    for name, wish in request.request_items.items():
+        if not wish.keys:
+            constraints.fail(
+                f"requestItems.{name}.member.keys",
+                None if wish.keys is None else "[]",
+                "Member must not be null"
+                if wish.keys is None
+                else "Member must have length greater than or equal to 1",
+            )
+        elif len(wish.keys) > limits.BATCH_GET_KEYS:
+            refuse(
+                f"1 validation error detected: Value at 'RequestItems.{name}.member.Keys' failed to satisfy "
+                "constraint: Member must have length less than or equal to 100"
+            )
+    constraints.finish()
+    for name, wish in request.request_items.items():
+        keys = [canonical_item(key) for key in wish.keys or ()]
+        wishes[table_name(name)] = (keys, projection_of(wish), STRONG if wish.consistent_read else EVENTUAL)
+    if sum(len(keys) for keys, _, _ in wishes.values()) > limits.BATCH_GET_KEYS:
+        refuse("Too many items requested for the BatchGetItem call")
+    responses: dict[str, list[Any]] = {}
+    unprocessed: dict[str, Any] = {}
+    capacities = Capacities()
+    total = 0
+    with engine.store.reading() as connection:
+        tables = {name: engine.catalog.find(connection, name) for name in wishes}
+        places = {name: [key_bytes(tables[name], key) for key in keys] for name, (keys, _, _) in wishes.items()}
+        if any(len(set(keys)) < len(keys) for keys in places.values()):
+            refuse(_DUPLICATES)
+        for name, (keys, projection, factor) in wishes.items():
+            found = responses[name] = []
+            capacity = capacities.of(tables[name])
+            for number, place in enumerate(places[name]):
+                row = rows.fetch(connection, tables[name], place)
+                size = row.size if row else 0
+                if total + size > limits.BATCH_GET_SIZE:
+                    unprocessed[name] = _left(request, name, keys[number:])
+                    break
+                total += size
+                capacity.add(read_units(size, factor))
+                if row is not None:
+                    found.append(shown(row.content, projection))
+    answer: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
+    return answer | capacities.render(request.return_consumed_capacity)
+
+
+def _left(request: BatchGetItem, name: str, keys: list[Item]) -> dict[str, Any]:
+    """What to ask again: the same wish with the keys that did not fit into 16 MB."""
+    wish = (request.request_items or {})[name]
+    members = {
+        "Keys": keys,
+        "ConsistentRead": wish.consistent_read,
+        "ProjectionExpression": wish.projection_expression,
+        "ExpressionAttributeNames": wish.expression_attribute_names,
+    }
+    return {member: content for member, content in members.items() if content is not None}
+
+
+def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
+    constraints = Constraints()
+    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
+    constraints.finish()
+    if not request.request_items:
+        refuse("The requestItems parameter is required for BatchWriteItem")
+    if any(not 1 <= len(wishes) <= limits.BATCH_WRITE_REQUESTS for wishes in request.request_items.values()):
+        shown_items = ", ".join(f"{name}=[{len(wishes)} requests]" for name, wishes in request.request_items.items())
+        constraints.fail("requestItems", f"{{{shown_items}}}", _BATCH_LENGTH)
+    constraints.finish()
+    pending = [_prepare(table_name(name), wish) for name, wishes in request.request_items.items() for wish in wishes]
+    if len(pending) > limits.BATCH_WRITE_REQUESTS:
+        refuse("Too many items requested for the BatchWriteItem call")
+    capacities = Capacities()
+    metrics: dict[str, list[Any]] = {}
+    with engine.store.writing() as connection:
+        writes = [bind(write, engine.catalog.find(connection, write.table_name)) for write in pending]
+        places: set[tuple[int, ItemKey]] = {(write.table.id, write.key) for write in writes}
+        if len(places) < len(writes):
+            refuse(_DUPLICATES)
+        for write in writes:
+            perform(connection, write, capacities.of(write.table))
+            if write.table.has_local_indexes:
+                shown_metrics = collection_metrics(write.table, write.pending)
+                collections = metrics.setdefault(write.table.name, [])
+                if shown_metrics not in collections:
+                    collections.append(shown_metrics)
+    answer: dict[str, Any] = {"UnprocessedItems": {}}
+    if request.return_item_collection_metrics == "SIZE":
+        answer["ItemCollectionMetrics"] = metrics
+    return answer | capacities.render(request.return_consumed_capacity)
+
+
+def _prepare(name: str, wish: WriteRequest) -> Pending:
+    put, delete = wish.put_request, wish.delete_request
+    if (put is None) == (delete is None):
+        refuse(
+            "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported "
+            "datatypes"
+        )
+    if put is not None:
+        item = canonical_item(put.item or {})
+        size = item_size(item)
+        if size > limits.ITEM_SIZE:
+            refuse("Item size has exceeded the maximum allowed size")
+        return Pending("put", name, item, size=size)
+    assert delete is not None
+    return Pending("delete", name, canonical_item(delete.key or {}))

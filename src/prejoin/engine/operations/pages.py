@@ -1,0 +1,288 @@
+"""Query and Scan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from prejoin.engine import rows
+from prejoin.engine.capacity import Capacity, consumed
+from prejoin.engine.catalog import index_of
+from prejoin.engine.checks import CAPACITY, SELECT, Constraints, expression_parameters, table_name
+from prejoin.engine.definition import Index, Keys, Table
+from prejoin.engine.keyranges import KeyRange, key_range
+from prejoin.engine.keys import check_not_empty, index_key, stored_under
+from prejoin.engine.operations.engine import Engine
+from prejoin.engine.pages import Cut, Page, read_page
+from prejoin.engine.requests import Query, ReadPage, Scan
+from prejoin.protocol.errors import DynamoDBError, invalid, refuse
+from prejoin.protocol.expressions import (
+    Condition,
+    KeyCondition,
+    Projection,
+    Substitutions,
+    bind_condition,
+    bind_projection,
+    evaluate,
+    heads,
+    key_conditions,
+    project,
+)
+from prejoin.protocol.expressions.nodes import document_paths
+from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
+from prejoin.protocol.values import Item, canonical_item
+
+_INVALID = "One or more parameter values were invalid: "
+_SEGMENTS = 1_000_000
+_START = "The provided starting key is invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A checked request, before its table is found."""
+
+    start: Item | None
+    filter: Condition | None
+    projection: Projection | None
+    conditions: dict[str, KeyCondition] | None = None
+
+
+def query(engine: Engine, request: Query) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    constraints = _constraints(request)
+    if request.limit is not None and request.limit < 1:
+        raise invalid(
+            "1 validation error detected: Value at 'Limit' failed to satisfy constraint: "
+            "Member must have value greater than or equal to 1"
+        )
+    constraints.finish()
+    expression_parameters(
+        {
+            "ProjectionExpression": request.projection_expression,
+            "FilterExpression": request.filter_expression,
+            "KeyConditionExpression": request.key_condition_expression,
+        },
+        {
+            "AttributesToGet": request.attributes_to_get,
+            "QueryFilter": request.query_filter,
+            "ConditionalOperator": request.conditional_operator,
+            "KeyConditions": request.key_conditions,
+        },
+        request.expression_attribute_names,
+        request.expression_attribute_values,
+    )
+    text = request.key_condition_expression
+    if text is None:
+        refuse("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
+    substitutions = Substitutions(request.expression_attribute_names, request.expression_attribute_values)
+    condition = bind_condition(text, substitutions, "KeyConditionExpression")
+    wish = _wish(request, substitutions, key_conditions(condition))
+    return _read(engine, name, request, wish, forward=request.scan_index_forward is not False)
+
+
+def scan(engine: Engine, request: Scan) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    constraints = _constraints(request)
+    constraints.at_least("limit", request.limit, 1)
+    constraints.at_least("segment", request.segment, 0)
+    constraints.at_least("totalSegments", request.total_segments, 1)
+    if request.total_segments is not None and request.total_segments > _SEGMENTS:
+        constraints.fail(
+            "totalSegments", request.total_segments, f"Member must have value less than or equal to {_SEGMENTS}"
+        )
+    constraints.finish()
+    expression_parameters(
+        {
+            "ProjectionExpression": request.projection_expression,
+            "FilterExpression": request.filter_expression,
+        },
+        {
+            "AttributesToGet": request.attributes_to_get,
+            "ScanFilter": request.scan_filter,
+            "ConditionalOperator": request.conditional_operator,
+        },
+        request.expression_attribute_names,
+        request.expression_attribute_values,
+    )
+    _check_segments(request)
+    substitutions = Substitutions(request.expression_attribute_names, request.expression_attribute_values)
+    segment = None
+    if request.segment is not None and request.total_segments is not None:
+        segment = (request.segment, request.total_segments)
+    return _read(engine, name, request, _wish(request, substitutions), segment=segment)
+
+
+def _check_segments(request: Scan) -> None:
+    segment, total = request.segment, request.total_segments
+    if segment is not None and total is None:
+        refuse(
+            "The TotalSegments parameter is required but was not present in the request when Segment parameter "
+            "is present"
+        )
+    if total is not None and segment is None:
+        refuse(
+            "The Segment parameter is required but was not present in the request when parameter TotalSegments "
+            "is present"
+        )
+    if segment is not None and total is not None and segment >= total:
+        refuse(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
+            f"Segment: {segment} is not less than TotalSegments: {total}"
+        )
+
+
+def _constraints(request: ReadPage) -> Constraints:
+    constraints = Constraints()
+    if request.index_name is not None:
+        constraints.name("indexName", request.index_name)
+    constraints.one_of("select", request.select, SELECT)
+    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    return constraints
+
+
+def _wish(request: ReadPage, substitutions: Substitutions, conditions: dict[str, KeyCondition] | None = None) -> _Wish:
+    text = request.filter_expression
+    found = None if text is None else bind_condition(text, substitutions, "FilterExpression")
+    text = request.projection_expression
+    projection = None if text is None else bind_projection(text, substitutions)
+    substitutions.finish()
+    start = None
+    if request.exclusive_start_key is not None:
+        try:
+            start = canonical_item(request.exclusive_start_key)
+        except DynamoDBError as error:
+            raise DynamoDBError(error.code, f"{_START}: {error.message}") from None
+    _check_select(request)
+    return _Wish(start, found, projection, conditions)
+
+
+def _check_select(request: ReadPage) -> None:
+    select, projected = request.select, request.projection_expression is not None
+    if select == "SPECIFIC_ATTRIBUTES" and not projected:
+        refuse("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
+    if projected and select not in (None, "SPECIFIC_ATTRIBUTES"):
+        what = "only the Count" if select == "COUNT" else select
+        refuse(f"Cannot specify the ProjectionExpression when choosing to get {what}")
+    if select == "ALL_PROJECTED_ATTRIBUTES" and request.index_name is None:
+        refuse("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+
+
+def _read(
+    engine: Engine,
+    name: str,
+    request: ReadPage,
+    wish: _Wish,
+    *,
+    forward: bool = True,
+    segment: tuple[int, int] | None = None,
+) -> dict[str, Any]:
+    with engine.store.reading(snapshot=True) as connection:
+        table = engine.catalog.find(connection, name)
+        index = None if request.index_name is None else index_of(table, request.index_name)
+        if index is not None and index.is_global and request.consistent_read:
+            refuse("Consistent reads are not supported on global secondary indexes")
+        keys = None if wish.conditions is None else key_range(table, index, wish.conditions)
+        cut = Cut(
+            table,
+            index,
+            keys,
+            None if wish.start is None else _position(table, index, wish.start, keys),
+            request.limit,
+            forward,
+            _needs_whole_items(table, index, request, wish),
+            segment,
+        )
+        _check_filter(table, index, wish)
+        page = read_page(connection, cut)
+    return _answer(table, index, request, wish, page)
+
+
+def _needs_whole_items(table: Table, index: Index | None, request: ReadPage, wish: _Wish) -> bool:
+    """Whether a local index must fetch items from the table; a global one refuses what it does not hold."""
+    projected = None if index is None else table.projected(index)
+    if index is None or projected is None:
+        return False
+    if request.select == "ALL_ATTRIBUTES":
+        if index.is_global:
+            refuse(
+                _INVALID + "Select type ALL_ATTRIBUTES is not supported for global secondary index "
+                f"{index.name} because its projection type is not ALL"
+            )
+        return True
+    if wish.projection is None:
+        return False
+    missing = sorted(heads(wish.projection) - projected)
+    if missing and index.is_global:
+        refuse(_INVALID + f"Global secondary index {index.name} does not project [{', '.join(missing)}]")
+    return bool(missing)
+
+
+def _check_filter(table: Table, index: Index | None, wish: _Wish) -> None:
+    if wish.filter is None or wish.conditions is None:
+        return
+    names = (table.keys if index is None else index.keys).names
+    for path in document_paths(wish.filter):
+        if path.steps[0] in names:
+            refuse(
+                f"Filter Expression can only contain non-primary key attributes: Primary key attribute: {path.steps[0]}"
+            )
+
+
+def _position(table: Table, index: Index | None, start: Item, keys: KeyRange | None) -> tuple[bytes, ...]:
+    """The key bytes to go on after: of the index where one is read, then of the table."""
+    names = table.position_names(index)
+    if set(start) != set(names):
+        refuse(_START if keys is not None or index is not None else f"{_START}: {_MISMATCH}")
+    _check_position(table.keys, start)
+    position: tuple[bytes, ...] = stored_under(table, start)
+    if index is not None:
+        _check_position(index.keys, start)
+        found = index_key(index, start)
+        assert found is not None, "a starting key has all key attributes of its index"
+        position = (*found, *position)
+    if keys is not None:
+        low, high = keys.sort
+        if position[0] != keys.partition:
+            refuse("The provided starting key is outside query boundaries based on provided conditions")
+        if position[1] < low or (high is not None and position[1] >= high):
+            refuse("The provided starting key does not match the range key predicate")
+    return position
+
+
+_MISMATCH = "The provided key element does not match the schema"
+
+
+def _check_position(keys: Keys, start: Item) -> None:
+    for attribute in keys.attributes:
+        if attribute.type not in start[attribute.name]:
+            refuse(f"{_START}: {_MISMATCH}")
+        check_not_empty(attribute, start[attribute.name])
+
+
+def _answer(table: Table, index: Index | None, request: ReadPage, wish: _Wish, page: Page) -> dict[str, Any]:
+    answer: dict[str, Any] = {}
+    scanned = len(page.rows)
+    if wish.filter is None and wish.projection is None:
+        count = scanned
+        if request.select != "COUNT":
+            answer["Items"] = [msgspec.Raw(row.content) for row in page.rows]
+    else:
+        items = [rows.decode_item(row.content) for row in page.rows]
+        if wish.filter is not None:
+            items = [item for item in items if evaluate(wish.filter, item)]
+        count = len(items)
+        if request.select != "COUNT":
+            paths = wish.projection.paths if wish.projection else None
+            answer["Items"] = items if paths is None else [project(item, paths) for item in items]
+    answer |= {"Count": count, "ScannedCount": scanned}
+    if page.more:
+        last = rows.decode_item(page.rows[-1].content)
+        answer["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
+    capacity = Capacity(table)
+    factor = STRONG if request.consistent_read else EVENTUAL
+    capacity.add(read_units(page.size, factor), index)
+    for size in page.fetched_units:
+        capacity.add(read_units(size, factor))
+    return answer | consumed(capacity, request.return_consumed_capacity)

@@ -1,0 +1,54 @@
+"""UpdateTimeToLive and DescribeTimeToLive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from prejoin.engine.checks import Constraints, table_name
+from prejoin.engine.operations.engine import Engine
+from prejoin.engine.requests import TableNamed, UpdateTimeToLive
+from prejoin.protocol.errors import not_found, refuse
+
+
+def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    wish = request.time_to_live_specification
+    constraints = Constraints()
+    constraints.required("timeToLiveSpecification", wish)
+    if wish is not None:
+        constraints.required("timeToLiveSpecification.attributeName", wish.attribute_name)
+        constraints.required("timeToLiveSpecification.enabled", wish.enabled)
+        if wish.attribute_name == "":
+            constraints.fail(
+                "timeToLiveSpecification.attributeName", "", "Member must have length greater than or equal to 1"
+            )
+    constraints.finish()
+    assert wish is not None
+    with engine.store.writing() as connection:
+        table = engine.catalog.get(connection, name)
+        if table is None:
+            raise not_found(f"Requested resource not found: Table: {name} not found")
+        if wish.enabled and table.ttl is not None:
+            refuse("TimeToLive is already enabled")
+        if not wish.enabled and table.ttl is None:
+            refuse("TimeToLive is already disabled")
+        if not wish.enabled and table.ttl != wish.attribute_name:
+            refuse(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.ttl}")
+        changed = replace(table, ttl=wish.attribute_name if wish.enabled else None)
+        connection.execute(
+            "UPDATE tables SET definition = ?, revision = revision + 1 WHERE id = ?",
+            (changed.to_bytes(), table.id),
+        )
+    return {"TimeToLiveSpecification": {"AttributeName": wish.attribute_name, "Enabled": wish.enabled}}
+
+
+def describe_time_to_live(engine: Engine, request: TableNamed) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    with engine.store.reading() as connection:
+        table = engine.catalog.get(connection, name)
+    if table is None:
+        raise not_found(f"Requested resource not found: Table: {name} not found")
+    if table.ttl is None:
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+    return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": table.ttl}}

@@ -1,0 +1,222 @@
+"""TransactWriteItems and TransactGetItems: all or nothing, and why not, action by action."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import time
+from typing import Any
+
+import msgspec
+
+from prejoin.engine import rows
+from prejoin.engine.capacity import Capacities
+from prejoin.engine.checks import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
+from prejoin.engine.definition import Table
+from prejoin.engine.keys import ItemKey, key_bytes
+from prejoin.engine.operations.engine import Engine
+from prejoin.engine.operations.items import collection_metrics, projection_of, shown
+from prejoin.engine.requests import (
+    ConditionCheck,
+    PutItem,
+    TransactGetItems,
+    TransactWrite,
+    TransactWriteItems,
+    WriteOptions,
+)
+from prejoin.engine.writes import Write, bind, perform, prepare
+from prejoin.protocol import limits
+from prejoin.protocol.errors import DynamoDBError, refuse
+from prejoin.protocol.prices import TRANSACTIONAL, read_units
+from prejoin.protocol.values import canonical_item
+
+_TOKEN_SECONDS = 600.0
+_NONE = {"Code": "None"}
+_ONE_KIND = "TransactItems can only contain one of Check, Put, Update or Delete in each of its members"
+
+
+def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[str, Any]:
+    constraints = Constraints()
+    _check_count(constraints, request.transact_items)
+    token = request.client_request_token
+    if token is not None and not 1 <= len(token) <= limits.CLIENT_TOKEN_LENGTH:
+        bound = "less than or equal to 36" if token else "greater than or equal to 1"
+        constraints.fail("clientRequestToken", token, f"Member must have length {bound}")
+    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
+    actions = [_action(member) for member in request.transact_items or ()]
+    for number, action in enumerate(actions, 1):
+        _check_action(constraints, f"transactItems.{number}.member", action)
+    constraints.finish()
+    pending = [prepare(action, table_name(action.table_name)) for action in actions]
+    if sum(write.size for write in pending) > limits.TRANSACTION_SIZE:
+        refuse("Transaction request size exceeds the limit of 4 MB")
+    capacities = Capacities()
+    with engine.store.writing() as connection:
+        if token is not None and (answer := _answered_before(connection, token, request)) is not None:
+            return answer
+        tables = [engine.catalog.find(connection, write.table_name) for write in pending]
+        bound_writes: list[Write] = []
+        reasons: list[dict[str, Any]] = []
+        for write, table in zip(pending, tables, strict=True):
+            try:
+                bound_writes.append(bind(write, table))
+                reasons.append(_NONE)
+            except DynamoDBError as error:
+                reasons.append(_reason(error))
+        _cancel_if_any(reasons)
+        _check_distinct([(write.table.id, write.key) for write in bound_writes])
+        reasons = [_attempt(connection, write, capacities) for write in bound_writes]
+        _cancel_if_any(reasons)
+        answer = capacities.render(request.return_consumed_capacity, kind="Write")
+        answer |= _metrics(bound_writes) if request.return_item_collection_metrics == "SIZE" else {}
+        if token is not None:
+            _remember(connection, token, request, answer)
+    return answer
+
+
+def _check_count(constraints: Constraints, members: list[Any] | None) -> None:
+    constraints.required("transactItems", members)
+    if members is not None and not members:
+        constraints.fail("transactItems", "[]", "Member must have length greater than or equal to 1")
+    if members is not None and len(members) > limits.TRANSACTION_ACTIONS:
+        constraints.fail("transactItems", "[...]", "Member must have length less than or equal to 100")
+        constraints.finish()
+
+
+def _action(member: TransactWrite) -> WriteOptions:
+    given = [
+        action for action in (member.put, member.update, member.delete, member.condition_check) if action is not None
+    ]
+    if len(given) != 1:
+        refuse(_ONE_KIND)
+    return given[0]
+
+
+def _check_action(constraints: Constraints, where: str, action: WriteOptions) -> None:
+    kind = _MEMBERS[type(action).__name__]
+    constraints.required(f"{where}.{kind}.tableName", action.table_name)
+    if isinstance(action, PutItem):
+        constraints.required(f"{where}.{kind}.item", action.item)
+    else:
+        constraints.required(f"{where}.{kind}.key", getattr(action, "key", None))
+    if isinstance(action, ConditionCheck):
+        constraints.required(f"{where}.{kind}.conditionExpression", action.condition_expression)
+    if kind == "update":
+        constraints.required(f"{where}.{kind}.updateExpression", getattr(action, "update_expression", None))
+    constraints.one_of(
+        f"{where}.{kind}.returnValuesOnConditionCheckFailure",
+        action.return_values_on_condition_check_failure,
+        ON_FAILURE,
+    )
+
+
+_MEMBERS = {
+    "PutItem": "put",
+    "UpdateItem": "update",
+    "DeleteItem": "delete",
+    "ConditionCheck": "conditionCheck",
+}
+
+
+def _attempt(connection: sqlite3.Connection, write: Write, capacities: Capacities) -> dict[str, Any]:
+    """Perform one action; what goes wrong is its cancellation reason, and the others are still tried for theirs."""
+    try:
+        perform(connection, write, capacities.of(write.table), transactional=True)
+    except DynamoDBError as error:
+        return _reason(error)
+    return _NONE
+
+
+_REASONS = {
+    "ConditionalCheckFailedException": "ConditionalCheckFailed",
+    "ValidationException": "ValidationError",
+}
+
+
+def _reason(error: DynamoDBError) -> dict[str, Any]:
+    if error.code not in _REASONS:
+        raise error
+    return {"Code": _REASONS[error.code], "Message": error.message, **error.fields}
+
+
+def _cancel_if_any(reasons: list[dict[str, Any]]) -> None:
+    if any(reason is not _NONE for reason in reasons):
+        codes = ", ".join(reason["Code"] for reason in reasons)
+        raise DynamoDBError(
+            "TransactionCanceledException",
+            f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+            fields={"CancellationReasons": reasons},
+        )
+
+
+def _check_distinct(places: list[tuple[int, ItemKey]]) -> None:
+    if len(set(places)) < len(places):
+        refuse("Transaction request cannot include multiple operations on one item")
+
+
+def _metrics(writes: list[Write]) -> dict[str, Any]:
+    found: dict[str, list[Any]] = {}
+    for write in writes:
+        if write.table.has_local_indexes:
+            found.setdefault(write.table.name, []).append(collection_metrics(write.table, write.pending))
+    return {"ItemCollectionMetrics": found} if found else {}
+
+
+def _digest(request: TransactWriteItems) -> bytes:
+    return hashlib.sha256(msgspec.json.encode(request.transact_items)).digest()
+
+
+def _answered_before(connection: sqlite3.Connection, token: str, request: TransactWriteItems) -> dict[str, Any] | None:
+    """The answer to the same request with the same token; the same token on another request is an error."""
+    connection.execute("DELETE FROM tokens WHERE expires < ?", (time.time(),))
+    row = connection.execute("SELECT digest, answer FROM tokens WHERE token = ?", (token,)).fetchone()
+    if row is None:
+        return None
+    if row[0] != _digest(request):
+        raise DynamoDBError("IdempotentParameterMismatchException")
+    return msgspec.json.decode(row[1], type=dict[str, Any])
+
+
+def _remember(connection: sqlite3.Connection, token: str, request: TransactWriteItems, answer: dict[str, Any]) -> None:
+    connection.execute(
+        "INSERT INTO tokens VALUES (?, ?, ?, ?)",
+        (token, _digest(request), msgspec.json.encode(answer), time.time() + _TOKEN_SECONDS),
+    )
+
+
+def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, Any]:
+    constraints = Constraints()
+    _check_count(constraints, request.transact_items)
+    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    gets = [member.get for member in request.transact_items or ()]
+    for number, get in enumerate(gets, 1):
+        where = f"transactItems.{number}.member.get"
+        constraints.required(where, get)
+        if get is not None:
+            constraints.required(f"{where}.key", get.key)
+            constraints.required(f"{where}.tableName", get.table_name)
+    constraints.finish()
+    wishes = [
+        (table_name(get.table_name), canonical_item(get.key), projection_of(get)) for get in gets if get is not None
+    ]
+    capacities = Capacities()
+    responses: list[dict[str, Any]] = []
+    with engine.store.reading(snapshot=True) as connection:
+        tables = [engine.catalog.find(connection, name) for name, _, _ in wishes]
+        places: list[tuple[Table, ItemKey]] = []
+        reasons: list[dict[str, Any]] = []
+        for table, (_, key, _) in zip(tables, wishes, strict=True):
+            try:
+                places.append((table, key_bytes(table, key)))
+                reasons.append(_NONE)
+            except DynamoDBError as error:
+                reasons.append(_reason(error))
+        _cancel_if_any(reasons)
+        _check_distinct([(table.id, key) for table, key in places])
+        for (table, place), (_, _, projection) in zip(places, wishes, strict=True):
+            row = rows.fetch(connection, table, place)
+            capacities.of(table).add(read_units(row.size if row else 0, TRANSACTIONAL))
+            responses.append({} if row is None else {"Item": shown(row.content, projection)})
+    answer: dict[str, Any] = {"Responses": responses}
+    return answer | capacities.render(request.return_consumed_capacity, kind="Read")

@@ -1,0 +1,203 @@
+"""One write of one item, the same whether it comes alone, in a batch or in a transaction.
+
+A request is first prepared, without the store, into a `Pending`; bound to its table it is a `Write`; performed in
+an open transaction it gives an `Outcome`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from prejoin.engine import rows
+from prejoin.engine.capacity import Capacity
+from prejoin.engine.checks import expression_parameters
+from prejoin.engine.definition import Table
+from prejoin.engine.keys import ItemKey, check_index_keys, item_key, key_bytes
+from prejoin.engine.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteOptions
+from prejoin.engine.rows import Row, Version
+from prejoin.protocol import limits
+from prejoin.protocol.errors import condition_failed, invalid, refuse
+from prejoin.protocol.expressions import (
+    Condition,
+    Substitutions,
+    Update,
+    apply,
+    bind_condition,
+    bind_update,
+    evaluate,
+)
+from prejoin.protocol.expressions.nodes import Literal, SetAction
+from prejoin.protocol.prices import write_units
+from prejoin.protocol.sizes import item_size
+from prejoin.protocol.values import Item, canonical_item
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A checked write whose table is still to be found. `content` is a whole item to put, or a key."""
+
+    kind: str
+    table_name: str
+    content: Item
+    condition: Condition | None = None
+    update: Update | None = None
+    show_on_failure: bool = False
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    pending: Pending
+    table: Table
+    key: ItemKey
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The item before and after; what was not needed to perform the write is not decoded."""
+
+    before: Row | None
+    after: Row | None
+    new_item: Item | None
+
+
+def prepare(request: WriteOptions, table_name: str) -> Pending:
+    """Check a write as far as that goes without its table."""
+    update_expression = request.update_expression if isinstance(request, UpdateItem) else None
+    expressions = {"ConditionExpression": request.condition_expression}
+    legacy = {"Expected": request.expected, "ConditionalOperator": request.conditional_operator}
+    if isinstance(request, UpdateItem):
+        expressions = {"UpdateExpression": update_expression, **expressions}
+        legacy = {"AttributeUpdates": request.attribute_updates, **legacy}
+    names, values = request.expression_attribute_names, request.expression_attribute_values
+    expression_parameters(expressions, legacy, names, values)
+    content = canonical_item(_content(request))
+    size = item_size(content)
+    if isinstance(request, PutItem) and size > limits.ITEM_SIZE:
+        refuse("Item size has exceeded the maximum allowed size")
+    substitutions = Substitutions(names, values)
+    update = None if update_expression is None else bind_update(update_expression, substitutions)
+    text = request.condition_expression
+    condition = None if text is None else bind_condition(text, substitutions)
+    substitutions.finish()
+    return Pending(
+        _KINDS[type(request)],
+        table_name,
+        content,
+        condition,
+        update,
+        request.return_values_on_condition_check_failure == "ALL_OLD",
+        size,
+    )
+
+
+def _content(request: WriteOptions) -> Any:
+    if isinstance(request, PutItem):
+        return request.item or {}
+    assert isinstance(request, UpdateItem | DeleteItem | ConditionCheck)
+    return request.key or {}
+
+
+_KINDS = {PutItem: "put", UpdateItem: "update", DeleteItem: "delete", ConditionCheck: "check"}
+
+
+def bind(pending: Pending, table: Table) -> Write:
+    """Check a write against its table."""
+    if pending.kind == "put":
+        key = item_key(table, pending.content)
+        check_index_keys(table, pending.content)
+        return Write(pending, table, key)
+    key = key_bytes(table, pending.content)
+    if pending.update is not None:
+        _check_updated_paths(table, pending.update)
+    return Write(pending, table, key)
+
+
+def _check_updated_paths(table: Table, update: Update) -> None:
+    heads = {path.steps[0]: path for path in update.paths}
+    for name in table.keys.names:
+        if name in heads:
+            refuse(
+                "One or more parameter values were invalid: "
+                f"Cannot update attribute {name}. This attribute is part of the key"
+            )
+    if not table.indexes:
+        return
+    literals = {
+        str(action.path.steps[0]): action.operand.value
+        for action in update.actions
+        if isinstance(action, SetAction) and isinstance(action.operand, Literal) and len(action.path.steps) == 1
+    }
+    check_index_keys(table, literals)
+    for attribute, _ in table.index_attributes:
+        if attribute.name in heads and len(heads[attribute.name].steps) > 1:
+            refuse(
+                "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+                f"IndexKey: {attribute.name}"
+            )
+
+
+def perform(
+    connection: sqlite3.Connection, write: Write, capacity: Capacity, *, transactional: bool = False
+) -> Outcome:
+    """Read the item, test the condition, change the item and its index entries, charge the units."""
+    pending, table, key = write.pending, write.table, write.key
+    before = rows.fetch(connection, table, key)
+    decode = before is not None and bool(pending.condition is not None or pending.update is not None or table.indexes)
+    old_item = rows.decode_item(before.content) if decode and before is not None else None
+    if pending.condition is not None and not evaluate(pending.condition, old_item or {}):
+        shown = pending.show_on_failure and old_item is not None
+        raise condition_failed(old_item if shown else None)
+    if pending.kind == "check":
+        size = before.size if before else 0
+        capacity.add(write_units(size, transactional=transactional))
+        return Outcome(before, before, None)
+    new_item = _changed(write, old_item)
+    after = None if new_item is None else _row(pending, new_item)
+    if after is not None:
+        rows.store(connection, table, key, after)
+    elif before is not None:
+        rows.remove(connection, table, key)
+    larger = max(before.size if before else 0, after.size if after else 0)
+    capacity.add(write_units(larger, transactional=transactional))
+    if table.indexes:
+        rows.update_indexes(
+            connection,
+            table,
+            key,
+            Version(old_item, before) if old_item is not None and before is not None else None,
+            Version(new_item, after) if new_item is not None and after is not None else None,
+            capacity,
+            transactional=transactional,
+        )
+    return Outcome(before, after, new_item)
+
+
+def _changed(write: Write, old: Item | None) -> Item | None:
+    """The item after the write; None where there is none any more."""
+    pending = write.pending
+    if pending.kind == "put":
+        return pending.content
+    if pending.kind == "delete":
+        return None
+    item = pending.content if old is None else old
+    if pending.update is None:
+        return item
+    changed = apply(pending.update, item)
+    for attribute, _ in write.table.index_attributes:
+        value = changed.get(attribute.name)
+        if value is not None and attribute.type not in value:
+            refuse("The update expression attempted to update the secondary index key to unsupported type")
+    check_index_keys(write.table, changed)
+    return changed
+
+
+def _row(pending: Pending, item: Item) -> Row:
+    if pending.kind == "put":
+        return Row(pending.size, rows.encode_item(item))
+    size = item_size(item)
+    if size > limits.ITEM_SIZE:
+        raise invalid("Item size to update has exceeded the maximum allowed size")
+    return Row(size, rows.encode_item(item))

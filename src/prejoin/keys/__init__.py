@@ -1,0 +1,38 @@
+"""Key templates, and the planner: from attributes given to the index and key condition that answer."""
+
+from .ask import Ask, Order, Role, Within
+from .condition import Bounds, KeyCondition
+from .errors import KeyValueError, TemplateError
+from .facet import TABLE, Facet, When
+from .fit import Fan
+from .planner import Plan, Reason, Refusal, conditions, plan
+from .region import Region
+from .separator import Separator
+from .template import Field, Literal, Template, disjoint, prefix_free
+
+__all__ = [
+    "TABLE",
+    "Ask",
+    "Bounds",
+    "Facet",
+    "Fan",
+    "Field",
+    "KeyCondition",
+    "KeyValueError",
+    "Literal",
+    "Order",
+    "Plan",
+    "Reason",
+    "Refusal",
+    "Region",
+    "Role",
+    "Separator",
+    "Template",
+    "TemplateError",
+    "When",
+    "Within",
+    "conditions",
+    "disjoint",
+    "plan",
+    "prefix_free",
+]

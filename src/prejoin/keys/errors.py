@@ -1,0 +1,11 @@
+"""What can be wrong with a key: the template itself, or a value that is to stand in it."""
+
+from __future__ import annotations
+
+
+class TemplateError(ValueError):
+    """A key template that cannot work. The message names the template, the place and what helps."""
+
+
+class KeyValueError(ValueError):
+    """A value that cannot stand in a key: missing, of another type, too large, or not told apart by it."""

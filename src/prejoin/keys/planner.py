@@ -1,0 +1,260 @@
+"""The planner: from what is asked to the index and key condition that answer it, at design and at run time.
+
+A facet serves an ask when the partition's attributes are given, the rest of what is given comes first in the
+sort key, the range comes next, the order asked for is that of the keys, and no other's key lies between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import product
+from typing import Literal as Choice
+
+from .ask import Ask, Within
+from .condition import (
+    MOST_PK_BYTES,
+    MOST_SK_BYTES,
+    Bounds,
+    KeyCondition,
+    after_prefix,
+    ranged,
+    sized,
+    spanned,
+)
+from .errors import KeyValueError
+from .facet import TABLE, Facet
+from .fit import Fan, Fit, Misfit, fit
+from .region import Region, region_of
+from .specs import buckets, shard_labels
+from .template import Field, alike, disjoint
+
+Operation = Choice["GetItem", "Query"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an ask is answered."""
+
+    ask: Ask
+    operation: Operation
+    slot: str
+    facets: tuple[Facet, ...]
+    """One for each entity asked for, in the same order."""
+    region: Region
+    """What is read of the partition."""
+    reverse: bool = False
+    """Whether the keys are read in descending order, to give the order asked for."""
+    fans: tuple[Fan, ...] = ()
+    filtered: frozenset[str] = frozenset()
+    """Attributes given that only a filter can take. Empty unless the ask allows it."""
+
+    @property
+    def within(self) -> Within | None:
+        """The range, where the sort key takes it."""
+        return self.ask.within if self.region.kind == "range" else None
+
+    @property
+    def shards(self) -> int:
+        """How many Queries read one time bucket (or all, where there are no buckets); merged by sort key."""
+        count = 1
+        for fan in self.fans:
+            count *= fan.shards or 1
+        return count
+
+    @property
+    def bucket(self) -> Fan | None:
+        """The field that cuts the partition by time, if the ask spans several; one Query each, in order."""
+        return next((fan for fan in self.fans if fan.bucket), None)
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """The attributes that the sort key takes by equality."""
+        sk = self.facets[0].sk
+        parts = sk.parts[: self.region.depth] if sk else ()
+        return tuple(part.attribute for part in parts if isinstance(part, Field))
+
+    def __str__(self) -> str:
+        fan = "".join(f", {fan.shards} shards" if fan.shards else f", each {fan.bucket}" for fan in self.fans)
+        key = "; ".join(f"{facet.pk} / {facet.sk}" if facet.sk else str(facet.pk) for facet in self.facets)
+        return f"{self.operation} {self.slot}: {key}{' in reverse' if self.reverse else ''}{fan}"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why one facet, or several together, do not serve."""
+
+    facets: tuple[Facet, ...]
+    why: str
+
+    def __str__(self) -> str:
+        return f"{'; '.join(map(str, self.facets))}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """No key serves the ask: the keys there are, why each does not, and one that would."""
+
+    ask: Ask
+    reasons: tuple[Reason, ...]
+
+    @property
+    def remedy(self) -> str:
+        """The key that would serve, in words."""
+        pk = ", ".join(sorted(self.ask.given)) or "a constant"
+        tail = [self.ask.within.attribute] if self.ask.within else []
+        tail += [item.attribute for item in self.ask.order if item.attribute not in self.ask.given]
+        sk = f" and the sort key starting with {', '.join(dict.fromkeys(tail))}" if tail else ""
+        return f"a key with the partition made of {pk}{sk} would serve it"
+
+    def __str__(self) -> str:
+        found = "\n".join(f"  {reason}" for reason in self.reasons) or "  no keys at all"
+        return f"no key serves {self.ask}: {self.remedy}.\n{found}"
+
+
+def plan(facets: Sequence[Facet], ask: Ask) -> Plan | Refusal:
+    """The best way to answer an ask. It wants all facets of the table, for others' keys may lie between.
+
+    >>> from prejoin.types import STRING
+    >>> from .template import Template
+    >>> types = {"user_id": STRING, "order_id": STRING, "status": STRING}
+    >>> def key(text): return Template.of(text, types)
+    >>> facets = [
+    ...     Facet("User", "table", key("USER#{user_id}"), key("PROFILE")),
+    ...     Facet("Order", "table", key("USER#{user_id}"), key("ORDER#{order_id}")),
+    ...     Facet("Order", "gsi1", key("STATUS#{status}"), key("{order_id}")),
+    ... ]
+    >>> orders = plan(facets, Ask.of("Order", equal=["user_id"], order=["-order_id"]))
+    >>> print(orders)
+    Query table: USER#{user_id} / ORDER#{order_id} in reverse
+    >>> [str(condition) for condition in conditions(orders, {"user_id": "42"})]
+    ['USER#42 / ORDER#*']
+    >>> plan(facets, Ask.of("User", "Order", equal=["user_id"])).region.kind
+    'whole'
+    >>> plan(facets, Ask.of("User", equal=["user_id"])).operation
+    'GetItem'
+    >>> print(plan(facets, Ask.of("Order", equal=["status"], consistent=True)))
+    no key serves Order by status, consistent: a key with the partition made of status would serve it.
+      Order in table: USER#{user_id} / ORDER#{order_id}: its partition needs user_id
+      Order in gsi1: STATUS#{status} / {order_id}: an index is never read consistently
+    """
+    reasons: list[Reason] = []
+    fits: dict[tuple[str, str], list[Fit]] = {}
+    for facet in facets:
+        if facet.entity in ask.entities:
+            try:
+                fits.setdefault((facet.slot, facet.entity), []).append(fit(facet, ask))
+            except Misfit as misfit:
+                reasons.append(Reason((facet,), str(misfit)))
+    slots = list(dict.fromkeys([TABLE, *(facet.slot for facet in facets)]))
+    plans: list[Plan] = []
+    for slot in slots:
+        for group in product(*(fits.get((slot, entity), ()) for entity in ask.entities)):
+            try:
+                plans.append(_join(facets, ask, slot, group))
+            except Misfit as misfit:
+                reasons.append(Reason(tuple(one.facet for one in group), str(misfit)))
+    if not plans:
+        return Refusal(ask, tuple(reasons))
+    return min(plans, key=_price)  # the first of equals: the table before indexes, indexes in their order
+
+
+def _price(found: Plan) -> tuple[bool, int, int, bool]:
+    filtered = bool(found.filtered) or (found.ask.within is not None and found.within is None)
+    return filtered, len(found.fans), found.shards, found.operation != "GetItem"
+
+
+def _join(facets: Sequence[Facet], ask: Ask, slot: str, fits: tuple[Fit, ...]) -> Plan:
+    if not fits:
+        raise Misfit("no entity is asked for")
+    first = fits[0]
+    for other in fits[1:]:
+        _same_partition(first, other, ask)
+    if len({one.reverse for one in fits if any(o.entity in ("", one.facet.entity) for o in ask.order)}) > 1:
+        raise Misfit("they are sorted in opposite directions")
+    chosen = tuple(one.facet for one in fits)
+    filtered = frozenset().union(*(one.filtered for one in fits))
+    reverse = any(one.reverse for one in fits)
+    if len(fits) == 1 and first.whole_key and slot == TABLE and not filtered and not ask.within:
+        region = Region("exact", first.depth)
+        return Plan(ask, "GetItem", slot, chosen, region)
+    others = [f for f in facets if f.slot == slot and f not in chosen and not disjoint(f.pk, first.facet.pk)]
+    region = region_of(fits, others, ask)
+    return Plan(ask, "Query", slot, chosen, region, reverse, first.fans, filtered)
+
+
+def _same_partition(one: Fit, other: Fit, ask: Ask) -> None:
+    ours, theirs = one.facet.pk, other.facet.pk
+    same = len(ours.parts) == len(theirs.parts) and all(
+        alike(a, b)
+        and (
+            not (isinstance(a, Field) and isinstance(b, Field))
+            or ask.name(one.facet.entity, a.attribute) == ask.name(other.facet.entity, b.attribute)
+        )
+        for a, b in zip(ours.parts, theirs.parts, strict=True)
+    )
+    if not same:
+        raise Misfit("they are not in one partition")
+
+
+def conditions(found: Plan, values: Mapping[str, object], *, now: datetime | None = None) -> tuple[KeyCondition, ...]:
+    """The key conditions of a plan with these values, by the names the ask uses; one for each Query.
+
+    The value of the range is one value, a pair for `between`, or Bounds. Of several conditions, each run of
+    `plan.shards` is one time bucket, in the order of reading; none at all means that nothing can match. A
+    range over time buckets without an end ends at `now`, if that is given, and is refused otherwise.
+    """
+    facet = found.facets[0]
+    known = {facet_name: values[name] for name, facet_name in _translated(found.ask, facet, values)}
+    known |= {found.ask.attribute(facet.entity, name): value for name, value in found.ask.constants}
+    bounds = None
+    if found.within:
+        bounds = Bounds.of(found.within.op, values[found.within.attribute])
+        known.pop(found.ask.attribute(facet.entity, found.within.attribute), None)
+    result = []
+    for instead in _fanned(found, bounds, now):
+        pk = sized(facet.pk.head(len(facet.pk.parts), known, instead), "partition key", MOST_PK_BYTES)
+        condition = _condition(found, facet, known, bounds, pk)
+        if condition:
+            result.append(condition)
+    return tuple(result)
+
+
+def _translated(ask: Ask, facet: Facet, values: Mapping[str, object]) -> Iterable[tuple[str, str]]:
+    return ((name, ask.attribute(facet.entity, name)) for name in values)
+
+
+def _condition(
+    found: Plan, facet: Facet, known: Mapping[str, object], bounds: Bounds | None, pk: str
+) -> KeyCondition | None:
+    region = found.region
+    if facet.sk is None or region.kind == "whole":
+        return KeyCondition(pk)
+    if bounds:
+        return ranged(facet.sk, region.depth, known, bounds, pk)
+    head = facet.sk.head(region.depth, known)
+    if region.kind == "exact":
+        return KeyCondition(pk, "=", sized(head, "sort key", MOST_SK_BYTES))
+    if region.kind == "prefix":
+        return KeyCondition(pk, "begins_with", sized(head, "sort key", MOST_SK_BYTES))
+    low, high = head + region.low, head + region.high
+    return spanned(pk, low, after_prefix(high, facet.sk) if region.high_open else high, head, facet.sk)
+
+
+def _fanned(found: Plan, bounds: Bounds | None, now: datetime | None) -> list[dict[str, str]]:
+    """For each Query, the text of the fields that the partition is split by."""
+    fans = sorted(found.fans, key=lambda fan: not fan.bucket)
+    labels: list[list[str]] = []
+    for fan in fans:
+        if fan.shards:
+            labels.append(shard_labels(fan.field.encoding))
+            continue
+        end = bounds.high if bounds and bounds.high is not None else now
+        if bounds is None or bounds.low is None or end is None:
+            what = fan.field.attribute
+            raise KeyValueError(f"{what} cuts the partition by {fan.bucket}: a range over it needs a start and an end")
+        spans = list(buckets(fan.bucket, bounds.low, end))
+        labels.append(spans[::-1] if found.reverse else spans)
+    names = [fan.field.name for fan in fans]
+    return [dict(zip(names, choice, strict=True)) for choice in product(*labels)]

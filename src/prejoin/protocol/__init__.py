@@ -1,0 +1,1 @@
+"""DynamoDB's language, without I/O: values, numbers, keys, sizes, expressions, errors, limits, prices."""

@@ -1,0 +1,92 @@
+"""The error DynamoDB answers with: its code, its sentence, its HTTP status, and its JSON body."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import msgspec
+
+_CORAL = "com.amazon.coral.service#"
+_CORAL_VALIDATE = "com.amazon.coral.validate#"
+_DYNAMODB = "com.amazonaws.dynamodb.v20120810#"
+
+_NAMESPACES = {
+    "ValidationException": _CORAL_VALIDATE,
+    "SerializationException": _CORAL,
+    "UnknownOperationException": _CORAL,
+    "InternalServerError": _DYNAMODB,
+}
+_SERVER_FAULTS = frozenset({"InternalServerError", "ServiceUnavailable"})
+
+
+class DynamoDBError(Exception):
+    """An error as DynamoDB answers it. `fields` are further members of the body: `CancellationReasons`, `Item`.
+
+    >>> error = DynamoDBError("ValidationException", "The provided key element does not match the schema")
+    >>> error.status
+    400
+    >>> DynamoDBError.from_body(error.body(), error.status).code
+    'ValidationException'
+    """
+
+    def __init__(
+        self, code: str, message: str = "", *, status: int | None = None, fields: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        self.status = status if status is not None else (500 if code in _SERVER_FAULTS else 400)
+        self.fields: dict[str, Any] = fields or {}
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" if self.message else self.code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.code, self.message, self.status, self.fields)
+
+    def body(self) -> bytes:
+        """The JSON body of the HTTP answer."""
+        # AWS writes "Message" in errors of its outer layer and of cancelled transactions, else "message".
+        outer = self.code in ("SerializationException", "TransactionCanceledException")
+        sentence = "Message" if outer else "message"
+        document = {"__type": _NAMESPACES.get(self.code, _DYNAMODB) + self.code}
+        if self.message:
+            document[sentence] = self.message
+        return msgspec.json.encode({**document, **self.fields})
+
+    @classmethod
+    def from_body(cls, body: bytes, status: int = 400) -> DynamoDBError:
+        """The error that an answer carries; a body that is not DynamoDB's is shown in the message."""
+        try:
+            document = msgspec.json.decode(body, type=dict[str, Any])
+        except (ValueError, RecursionError):
+            text = body[:200].decode("utf-8", "replace")
+            return cls("InternalServerError" if status >= 500 else "UnknownError", text, status=status)
+        kind = document.pop("__type", None)
+        lower, upper = document.pop("message", None), document.pop("Message", None)
+        code = kind.rsplit("#", 1)[-1] if isinstance(kind, str) else "UnknownError"
+        return cls(code, str(lower or upper or ""), status=status, fields=document)
+
+
+def _rebuild(code: str, message: str, status: int, fields: dict[str, Any]) -> DynamoDBError:
+    return DynamoDBError(code, message, status=status, fields=fields)
+
+
+def invalid(message: str) -> DynamoDBError:
+    """A ValidationException, the error of nearly every wrong request."""
+    return DynamoDBError("ValidationException", message)
+
+
+def refuse(message: str) -> NoReturn:
+    """Raise a ValidationException."""
+    raise DynamoDBError("ValidationException", message)
+
+
+def not_found(message: str = "Requested resource not found") -> DynamoDBError:
+    return DynamoDBError("ResourceNotFoundException", message)
+
+
+def condition_failed(item: Any = None) -> DynamoDBError:
+    """The answer to a write whose condition is false, with the item where the caller asked for it."""
+    fields = {"Item": item} if item is not None else None
+    return DynamoDBError("ConditionalCheckFailedException", "The conditional request failed", fields=fields)

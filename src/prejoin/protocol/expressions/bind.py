@@ -1,0 +1,246 @@
+"""Bind a parsed expression to a request's names and values, and check types before any item is read."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from prejoin.protocol import limits
+from prejoin.protocol.errors import invalid
+from prejoin.protocol.expressions.nodes import (
+    Action,
+    AddAction,
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Compare,
+    Condition,
+    DeleteAction,
+    In,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Path,
+    Placeholder,
+    Projection,
+    RemoveAction,
+    SetAction,
+    Update,
+)
+from prejoin.protocol.expressions.reader import path_clash
+from prejoin.protocol.expressions.substitutions import Substitutions
+from prejoin.protocol.values import ORDERABLE, Value, kind, ordered
+
+_ARITY = {
+    "attribute_exists": 1,
+    "attribute_not_exists": 1,
+    "attribute_type": 2,
+    "begins_with": 2,
+    "contains": 2,
+    "size": 1,
+    "if_not_exists": 2,
+    "list_append": 2,
+}
+_TYPES = frozenset({"S", "N", "B", "NULL", "SS", "BOOL", "L", "BS", "NS", "M"})
+_LONG_NAMES = {
+    "S": "STRING",
+    "N": "NUMBER",
+    "B": "BINARY",
+    "NULL": "NULL",
+    "BOOL": "BOOLEAN",
+    "L": "LIST",
+    "M": "MAP",
+}
+
+
+class Binder:
+    """Binds the expressions of one parameter; every error begins with `Invalid` and the parameter's name."""
+
+    __slots__ = ("_parameter", "_substitutions")
+
+    def __init__(self, substitutions: Substitutions, parameter: str) -> None:
+        self._substitutions = substitutions
+        self._parameter = parameter
+
+    def condition(self, node: Condition) -> Condition:
+        match node:
+            case And(parts):
+                return And(tuple(map(self.condition, parts)))
+            case Or(parts):
+                return Or(tuple(map(self.condition, parts)))
+            case Not(part):
+                return Not(self.condition(part))
+            case Compare(operator, left, right):
+                bound = Compare(operator, self.operand(left), self.operand(right))
+                self._distinct(operator, (bound.left, bound.right))
+                if operator not in ("=", "<>"):
+                    self._orderable(operator, bound.left, bound.right)
+                return bound
+            case Between(operand, low, high):
+                between = Between(self.operand(operand), self.operand(low), self.operand(high))
+                self._orderable("BETWEEN", between.operand, between.low, between.high)
+                self._bounds(between.low, between.high)
+                return between
+            case In(operand, options):
+                if len(options) > limits.IN_OPERANDS:
+                    self._refuse(
+                        f"The IN operator is provided with too many operands; number of operands: {len(options)}"
+                    )
+                return In(self.operand(operand), tuple(map(self.operand, options)))
+            case Call():
+                return self._call(node)
+
+    def update(self, update: Update) -> Update:
+        actions = tuple(map(self._action, update.actions))
+        clash = path_clash([action.path for action in actions])
+        if clash:
+            self._refuse(clash)
+        return Update(actions)
+
+    def projection(self, projection: Projection) -> Projection:
+        paths = tuple(map(self.path, projection.paths))
+        clash = path_clash(list(paths))
+        if clash:
+            self._refuse(clash)
+        return Projection(paths)
+
+    def operand(self, node: Operand) -> Operand:
+        match node:
+            case Path():
+                return self.path(node)
+            case Placeholder(name):
+                return Literal(self._substitutions.value(name, self._parameter))
+            case Call():
+                return self._call(node)
+            case Arithmetic(operator, left, right):
+                bound = Arithmetic(operator, self.operand(left), self.operand(right))
+                self._literal_types(operator, {"N"}, bound.left, bound.right)
+                return bound
+            case Literal():
+                return node
+
+    def path(self, path: Path) -> Path:
+        if not any(isinstance(step, str) and step.startswith("#") for step in path.steps):
+            return path
+        resolve = self._substitutions.name
+        return Path(
+            tuple(
+                resolve(step, self._parameter) if isinstance(step, str) and step.startswith("#") else step
+                for step in path.steps
+            )
+        )
+
+    def _action(self, action: Action) -> Action:
+        match action:
+            case SetAction(path, operand):
+                return SetAction(self.path(path), self.operand(operand))
+            case RemoveAction(path):
+                return RemoveAction(self.path(path))
+            case AddAction(path, operand):
+                added = AddAction(self.path(path), self.operand(operand))
+                self._operator_type("ADD", {"N", "SS", "NS", "BS"}, added.operand)
+                return added
+            case DeleteAction(path, operand):
+                deleted = DeleteAction(self.path(path), self.operand(operand))
+                self._operator_type("DELETE", {"SS", "NS", "BS"}, deleted.operand)
+                return deleted
+
+    def _call(self, call: Call) -> Call:
+        name = call.function
+        bound = Call(name, tuple(map(self.operand, call.arguments)))
+        arguments = bound.arguments
+        if len(arguments) != _ARITY[name]:
+            self._refuse(
+                "Incorrect number of operands for operator or function; "
+                f"operator or function: {name}, number of operands: {len(arguments)}"
+            )
+        if name in ("begins_with", "contains", "attribute_type"):
+            self._distinct(name, arguments)
+        if name in ("attribute_exists", "attribute_not_exists", "if_not_exists"):
+            if not isinstance(arguments[0], Path):
+                self._refuse(f"Operator or function requires a document path; operator or function: {name}")
+        elif name == "begins_with":
+            self._literal_types(name, {"S", "B"}, *arguments)
+        elif name == "size":
+            self._literal_types(name, _TYPES - {"N", "BOOL", "NULL"}, *arguments)
+        elif name == "list_append":
+            self._literal_types(name, {"L"}, *arguments)
+        elif name == "attribute_type":
+            self._type_name(arguments[1])
+        return bound
+
+    def _type_name(self, operand: Operand) -> None:
+        static = _static_type(operand)
+        if static != "S":
+            shown = static or "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
+            self._refuse(_incorrect_type("attribute_type", shown))
+        if isinstance(operand, Literal) and operand.value["S"] not in _TYPES:
+            self._refuse(
+                f"Invalid attribute type name found; type: {operand.value['S']}, "
+                "valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
+            )
+
+    def _distinct(self, operator: str, operands: tuple[Operand, ...]) -> None:
+        if isinstance(operands[0], Path) and operands[0] in operands[1:]:
+            self._refuse(
+                "The first operand must be distinct from the remaining operands for this operator or "
+                f"function; operator: {operator}, first operand: {operands[0]}"
+            )
+
+    def _literal_types(self, function: str, allowed: set[str] | frozenset[str], *operands: Operand) -> None:
+        for operand in operands:
+            static = _static_type(operand)
+            if static is not None and static not in allowed:
+                self._refuse(_incorrect_type(function, static))
+
+    def _orderable(self, operator: str, *operands: Operand) -> None:
+        for operand in operands:
+            if isinstance(operand, Literal) and kind(operand.value) not in ORDERABLE:
+                self._refuse(
+                    "Incorrect operand type for operator or function; "
+                    f"operator or function: {operator}, operand type: {kind(operand.value)}"
+                )
+
+    def _operator_type(self, operator: str, allowed: set[str], operand: Operand) -> None:
+        static = _static_type(operand)
+        if static is not None and static not in allowed:
+            self._refuse(
+                f"Incorrect operand type for operator or function; operator: {operator}, "
+                f"operand type: {_LONG_NAMES[static]}"
+            )
+
+    def _bounds(self, low: Operand, high: Operand) -> None:
+        if not (isinstance(low, Literal) and isinstance(high, Literal)):
+            return
+        shown = f"lower bound operand: {_show(low.value)}, upper bound operand: {_show(high.value)}"
+        if kind(low.value) != kind(high.value):
+            self._refuse(f"The BETWEEN operator requires same data type for lower and upper bounds; {shown}")
+        if ordered(low.value) > ordered(high.value):
+            self._refuse(
+                "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; " + shown
+            )
+
+    def _refuse(self, message: str) -> NoReturn:
+        raise invalid(f"Invalid {self._parameter}: {message}")
+
+
+def _static_type(operand: Operand) -> str | None:
+    """The type an operand has whatever the item holds; None where the item decides."""
+    match operand:
+        case Literal(value):
+            return kind(value)
+        case Arithmetic() | Call("size"):
+            return "N"
+        case Call("list_append"):
+            return "L"
+    return None
+
+
+def _incorrect_type(function: str, shown: str) -> str:
+    return f"Incorrect operand type for operator or function; operator or function: {function}, operand type: {shown}"
+
+
+def _show(value: Value) -> str:
+    name = kind(value)
+    return f"AttributeValue: {{{name}:{value[name]}}}"

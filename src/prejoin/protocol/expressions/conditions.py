@@ -1,0 +1,175 @@
+"""Parse a Condition-, Filter- or KeyConditionExpression. Iterative: parentheses cost no stack."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from prejoin.protocol import limits
+from prejoin.protocol.expressions.nodes import And, Between, Call, Compare, Condition, In, Not, Operand, Or
+from prejoin.protocol.expressions.reader import Reader
+
+FUNCTIONS = frozenset({"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains", "size"})
+_KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
+_COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_BINDING = {"OR": 1, "AND": 2, "NOT": 3}
+
+
+@lru_cache(maxsize=2048)
+def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condition:
+    """The condition with its placeholders still in it.
+
+    >>> parse_condition("a = :x AND NOT attribute_exists(b)")
+    And(parts=(Compare(operator='=', left=Path(steps=('a',)), right=Placeholder(name=':x')), \
+Not(part=Call(function='attribute_exists', arguments=(Path(steps=('b',)),)))))
+    """
+    reader = Reader(text, parameter, keywords=_KEYWORDS, functions=FUNCTIONS)
+    closings = _matching_parentheses(reader)
+    condition = _Builder(reader, closings).build()
+    _complain_about_redundant_parentheses(reader, closings)
+    reader.finish("parentheses", "unknown function", "misused function", "reserved")
+    return condition
+
+
+class _Builder:
+    """Operator precedence on two stacks: finished conditions with their depth, and operators that wait."""
+
+    def __init__(self, reader: Reader, closings: dict[int, int]) -> None:
+        self._reader = reader
+        self._closings = closings
+        self._done: list[tuple[Condition, int]] = []
+        self._waiting: list[str] = []
+
+    def build(self) -> Condition:
+        reader = self._reader
+        while True:
+            while not self._opens():
+                pass
+            while reader.accept(")"):
+                self._reduce(0)
+                if not self._waiting:
+                    reader.index -= 1
+                    reader.fail()
+                self._waiting.pop()
+            if reader.token.kind == "end":
+                self._reduce(0)
+                if self._waiting:
+                    reader.fail()
+                return self._done[0][0]
+            word = reader.token.word()
+            if word not in ("AND", "OR"):
+                reader.fail()
+            reader.advance()
+            self._reduce(_BINDING[word])
+            self._waiting.append(word)
+
+    def _opens(self) -> bool:
+        """Read what may stand before a condition, or the condition itself: then True."""
+        reader = self._reader
+        if reader.accept_word("NOT"):
+            self._waiting.append("NOT")
+            return False
+        if reader.token.text == "(" and not self._encloses_operand():
+            reader.advance()
+            self._waiting.append("(")
+            return False
+        self._done.append((_predicate(reader), 1))
+        return True
+
+    def _encloses_operand(self) -> bool:
+        """Whether the parenthesis here is around an operand, `(a) = :b`, and not around a condition."""
+        closing = self._closings.get(self._reader.index)
+        if closing is None:
+            return False
+        following = self._reader.tokens[closing + 1]
+        return following.text in _COMPARATORS or following.word() in ("BETWEEN", "IN")
+
+    def _reduce(self, binding: int) -> None:
+        """Finish the waiting operators, back to a parenthesis, that bind at least as tightly."""
+        while self._waiting and self._waiting[-1] != "(" and _BINDING[self._waiting[-1]] >= binding:
+            operator = self._waiting.pop()
+            right, depth = self._done.pop()
+            if operator == "NOT":
+                self._finish(Not(right), depth + 1)
+                continue
+            left, left_depth = self._done.pop()
+            kind = And if operator == "AND" else Or
+            if isinstance(left, kind):
+                self._finish(kind((*left.parts, right)), max(left_depth, depth + 1))
+            else:
+                self._finish(kind((left, right)), max(left_depth, depth) + 1)
+
+    def _finish(self, condition: Condition, depth: int) -> None:
+        if depth > limits.EXPRESSION_DEPTH:
+            self._reader.too_deep()
+        self._done.append((condition, depth))
+
+
+def _predicate(reader: Reader) -> Condition:
+    """A comparison, BETWEEN, IN, or a function that is itself a condition."""
+    start = reader.token
+    left = reader.operand()
+    token = reader.token
+    if token.kind == "sign" and token.text in _COMPARATORS:
+        reader.advance()
+        right = reader.operand()
+        _check_operands(reader, left, right)
+        return Compare(token.text, left, right)
+    if reader.accept_word("BETWEEN"):
+        low = reader.operand()
+        if not reader.accept_word("AND"):
+            reader.fail()
+        high = reader.operand()
+        _check_operands(reader, left, low, high)
+        return Between(left, low, high)
+    if reader.accept_word("IN"):
+        reader.expect("(")
+        options = [reader.operand()]
+        while reader.accept(","):
+            options.append(reader.operand())
+        reader.expect(")")
+        _check_operands(reader, left, *options)
+        return In(left, tuple(options))
+    if not isinstance(left, Call) or start.text == "(":
+        reader.fail()
+    if left.function == "size":
+        _complain_about_misuse(reader, left)
+    _check_operands(reader, *left.arguments)
+    return left
+
+
+def _check_operands(reader: Reader, *operands: Operand) -> None:
+    """Of all functions only size() has a value that can be an operand."""
+    waiting = list(reversed(operands))
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Call):
+            if operand.function != "size" and operand.function in FUNCTIONS:
+                _complain_about_misuse(reader, operand)
+            waiting += reversed(operand.arguments)
+
+
+def _complain_about_misuse(reader: Reader, call: Call) -> None:
+    reader.complain(
+        "misused function",
+        f"The function is not allowed to be used this way in an expression; function: {call.function}",
+    )
+
+
+def _matching_parentheses(reader: Reader) -> dict[int, int]:
+    """For each opening parenthesis that is closed, where."""
+    closings: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(reader.tokens):
+        if token.text == "(":
+            opened.append(index)
+        elif token.text == ")" and opened:
+            closings[opened.pop()] = index
+    return closings
+
+
+def _complain_about_redundant_parentheses(reader: Reader, closings: dict[int, int]) -> None:
+    for opening, closing in closings.items():
+        before = reader.tokens[opening - 1] if opening else None
+        is_call = before is not None and before.kind == "name" and before.word() not in _KEYWORDS - {"IN"}
+        if not is_call and closings.get(opening + 1) == closing - 1:
+            reader.complain("parentheses", "The expression has redundant parentheses;")

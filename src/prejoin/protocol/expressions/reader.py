@@ -1,0 +1,168 @@
+"""What all parsers share: a cursor over tokens, paths and operands, and the order of complaints."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from prejoin.protocol import limits
+from prejoin.protocol.errors import invalid
+from prejoin.protocol.expressions.nodes import Call, Operand, Path, Placeholder, Steps
+from prejoin.protocol.expressions.reserved import is_reserved
+from prejoin.protocol.expressions.tokens import Token, syntax_error, tokenise
+
+_OPERAND_DEPTH = 32
+
+
+class Reader:
+    """A cursor over the tokens of one expression.
+
+    DynamoDB reports a syntax error first, then other complaints by kind, not by place: `complain` keeps the
+    first of each kind, and `finish` raises the most important.
+    """
+
+    def __init__(self, text: str, parameter: str, *, keywords: frozenset[str], functions: frozenset[str]) -> None:
+        self.text = text
+        self.parameter = parameter
+        self.tokens = tokenise(text, parameter)
+        self.index = 0
+        self._keywords = keywords
+        self._functions = functions
+        self._complaints: dict[str, str] = {}
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    def peek(self, distance: int = 1) -> Token:
+        return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
+
+    def advance(self) -> Token:
+        token = self.tokens[self.index]
+        if token.kind != "end":
+            self.index += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        """Step over this sign, if it is next."""
+        token = self.tokens[self.index]
+        if token.kind == "sign" and token.text == text:
+            self.index += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            self.fail()
+
+    def accept_word(self, word: str) -> bool:
+        """Step over this keyword, if it is next."""
+        if self.tokens[self.index].word() == word:
+            self.index += 1
+            return True
+        return False
+
+    def fail(self) -> NoReturn:
+        raise syntax_error(self.text, self.tokens, self.index, self.parameter)
+
+    def complain(self, kind: str, message: str) -> None:
+        self._complaints.setdefault(kind, message)
+
+    def finish(self, *order: str) -> None:
+        """Raise the first complaint in this order of kinds."""
+        for kind in order:
+            if kind in self._complaints:
+                raise invalid(f"Invalid {self.parameter}: {self._complaints[kind]}")
+
+    def name(self) -> str:
+        """One attribute name: plain, or a `#placeholder`."""
+        token = self.token
+        if token.kind == "hash":
+            self.index += 1
+            return token.text
+        if token.kind != "name" or token.word() in self._keywords:
+            self.fail()
+        self.index += 1
+        if is_reserved(token.text):
+            self.complain("reserved", f"Attribute name is a reserved keyword; reserved keyword: {token.text}")
+        return token.text
+
+    def path(self) -> Path:
+        """A document path, as `a.#b[0]`."""
+        steps: list[str | int] = [self.name()]
+        while True:
+            if self.accept("."):
+                steps.append(self.name())
+            elif self.accept("["):
+                if self.token.kind != "number":
+                    self.fail()
+                # A position past any list is the same as every other; a long text would only be slow.
+                steps.append(int(self.advance().text[:18]))
+                self.expect("]")
+            else:
+                return Path(tuple(steps))
+
+    def operand(self, depth: int = 0) -> Operand:
+        """A path, a `:value` or a function call, in parentheses or not."""
+        if depth > _OPERAND_DEPTH:
+            self.too_deep()
+        if self.accept("("):
+            inner = self.operand(depth + 1)
+            self.expect(")")
+            return inner
+        token = self.token
+        if token.kind == "value":
+            self.index += 1
+            return Placeholder(token.text)
+        following = self.peek()
+        if (
+            token.kind == "name"
+            and following.kind == "sign"
+            and following.text == "("
+            and token.word() not in self._keywords
+        ):
+            return self.call(depth)
+        return self.path()
+
+    def call(self, depth: int = 0) -> Call:
+        function = self.advance().text
+        self.expect("(")
+        arguments = [self.operand(depth + 1)]
+        while self.accept(","):
+            arguments.append(self.operand(depth + 1))
+        self.expect(")")
+        if function not in self._functions:
+            self.complain("unknown function", f"Invalid function name; function: {function}")
+        return Call(function, tuple(arguments))
+
+    def too_deep(self) -> NoReturn:
+        raise invalid(
+            f"Invalid {self.parameter}: The expression is nested too deeply; maximum depth: {limits.EXPRESSION_DEPTH}"
+        )
+
+
+def path_clash(paths: list[Path]) -> str | None:
+    """The complaint about the first two paths of which one lies within, or contradicts, the other."""
+    seen: dict[Steps, Path] = {}
+    conflict: str | None = None
+    heads: dict[Steps, tuple[type, Path]] = {}
+    for path in paths:
+        clash = seen.get(path.steps) or next(
+            (seen[path.steps[:n]] for n in range(1, len(path.steps)) if path.steps[:n] in seen), None
+        )
+        inside = heads.get(path.steps)
+        clash = clash or (inside[1] if inside else None)
+        if clash:
+            return (
+                "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+                f"path one: {clash}, path two: {path}"
+            )
+        for n in range(1, len(path.steps)):
+            step_type = type(path.steps[n])
+            known = heads.setdefault(path.steps[:n], (step_type, path))
+            if known[0] is not step_type and conflict is None:
+                conflict = (
+                    "Two document paths conflict with each other; must remove or rewrite one of these paths; "
+                    f"path one: {known[1]}, path two: {path}"
+                )
+        seen[path.steps] = path
+    return conflict

@@ -1,0 +1,100 @@
+"""Key bytes: one or several key attributes as bytes that sort as the attributes do, and ranges over them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from prejoin.protocol import numbers
+from prejoin.protocol.values import Value, unbase64
+
+
+class Range(NamedTuple):
+    """The key bytes from `low`, included, up to `high`, excluded; no `high` is no upper bound."""
+
+    low: bytes
+    high: bytes | None
+
+
+EVERYTHING = Range(b"", None)
+
+
+def plain(value: Value) -> bytes:
+    """The bytes of one key value, when nothing follows it."""
+    text = value.get("S")
+    if text is not None:
+        return text.encode()  # type: ignore[no-any-return]
+    text = value.get("N")
+    if text is not None:
+        return numbers.sortable(text)
+    return unbase64(value["B"])
+
+
+def terminated(value: Value) -> bytes:
+    """The bytes of one key value, when another may follow: no value's bytes begin another's."""
+    if "N" in value:
+        return numbers.sortable(value["N"])
+    return _escaped(plain(value)) + b"\x00\x00"
+
+
+def joined(values: list[Value]) -> bytes:
+    """The bytes of a whole key of one or several attributes.
+
+    >>> joined([{"S": "a"}, {"S": "z"}]) < joined([{"S": "a b"}, {"S": "a"}])
+    True
+    """
+    if len(values) == 1:
+        return plain(values[0])
+    return b"".join(map(terminated, values[:-1])) + plain(values[-1])
+
+
+def prefix(values: list[Value]) -> bytes:
+    """What the keys that begin with these attribute values begin with, when further attributes follow."""
+    return b"".join(map(terminated, values))
+
+
+def _escaped(content: bytes) -> bytes:
+    return content.replace(b"\x00", b"\x00\xff")
+
+
+def after(key: bytes) -> bytes:
+    """The least bytes that are greater than these."""
+    return key + b"\x00"
+
+
+def beyond(begin: bytes) -> bytes | None:
+    """The least bytes greater than all that begin with these; None where there are none.
+
+    >>> beyond(b"a"), beyond(b"a\\xff"), beyond(b"\\xff")
+    (b'b', b'b', None)
+    """
+    kept = begin.rstrip(b"\xff")
+    return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
+
+
+def compare_range(begin: bytes, operator: str, operands: list[Value], *, last: bool) -> Range:
+    """The range of key bytes that begin with `begin` and whose next attribute compares so with the operands.
+
+    `last` says that this attribute is the last one of the key, so that nothing follows its bytes.
+    """
+    encode = plain if last else terminated
+    first = begin + encode(operands[0])
+    past: bytes | None = after(first) if last else beyond(first)
+    end = beyond(begin) if begin else None
+    match operator:
+        case "=":
+            return Range(first, past)
+        case "<":
+            return Range(begin, first)
+        case "<=":
+            return Range(begin, past)
+        case ">":
+            return Range(past if past is not None else first, end)
+        case ">=":
+            return Range(first, end)
+        case "BETWEEN":
+            upper = begin + encode(operands[1])
+            return Range(first, after(upper) if last else beyond(upper))
+        case "begins_with":
+            start = begin + (plain(operands[0]) if last else _escaped(plain(operands[0])))
+            return Range(start, beyond(start) if start else None)
+    raise AssertionError(operator)

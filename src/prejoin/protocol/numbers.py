@@ -1,0 +1,141 @@
+"""DynamoDB numbers: 38 digits, one canonical text each, exact arithmetic, bytes that sort as they do."""
+
+from __future__ import annotations
+
+import decimal
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from prejoin.protocol import limits
+from prejoin.protocol.errors import refuse
+
+_FORM = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
+_EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)
+_EXPONENT_DIGITS = 9
+
+
+class Number(NamedTuple):
+    """0.digits × 10^exponent. The digits neither begin nor end with a zero; zero has none."""
+
+    negative: bool
+    digits: str
+    exponent: int
+
+
+ZERO = Number(False, "", 0)
+
+
+def parse(text: str) -> Number:
+    """A number in the range DynamoDB can store, or a ValidationException that says what is wrong.
+
+    >>> parse("-120.50")
+    Number(negative=True, digits='1205', exponent=3)
+    """
+    match = _FORM.fullmatch(text)
+    if not match:
+        refuse(
+            f"The parameter cannot be converted to a numeric value: {text}"
+            if text
+            else "The parameter cannot be converted to a numeric value"
+        )
+    sign, whole, fraction, bare, scale = match.groups()
+    whole, fraction = whole or "", fraction or bare or ""
+    mantissa = (whole + fraction).lstrip("0")
+    if not mantissa:
+        return ZERO
+    exponent = len(mantissa) - len(fraction)
+    if scale:
+        # Far outside the range the exact exponent no longer matters, and int() of a huge text would be slow.
+        magnitude = scale.lstrip("+-").lstrip("0")[: _EXPONENT_DIGITS + 1] or "0"
+        exponent += -int(magnitude) if scale.startswith("-") else int(magnitude)
+    digits = mantissa.rstrip("0")
+    if exponent - 1 > limits.NUMBER_EXPONENT_MAXIMUM:
+        refuse("Number overflow. Attempting to store a number with magnitude larger than supported range")
+    if exponent - 1 < limits.NUMBER_EXPONENT_MINIMUM:
+        refuse("Number underflow. Attempting to store a number with magnitude smaller than supported range")
+    if len(digits) > limits.NUMBER_DIGITS:
+        refuse("Attempting to store more than 38 significant digits in a Number")
+    return Number(sign == "-", digits, exponent)
+
+
+def render(number: Number) -> str:
+    """The canonical text: no exponent, no leading zeros, no trailing zeros after the point."""
+    _, digits, exponent = number
+    if not digits:
+        return "0"
+    if exponent <= 0:
+        text = "0." + "0" * -exponent + digits
+    elif exponent >= len(digits):
+        text = digits + "0" * (exponent - len(digits))
+    else:
+        text = digits[:exponent] + "." + digits[exponent:]
+    return "-" + text if number.negative else text
+
+
+def normalise(text: str) -> str:
+    """The one text under which DynamoDB stores and answers this number.
+
+    >>> normalise("00042"), normalise("1.50E2"), normalise("-0.0"), normalise("1e-3")
+    ('42', '150', '0', '0.001')
+    """
+    if text.isdecimal() and text.isascii() and len(text) <= limits.NUMBER_DIGITS and text[0] != "0":
+        return text
+    return render(parse(text))
+
+
+@lru_cache(maxsize=4096)
+def value(text: str) -> decimal.Decimal:
+    """A canonical text as an exact decimal, to compare and to add."""
+    return decimal.Decimal(text)
+
+
+def add(left: str, right: str) -> str:
+    """The exact sum; more than 38 digits are refused rather than rounded.
+
+    >>> add("0.1", "0.2")
+    '0.3'
+    """
+    return normalise(str(_EXACT.add(value(left), value(right))))
+
+
+def subtract(left: str, right: str) -> str:
+    """The exact difference."""
+    return normalise(str(_EXACT.subtract(value(left), value(right))))
+
+
+def size(text: str) -> int:
+    """Bytes that a canonical number counts in an item: one for each pair of digits around the point, one for
+    the exponent, one for a minus.
+
+    >>> size("0"), size("7"), size("15"), size("1.5"), size("-15")
+    (1, 2, 2, 3, 3)
+    """
+    number = parse(text)
+    if not number.digits:
+        return 1
+    # Pairs stand around the decimal point, so an odd exponent begins with half a pair.
+    pairs = (len(number.digits) + (number.exponent & 1) + 1) // 2
+    return 1 + pairs + number.negative
+
+
+def sortable(text: str) -> bytes:
+    """Bytes that compare as the numbers do. No number's bytes are a prefix of another's.
+
+    >>> texts = ["-1E+125", "-2", "-1.5", "-1", "-1E-130", "0", "1E-130", "1", "1.5", "2", "10", "1E+125"]
+    >>> texts == sorted(texts, key=sortable)
+    True
+    """
+    number = parse(text)
+    if not number.digits:
+        return b"\x80"
+    digits = number.digits + "0" * (len(number.digits) & 1)
+    pairs = bytes(int(digits[i : i + 2]) + 1 for i in range(0, len(digits), 2))
+    # Exponents run from -129 to 126; 256 of them fit one byte.
+    body = bytes((number.exponent - 1 - limits.NUMBER_EXPONENT_MINIMUM,)) + pairs + b"\x00"
+    if number.negative:
+        return b"\x7f" + body.translate(_COMPLEMENT)
+    return b"\x81" + body
+
+
+_COMPLEMENT = bytes(255 - i for i in range(256))

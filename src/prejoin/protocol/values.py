@@ -1,0 +1,152 @@
+"""DynamoDB JSON values: their shape, what makes one valid, their canonical form, equality and order."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, NoReturn, TypedDict
+
+from prejoin.protocol import limits, numbers
+from prejoin.protocol.errors import DynamoDBError, refuse
+
+
+class AttributeValue(TypedDict, total=False):
+    """One value as JSON carries it; exactly one member is given. Binary is base64 text."""
+
+    S: str | None
+    N: str | None
+    B: str | None
+    BOOL: bool | None
+    NULL: bool | None
+    L: list[AttributeValue] | None
+    M: dict[str, AttributeValue] | None
+    SS: list[str] | None
+    NS: list[str] | None
+    BS: list[str] | None
+
+
+Value = dict[str, Any]
+"""A valid, canonical value: a dict of one member."""
+Item = dict[str, Value]
+
+_ONE = "must contain exactly one of the supported datatypes"
+_EMPTY = f"Supplied AttributeValue is empty, {_ONE}"
+_SEVERAL = f"Supplied AttributeValue has more than one datatypes set, {_ONE}"
+_PARAMETER = "One or more parameter values were invalid: "
+
+
+def kind(value: Value) -> str:
+    """The type of a valid value: the name of its one member."""
+    for name in value:
+        return name
+    raise AssertionError("a valid value has one member")
+
+
+def canonical_item(item: Any) -> Item:
+    """Check every value of an item and put it into canonical form."""
+    return {name: canonical(value) for name, value in item.items()}
+
+
+def canonical(value: Any, depth: int = 1) -> Value:
+    """Check a value and put it into the form in which DynamoDB answers it, or raise what DynamoDB answers.
+
+    >>> canonical({"N": "01.50"})
+    {'N': '1.5'}
+    """
+    if len(value) != 1 or None in value.values():
+        value = {name: content for name, content in value.items() if content is not None}
+        if len(value) != 1:
+            refuse(_SEVERAL if value else _EMPTY)
+    for name, content in value.items():
+        if name in ("S", "BOOL"):
+            return value  # type: ignore[no-any-return]
+        if name == "N":
+            return {"N": numbers.normalise(content)}
+        if name == "M":
+            _check_depth(depth)
+            return {"M": {key: canonical(member, depth + 1) for key, member in content.items()}}
+        if name == "L":
+            _check_depth(depth)
+            return {"L": [canonical(member, depth + 1) for member in content]}
+        if name == "NULL":
+            if not content:
+                refuse(_PARAMETER + "Null attribute value types must have the value of true")
+            return value  # type: ignore[no-any-return]
+        if name == "B":
+            unbase64(content)
+            return value  # type: ignore[no-any-return]
+        return {name: _canonical_set(name, content)}
+    raise AssertionError("a value has one member")
+
+
+def _check_depth(depth: int) -> None:
+    if depth > limits.NESTING:
+        refuse("Nesting Levels have exceeded supported limits")
+
+
+def _canonical_set(name: str, members: list[str]) -> list[str]:
+    if name == "SS":
+        if not members:
+            refuse(_PARAMETER + "An string set  may not be empty")
+        if len(set(members)) != len(members):
+            refuse(_PARAMETER + f"Input collection [{', '.join(members)}] contains duplicates.")
+        return members
+    if name == "NS":
+        if not members:
+            refuse(_PARAMETER + "An number set  may not be empty")
+        members = [numbers.normalise(member) for member in members]
+        if len(set(members)) != len(members):
+            refuse("Input collection contains duplicates")
+        return members
+    if not members:
+        refuse(_PARAMETER + "Binary sets should not be empty")
+    if len({unbase64(member) for member in members}) != len(members):
+        refuse(_PARAMETER + f"Input collection [{', '.join(members)}]of type BS contains duplicates.")
+    return members
+
+
+def unbase64(text: str) -> bytes:
+    """The bytes of a binary value; anything but canonical base64 is a SerializationException, as at AWS."""
+    if len(text) % 4:
+        _unserialisable(f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(text)}")
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        _unserialisable("Invalid Base64 character")
+    if base64.b64encode(content) != text.encode():
+        _unserialisable("Invalid last non-pad Base64 character dectected")
+    return content
+
+
+def _unserialisable(message: str) -> NoReturn:
+    raise DynamoDBError("SerializationException", message)
+
+
+def equal(left: Value, right: Value) -> bool:
+    """Whether two canonical values are equal; sets are equal in any order, also deep inside."""
+    if left == right:
+        return True
+    name = kind(left)
+    if name != kind(right):
+        return False
+    mine, theirs = left[name], right[name]
+    if name in ("SS", "NS", "BS"):
+        return len(mine) == len(theirs) and set(mine) == set(theirs)
+    if name == "L":
+        return len(mine) == len(theirs) and all(map(equal, mine, theirs))
+    if name == "M":
+        return mine.keys() == theirs.keys() and all(equal(member, theirs[key]) for key, member in mine.items())
+    return False
+
+
+def ordered(value: Value) -> Any:
+    """What to compare values of one orderable type by: S as UTF-8 bytes, N as numbers, B as unsigned bytes."""
+    if "S" in value:
+        return value["S"].encode()
+    if "N" in value:
+        return numbers.value(value["N"])
+    return unbase64(value["B"])
+
+
+ORDERABLE = frozenset({"S", "N", "B"})
+"""Types that have an order: those of keys, and of `<`, `>`, BETWEEN."""

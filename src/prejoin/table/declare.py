@@ -1,0 +1,66 @@
+"""What a schema is declared with: entities and their keys, indexes, copies. Plain data, nothing checked yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from prejoin.keys import When
+
+E = TypeVar("E")
+
+Membership = Callable[[Any], Any] | Sequence[When] | None
+
+
+@dataclass(frozen=True)
+class Key:
+    """The key of an entity's items, as templates. `when` makes an index or a copy sparse.
+
+    `when` is a condition on the entity (`lambda o: o.status != "DONE"`) or a list of `When`; only those of its kind
+    that a query can imply: an attribute is one of some values, or is present.
+    """
+
+    pk: str
+    sk: str | None = None
+    when: Membership = None
+    raw: bool = False
+    """Values stand in the key as they are: for a table that others filled."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """A global secondary index. Entities give it keys of their own, or `pk` and `sk` name attributes they have."""
+
+    name: str
+    pk: str = ""
+    """The attribute that is its partition key; for an index with keys of our making, `<name>pk` if not said."""
+    sk: str = ""
+    projection: str | Sequence[str] = "ALL"
+    """ALL, KEYS_ONLY, or the attributes it holds beside the keys."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A second item of an entity, under another key, written and deleted with it."""
+
+    name: str
+    key: Key
+    attributes: Sequence[str] | None = None
+    """What it holds beside the attributes of both keys; None: everything."""
+
+
+@dataclass(frozen=True)
+class Entity(Generic[E]):
+    """A class, and where its items are."""
+
+    cls: type[E]
+    key: Key
+    indexes: Mapping[str, Key] = field(default_factory=dict)
+    copies: Sequence[Copy] = ()
+    unique: Sequence[str | Sequence[str]] = ()
+    """Attributes (or groups of them) of which no two items have the same value; upheld by a guard item each."""
+    tag: str = ""
+    """What the type attribute of its items says; the name of the class if not said."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that have another name in the table."""

@@ -1,0 +1,203 @@
+"""The order of the questions: which comes first and next, and where an interview stands that was broken off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from prejoin.diagnostics import Severity
+from prejoin.workload import codes
+from prejoin.workload.checks import check
+from prejoin.workload.grammar.lexer import Inexact
+from prejoin.workload.interview import about_entities, about_patterns, probes
+from prejoin.workload.interview.step import HELP, Kind, Question, Step, Taken
+from prejoin.workload.model import Status, Workload
+from prejoin.workload.settle import settle
+
+MARK = "Interview"
+"""The line of the document's header that says where the interview stands."""
+_THEN = ", then "
+MORE = "more"
+FIGURES = ("cardinality of ", "frequency of ")
+_ADDED = {
+    "entity": "entities",
+    "relationship": "relationships",
+    "read": "reads",
+    "write": "writes",
+    "delete": "deletes",
+}
+_INCOMPLETE = frozenset(
+    code.id
+    for code in (
+        codes.NO_SECTION, codes.NO_ID, codes.NO_PATTERN_ID, codes.NO_RESULT, codes.NOT_MARKED, codes.NO_ACTIONS,
+        codes.NO_ATTRIBUTES, codes.NO_ENTITY,
+    )
+)  # fmt: skip
+"""Errors that only say that a question is still to come."""
+
+
+def begin(workload: Workload) -> Workload:
+    """The workload with its interview begun: at the first thing that is missing, or where it stood."""
+    if MARK in workload.header and _here(workload):
+        return workload
+    workload = replace(workload, status=workload.status or Status.DRAFT)
+    first = next((s for s in _steps(workload) if s.required and s.missing(workload)), None)
+    return _at(workload, first.key if first else MORE)
+
+
+def question(workload: Workload) -> Question | None:
+    """What is to be asked next; None where the interview is over, or was not begun."""
+    here = _here(workload)
+    return here[0].ask(workload) if here else None
+
+
+def answer(workload: Workload, text: str) -> Workload:
+    """The workload with the answer to its question, and its interview at the next one. Raises `Inexact`.
+
+    `back` goes to the question before; `done` ends a list; `drop` takes out the pattern that is asked about; an empty
+    answer takes the default.
+    """
+    here = _here(workload)
+    if here is None:
+        raise Inexact("there is nothing to answer", "begin the interview")
+    step, then = here
+    text = " ".join(text.split())
+    if text == "back":
+        return _back(workload, step, then)
+    if text == "drop":
+        return _drop(workload, step, then)
+    asked = step.ask(workload)
+    text = text or asked.default or ""
+    if not text:
+        raise Inexact("an answer is needed here", "`?` tells more")
+    if text == "done":
+        return _done(workload, step, then)
+    after, jump = step.take(workload, text)
+    after = settle(after)
+    if after != workload:
+        _object(workload, after)
+        after = replace(after, status=Status.DRAFT)  # What was approved is not what it is now.
+    return _forward(after, step, then, jump)
+
+
+# --- The steps ------------------------------------------------------------------------------------------------------
+
+
+def _steps(w: Workload) -> Iterator[Step]:
+    yield from about_entities.front()
+    yield about_entities.entities()
+    for entity in w.entities:
+        yield from about_entities.about(w, entity)
+    yield about_entities.relationships()
+    for kind, probe in (("reads", probes.reads), ("writes", probes.writes), ("deletes", probes.deletes)):
+        for pattern in getattr(w, kind):
+            yield from about_patterns.about(kind, pattern)
+        yield about_patterns.another(kind)
+        yield from probe(w)
+    yield from about_entities.figures(w)
+    yield from about_patterns.rates(w)
+    yield Step(MORE, Kind.LIST, _ask_more, _take_more, lambda w: False)
+
+
+def _ask_more(w: Workload) -> Question:
+    kinds = ("entities", "reads", "writes", "deletes")
+    known = tuple(f"{len(getattr(w, kind))} {kind}" for kind in kinds)
+    words = "Is there anything to add: entity, relationship, read, write, delete?"
+    return Question(MORE, words, HELP["more"], "done", known, several=True, choices=tuple(_ADDED))
+
+
+def _take_more(w: Workload, text: str) -> Taken:
+    word = text.lower().rstrip("s").removesuffix("ie") + ("y" if text.lower().endswith("ies") else "")
+    if word not in _ADDED:
+        raise Inexact(f"`{text}` cannot be added", f"answer {', '.join(f'`{a}`' for a in _ADDED)} or `done`")
+    return w, f"{_ADDED[word]}{_THEN}{MORE}"
+
+
+# --- Where it stands ------------------------------------------------------------------------------------------------
+
+
+def _at(workload: Workload, key: str, then: str = "") -> Workload:
+    header = {k: v for k, v in workload.header.items() if k != MARK}
+    return replace(workload, header={**header, MARK: key + (_THEN + then if then else "")})
+
+
+def _over(workload: Workload) -> Workload:
+    return replace(workload, header={k: v for k, v in workload.header.items() if k != MARK})
+
+
+def _here(workload: Workload) -> tuple[Step, str] | None:
+    """The step where the interview stands, and the one to go to when its unit is through.
+
+    A document that was changed by hand may have lost what was asked about: then it goes on at what is missing.
+    """
+    mark = workload.header.get(MARK)
+    if mark is None:
+        return None
+    key, _, then = mark.partition(_THEN)
+    steps = {s.key: s for s in _steps(workload)}
+    if key not in steps:
+        lost = next((s for s in steps.values() if s.required and s.missing(workload)), steps[MORE])
+        return lost, ""
+    return steps[key], then if then in steps else ""
+
+
+def _forward(w: Workload, step: Step, then: str, jump: str | None = None) -> Workload:
+    """The interview at the step after this one, or at the one that the answer leads to."""
+    if jump is not None:
+        key, _, after = jump.partition(_THEN)
+        return _at(w, key, then or after or (step.key if step.kind is Kind.PROBE else ""))
+    steps = list(_steps(w))
+    at = _index(steps, step.key)
+    for s in steps[at + 1 :]:
+        if step.unit and s.unit == step.unit and (s.kind is not Kind.PROBE or s.missing(w)):
+            return _at(w, s.key, then)
+    if then:
+        half = next((s for s in steps if s.unit and s.required and s.missing(w)), None)
+        if half is not None:
+            return _at(w, half.key, then)
+        at = _index(steps, then) - 1
+    for s in steps[at + 1 :]:
+        if s.missing(w) or (s.kind is Kind.LIST and not s.unit):
+            return _at(w, s.key)
+    return _over(w)
+
+
+def _index(steps: list[Step], key: str) -> int:
+    return next((at for at, s in enumerate(steps) if s.key == key), len(steps) - 1)
+
+
+def _done(w: Workload, step: Step, then: str) -> Workload:
+    if step.kind is Kind.LIST:
+        if step.key == about_entities.ENTITIES and step.missing(w):
+            raise Inexact("there has to be at least one", "`?` tells more")
+        return _over(w) if step.key == MORE else _forward(w, step, then)
+    if step.key.startswith(FIGURES):
+        return _at(w, MORE)
+    raise Inexact("`done` ends a list, and this is one question", "an empty answer takes the default; `back` goes back")
+
+
+def _back(w: Workload, step: Step, then: str) -> Workload:
+    """The interview at the question before, to be answered again."""
+    steps = list(_steps(w))
+    for s in reversed(steps[: _index(steps, step.key)]):
+        if then and s.unit != step.unit:
+            return _at(w, then)
+        if s.kind is not Kind.PROBE or s.missing(w):
+            return _at(w, s.key, then)
+    raise Inexact("this is the first question", "answer it, or leave with ^C")
+
+
+def _drop(w: Workload, step: Step, then: str) -> Workload:
+    for kind in about_patterns.KINDS:
+        if step.unit and any(p.id == step.unit for p in getattr(w, kind)):
+            return _at(about_patterns.drop_pattern(w, kind, step.unit), then or kind)
+    raise Inexact("`drop` takes out a pattern, and none is asked about here", "answer the question, or go `back`")
+
+
+def _object(before: Workload, after: Workload) -> None:
+    """Refuses an answer that brings in an error, unless it is one that the next questions mend."""
+    known = {(d.code, d.message) for d in check(before)}
+    for d in check(after):
+        if d.severity is Severity.ERROR and d.code not in _INCOMPLETE and (d.code, d.message) not in known:
+            raise Inexact(d.message, d.fix)

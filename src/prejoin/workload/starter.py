@@ -1,0 +1,113 @@
+"""Documents to start from: one that shows each part of the grammar in use, or one made of a few lines."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+from msgspec.structs import replace
+
+from prejoin.workload.grammar.answers import read_sort
+from prejoin.workload.grammar.inputs import read_inputs
+from prejoin.workload.grammar.lexer import Inexact, Tokens
+from prejoin.workload.grammar.writes import read_actions
+from prejoin.workload.interview.step import read_attributes
+from prejoin.workload.lookup import equalities
+from prejoin.workload.model import Combine, Entity, Input, Op, Read, Result, Verb, Workload, Write
+from prejoin.workload.read_entities import read_names
+
+ENTITY_FIX = "write `User: userId (uuid, id), email (string, unique)`"
+READ_FIX = (
+    "write `Order by userId sort placedAt DESC`, `User by email`, `User, Order by userId`, `count Order by userId` or "
+    "`all User`"
+)
+_SORT = re.compile(r"\s+sort(?:ed)?(?:\s+by)?\s+", re.IGNORECASE)
+_HEAD = re.compile(r"\s*(?:(all|count)\s+)?(.+?)(?:\s+by\s+(.*))?\s*\Z", re.IGNORECASE | re.DOTALL)
+
+
+def starter() -> str:
+    """The document that shows each part of the grammar in use."""
+    return resources.files("prejoin.workload").joinpath("starter.md").read_text(encoding="utf-8")
+
+
+def retitled(document: str, title: str) -> str:
+    """A document under another title.
+
+    >>> retitled("# Shop\\n\\nText", "Market")
+    '# Market\\n\\nText'
+    """
+    return re.sub(r"\A# .*", lambda _: f"# {title}", document, count=1)
+
+
+def read_entity(text: str) -> Entity:
+    """An entity in a line.
+
+    >>> [a.name for a in read_entity("User: userId (uuid, id), email (string, unique)").attributes]
+    ['userId', 'email']
+    """
+    head, colon, rest = text.partition(":")
+    tokens = Tokens(head)
+    name = tokens.name("the entity's name")
+    tokens.expect_end(ENTITY_FIX)
+    if "." in name or not colon or not rest.strip():
+        raise Inexact(f"`{text.strip()}` does not say what there is to know about `{name}`", ENTITY_FIX)
+    attributes = read_attributes(rest)
+    twice = next((a.name for a in attributes if sum(b.name == a.name for b in attributes) > 1), None)
+    if twice:
+        raise Inexact(f"`{twice}` is there twice", "name each attribute once")
+    return Entity(name, attributes=attributes)
+
+
+def read_question(text: str, workload: Workload) -> Read:
+    """A read in a line: entities, `by` what is known, `sort` by what.
+
+    >>> shop = Workload(entities=(read_entity("Order: orderId (uuid, id), userId (uuid), placedAt (datetime)"),))
+    >>> read_question("Order by userId sort placedAt DESC", shop).result
+    <Result.MANY: 'Collection'>
+    """
+    asked, *sorts = _SORT.split(text, maxsplit=1)
+    match = _HEAD.match(asked)
+    if not match:
+        raise Inexact("that is not a question", READ_FIX)
+    word, names, given = (match[1] or "").lower(), match[2], match[3]
+    entities = read_names(names)
+    if given is None and not word:
+        raise Inexact(f"`{text.strip()}` does not say by what", READ_FIX)
+    inputs = read_inputs(given) if given else ()
+    read = Read("", "", entities, " ".join(text.split()), inputs, sort=read_sort(sorts[0]) if sorts else ())
+    result = Result.COUNT if word == "count" else _result(read, workload)
+    many = result is Result.MANY
+    return replace(
+        read,
+        result=result,
+        paginated=None if result is Result.COUNT else many,
+        combine=Combine.COLLECTION if len(entities) > 1 else None,
+    )
+
+
+def _result(read: Read, workload: Workload) -> Result:
+    entity = workload.entity(read.entities[0]) if len(read.entities) == 1 else None
+    known = set(equalities(read)) - {i.attribute for i in read.inputs if i.many}
+    if entity is None or read.sort:
+        return Result.MANY
+    whole = bool(entity.id) and all(a.name in known for a in entity.id)
+    return Result.ONE if whole or any(a.unique and a.name in known for a in entity.attributes) else Result.MANY
+
+
+def read_change(text: str, workload: Workload) -> Write:
+    """A write in a line, `create Order; update User (orderCount += 1)`: given is what it needs to know."""
+    actions = read_actions(text, frozenset())
+    if not actions:
+        raise Inexact("that says nothing about what is written", "write `create Order` or `update Order (status)`")
+    names: dict[str, Input] = {}
+    for action in actions:
+        entity = workload.entity(action.entity)
+        given = {c.attribute for c in action.changes if c.value is None and c.op.value in {"=", "append"}}
+        set_here = {c.attribute for c in action.changes} - given
+        for a in entity.attributes if entity else ():
+            whole = action.verb in {Verb.CREATE, Verb.PUT} and a.name not in set_here and not a.ttl
+            if a.id or a.name in given or whole:
+                names.setdefault(a.name, Input(a.name, Op.EQ, optional=a.optional and not a.id))
+    touched = tuple(dict.fromkeys(a.entity for a in actions))
+    atomic = True if len(actions) > 1 else None
+    return Write("", "", touched, " ".join(text.split()), tuple(names.values()), actions, atomic)

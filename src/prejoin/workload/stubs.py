@@ -1,0 +1,168 @@
+"""The obvious patterns of an entity: get by id, list under its parent, create: rows to begin with, not to end with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from prejoin.types import Kind
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    Change,
+    Check,
+    CheckKind,
+    Combine,
+    Entity,
+    Input,
+    Pattern,
+    Read,
+    Result,
+    Verb,
+    Workload,
+    Write,
+)
+
+
+def one(name: str) -> str:
+    """An item of an entity, in words.
+
+    >>> one("Order"), one("User")
+    ('an Order', 'a User')
+    """
+    vowel = name[:1].lower() in "aeio" or (name[:1].lower() == "u" and not re.match("uni|us|ur[ai]|u[A-Z]", name, re.I))
+    return f"{'an' if vowel else 'a'} {name}"
+
+
+def plural(name: str) -> str:
+    """Items of an entity, in words.
+
+    >>> plural("Loan"), plural("Category"), plural("Address")
+    ('Loans', 'Categories', 'Addresses')
+    """
+    if re.search("[^aeiou]y$", name):
+        return name[:-1] + "ies"
+    return name + ("es" if name.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+def next_id(workload: Workload) -> str:
+    """An ID that no pattern has, after all that there are: numbers are not used again.
+
+    >>> next_id(Workload(reads=(Read("AP-007"),)))
+    'AP-008'
+    """
+    used = [p.id.rpartition("-")[2] for p in workload.patterns]
+    return f"AP-{max((int(n) for n in used if n.isascii() and n.isdigit()), default=0) + 1:03}"
+
+
+def add(workload: Workload, kind: str, pattern: Pattern) -> Workload:
+    """The workload with one more pattern, under an ID of its own. The kind is `reads`, `writes` or `deletes`."""
+    found = (*getattr(workload, kind), replace(pattern, id=next_id(workload)))
+    return replace(workload, **{kind: found})
+
+
+def parents(workload: Workload, entity: Entity) -> Iterator[tuple[Entity, Attribute]]:
+    """The entities that one refers to, and by which attribute."""
+    for attribute in entity.attributes:
+        parent = workload.entity(attribute.references.partition(".")[0]) if attribute.references else None
+        if parent is not None:
+            yield parent, attribute
+
+
+def get(entity: Entity) -> Read:
+    names = [a.name for a in entity.id]
+    by = f" by {' and '.join(names)}" if names else ""
+    return _one(entity, f"Get one {entity.name}{by}", names)
+
+
+def get_by(entity: Entity, attribute: Attribute) -> Read:
+    return _one(entity, f"Find {one(entity.name)} by {attribute.name}", [attribute.name])
+
+
+def _one(entity: Entity, description: str, names: list[str]) -> Read:
+    inputs = tuple(Input(name) for name in names)
+    return Read("", "", (entity.name,), description, inputs, Result.ONE, paginated=False)
+
+
+def list_under(entity: Entity, parent: Entity, attribute: Attribute) -> Read:
+    return _many(entity, f"List the {plural(entity.name)} of one {parent.name}", (Input(attribute.name),))
+
+
+def list_all(entity: Entity) -> Read:
+    return _many(entity, f"List all {plural(entity.name)}", ())
+
+
+def list_by(entity: Entity, attribute: Attribute) -> Read:
+    return _many(entity, f"List the {plural(entity.name)} by {attribute.name}", (Input(attribute.name),))
+
+
+def count_under(entity: Entity, parent: Entity, attribute: Attribute) -> Read:
+    description = f"Count the {plural(entity.name)} of one {parent.name}"
+    return Read("", "", (entity.name,), description, (Input(attribute.name),), Result.COUNT)
+
+
+def together(parent: Entity, entity: Entity) -> Read:
+    read = _many(
+        parent,
+        f"Get one {parent.name} together with its {plural(entity.name)}",
+        tuple(Input(a.name) for a in parent.id),
+    )
+    return replace(read, entities=(parent.name, entity.name), combine=Combine.COLLECTION)
+
+
+def _many(entity: Entity, description: str, inputs: tuple[Input, ...]) -> Read:
+    return Read("", "", (entity.name,), description, inputs, Result.MANY, paginated=True)
+
+
+def create(entity: Entity) -> Write:
+    inputs = tuple(Input(a.name, optional=a.optional) for a in entity.attributes if not a.ttl)
+    checks = tuple(Check(CheckKind.UNIQUE, attribute=a.name) for a in entity.attributes if a.unique)
+    description = f"Create {one(entity.name)}"
+    return Write("", "", (entity.name,), description, inputs, (Action(Verb.CREATE, entity.name),), None, checks)
+
+
+def update(entity: Entity) -> Write:
+    changed = [a.name for a in entity.attributes if a.mutable and not a.id]
+    inputs = tuple(Input(a.name) for a in entity.id) + tuple(Input(name) for name in changed)
+    action = Action(Verb.UPDATE, entity.name, changes=tuple(Change(name) for name in changed))
+    description = f"Change {', '.join(changed)} of {one(entity.name)}"
+    return Write("", "", (entity.name,), description, inputs, (action,))
+
+
+def delete(entity: Entity) -> Write:
+    inputs = tuple(Input(a.name) for a in entity.id)
+    return Write("", "", (entity.name,), f"Delete {one(entity.name)}", inputs, (Action(Verb.DELETE, entity.name),))
+
+
+class Obvious(NamedTuple):
+    """Patterns that have no ID yet."""
+
+    reads: tuple[Read, ...]
+    writes: tuple[Write, ...]
+    deletes: tuple[Write, ...]
+
+
+def obvious(workload: Workload, names: set[str]) -> Obvious:
+    """The obvious patterns of some entities of a workload."""
+    entities = [e for e in workload.entities if e.name in names]
+    reads: list[Read] = []
+    writes: list[Write] = []
+    for entity in entities:
+        reads.append(get(entity))
+        reads += [get_by(entity, a) for a in entity.attributes if a.unique and not a.id]
+        own = [a.name for a in entity.id]
+        reads += [list_under(entity, parent, a) for parent, a in parents(workload, entity) if own != [a.name]]
+        writes.append(create(entity))
+        if any(a.mutable and not a.id for a in entity.attributes):
+            writes.append(update(entity))
+    return Obvious(tuple(reads), tuple(writes), tuple(delete(e) for e in entities))
+
+
+def states(entity: Entity) -> Iterator[Attribute]:
+    """Attributes that say in which of a few states an item is."""
+    for attribute in entity.attributes:
+        if attribute.type.kind is Kind.ENUM and attribute.mutable and len(attribute.type.values) > 1:
+            yield attribute

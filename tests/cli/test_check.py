@@ -1,0 +1,116 @@
+"""`prejoin check`: what it says, where it says it, and the status it ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from prejoin.cli.outcome import Line, Source
+from prejoin.cli.show import cells, messages
+from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.workload.starter import starter
+from tests.cli.conftest import Prejoin
+
+
+def test_a_document_without_errors_is_fine(prejoin: Prejoin, here: Path) -> None:
+    (here / "a.md").write_text(starter(), encoding="utf-8")
+    ran = prejoin("check", "a.md", "--no-hints")
+    assert (ran.status, ran.out, ran.err) == (0, "a.md: fine. 4 entities, 12 reads, 5 writes, 2 deletes.\n", "")
+
+
+def test_an_error_names_the_place_underlines_it_and_says_what_to_write(prejoin: Prejoin, wrong: Path) -> None:
+    ran = prejoin("check", "wrong.md")
+    assert ran.status == 1
+    assert "wrong.md:9:14: error PJ110: `strng` is not a type\n" in ran.out
+    lines = ran.out.split("\n")
+    at = next(i for i, line in enumerate(lines) if line.endswith("`email` (strng, unique)"))
+    assert lines[at + 1].index("^") == lines[at].index("strng")
+    assert lines[at + 1].count("^") == len("strng")
+    assert lines[at + 2] == "  fix: write `string`"
+    assert "2 errors" in ran.out.strip().split("\n")[-1]
+    assert "`prejoin explain PJ110` tells more" in ran.out
+
+
+def test_without_a_file_it_is_the_document_of_the_usual_name(prejoin: Prejoin, here: Path) -> None:
+    ran = prejoin("check")
+    assert ran.status == 2
+    assert "there is no `access-patterns.md` here" in ran.err
+    (here / "access-patterns.md").write_text(starter(), encoding="utf-8")
+    assert prejoin("check").status == 0
+
+
+def test_standard_input_is_checked_as_what_it_is_said_to_be(prejoin: Prejoin, here: Path) -> None:
+    assert prejoin("check", "-", stdin=starter().encode()).status == 0
+    yaml = prejoin("convert", "-", "--to", "yaml", stdin=starter().encode()).out
+    assert prejoin("check", "-", "--as", "yaml", stdin=yaml.encode()).status == 0
+    assert prejoin("check", "-", stdin=yaml.encode()).status == 1
+    assert "<stdin>: error PJ100: standard input is not UTF-8" in prejoin("check", "-", stdin=b"\xff\xfe").out
+
+
+def test_a_file_of_another_name_is_read_when_it_is_said_what_it_holds(prejoin: Prejoin, here: Path) -> None:
+    (here / "notes.txt").write_text(starter(), encoding="utf-8")
+    refused = prejoin("check", "notes.txt")
+    assert refused.status == 1
+    assert "`--as md`" in refused.out
+    assert prejoin("check", "notes.txt", "--as", "md").status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("none.md", "No such file"), (".", "is a folder"), ("none/x.md", "No such file")]
+)
+def test_what_cannot_be_read_is_a_message(prejoin: Prejoin, here: Path, name: str, said: str) -> None:
+    ran = prejoin("check", name)
+    assert ran.status == 1
+    assert "PJ100" in ran.out
+    assert said in ran.out
+
+
+def test_strict_fails_on_warnings(prejoin: Prejoin, here: Path) -> None:
+    (here / "a.md").write_text(starter().replace("# Tool Library\n", "", 1), encoding="utf-8")
+    assert prejoin("check", "a.md").status == 0
+    assert prejoin("check", "a.md", "--strict").status == 1
+
+
+def test_several_files_are_each_summed_up(prejoin: Prejoin, wrong: Path) -> None:
+    (wrong.parent / "a.md").write_text(starter(), encoding="utf-8")
+    ran = prejoin("check", "a.md", "wrong.md", "--no-hints")
+    assert ran.status == 1
+    assert ran.out.strip().split("\n")[-2] == "a.md: fine. 4 entities, 12 reads, 5 writes, 2 deletes."
+    assert [f["errors"] for f in prejoin("check", "a.md", "wrong.md", "--format", "json").json["result"]["files"]] == [
+        0,
+        2,
+    ]
+
+
+def _plain(lines: Iterable[Line]) -> list[str]:
+    return ["".join(p if isinstance(p, str) else p[0] for p in line) for line in lines]
+
+
+def _rendered(line: str, word: str) -> list[str]:
+    d = Diagnostic("PJ110", Severity.ERROR, "wrong", "right", 1, line.index(word) + 1, word)
+    return _plain(messages([Source("a.md", line, (d,))]))
+
+
+@pytest.mark.parametrize(
+    "line", ["- `名前` (strng)", "\t- x (strng)", "é ｆｕｌｌ (strng)", "x" * 300 + " strng " + "y" * 300]
+)
+def test_the_mark_stands_under_the_text_whatever_stands_before_it(line: str) -> None:
+    _, shown, mark, _ = _rendered(line, "strng")
+    assert cells(shown[: shown.index("strng")]) == mark.index("^")
+    assert mark.count("^") == 5
+    assert cells(shown) <= 100
+
+
+def test_what_a_terminal_would_act_on_is_not_passed_through() -> None:
+    shown = "\n".join(_rendered("\x1b[2J\u202e strng", "strng"))
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+
+
+def test_hints_of_a_kind_stand_together_and_say_once_what_to_do() -> None:
+    hints = [Diagnostic("PJ4", Severity.HINT, f"m{n}", "do", n, 1) for n in (1, 2)]
+    other = Diagnostic("PJ5", Severity.HINT, "o", "other", 1, 1)
+    text = _plain(messages([Source("a.md", "", (hints[0], other, hints[1]))]))
+    assert text[:3] == ["a.md:1:1: hint PJ4: m1", "a.md:2:1: hint PJ4: m2", "  fix: do"]

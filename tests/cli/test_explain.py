@@ -1,0 +1,52 @@
+"""`prejoin explain` and `prejoin schema`: what a message means, and what the JSON looks like."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from prejoin.cli.explain import catalogue
+from prejoin.workload.starter import starter
+from tests.cli.conftest import Prejoin
+
+
+@pytest.mark.parametrize("code", ["PJ120", "pj120", "120", "PJ-120", " Pj 120 "])
+def test_a_code_is_found_however_it_is_written(prejoin: Prejoin, code: str) -> None:
+    ran = prejoin("explain", code)
+    assert ran.status == 0
+    assert ran.out.startswith("PJ120 · error · The inputs are not exact\n")
+
+
+def test_without_a_code_all_are_listed(prejoin: Prejoin) -> None:
+    lines = prejoin("explain").out.strip().split("\n")
+    assert [line.split()[0] for line in lines] == list(catalogue())
+    assert len(prejoin("explain", "--format", "json").json["result"]["codes"]) == len(lines)
+
+
+@pytest.mark.parametrize(("code", "meant"), [("PJ12", "`PJ120`"), ("sort", "`PJ122`"), ("PJ999", "lists them all")])
+def test_a_near_miss_gets_suggestions(prejoin: Prejoin, code: str, meant: str) -> None:
+    ran = prejoin("explain", code)
+    assert (ran.status, ran.out) == (2, "")
+    assert meant in ran.err
+
+
+def test_every_code_of_the_command_tells_its_exit_status() -> None:
+    own = [c for c in catalogue().values() if c.id.startswith("PJ00")]
+    assert own
+    assert all("xit status" in " ".join(c.explanation.split()) for c in own)
+
+
+def test_the_schema_of_the_workload_accepts_what_convert_writes(prejoin: Prejoin) -> None:
+    schema = json.loads(prejoin("schema").out)
+    document = prejoin("convert", "-", "--to", "yaml", stdin=starter().encode()).out
+    jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(document))
+
+
+def test_the_schema_of_the_envelope_is_the_documented_one(prejoin: Prejoin) -> None:
+    page = Path(__file__).parents[2].joinpath("docs/reference/command.md").read_text(encoding="utf-8")
+    documented = page.partition("```json schema\n")[2].partition("```")[0]
+    assert json.loads(documented) == json.loads(prejoin("schema", "envelope").out)

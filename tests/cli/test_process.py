@@ -1,0 +1,181 @@
+"""The command as a process of its own: pipes, terminals, signals, and an install without the extra."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from prejoin.workload.files import read_file
+
+_START = "from prejoin.cli import main; main()"
+_BLOCKED = "import sys; sys.modules[{!r}] = None; sys.argv[0] = 'prejoin'; " + _START
+
+
+def _run(*arguments: str, code: str = _START, **settings: object) -> subprocess.CompletedProcess[bytes]:
+    call = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(call, capture_output=True, timeout=30, **settings)  # type: ignore[call-overload,no-any-return]
+
+
+def test_without_click_it_says_what_to_install() -> None:
+    ran = _run("check", code=_BLOCKED.format("click"))
+    assert (ran.returncode, ran.stdout) == (3, b"")
+    assert ran.stderr.decode() == (
+        "prejoin: the command needs `click`, which is not installed; install it with: pip install 'prejoin[design]'\n"
+    )
+    assert b'"exit": 3' in _run("check", "--format", "json", code=_BLOCKED.format("click")).stdout
+
+
+def test_without_the_markdown_reader_it_says_what_to_install() -> None:
+    ran = _run("check", "a.md", code=_BLOCKED.format("markdown_it"))
+    assert ran.returncode == 3
+    assert b"pip install 'prejoin[design]'" in ran.stderr
+
+
+def test_help_does_not_wait_for_what_it_does_not_need() -> None:
+    heavy = ["rich", "markdown_it", "yaml", "highspy", "prejoin.workload"]
+    code = (
+        f"import sys; import atexit; atexit.register(lambda: print([m for m in {heavy} if m in sys.modules])); {_START}"
+    )
+    ran = _run("--help", code=code)
+    assert ran.stdout.endswith(b"[]\n")
+
+
+def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
+    shell = f"set -o pipefail; {sys.executable} -c '{_START}' schema | head -c 1"
+    ran = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=30, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"{", b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_full_disk_is_a_sentence() -> None:
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-c", _START, "schema"], stdout=full, stderr=subprocess.PIPE, timeout=30, check=False
+        )
+    assert ran.returncode == 1
+    assert ran.stderr == b"prejoin: standard output cannot be written: No space left on device\n"
+
+
+def test_a_document_on_standard_output_is_utf8_whatever_the_locale() -> None:
+    source = "# Caf\u00e9 \u2192\n".encode()
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    ran = _run("convert", "-", "--to", "md", "--anyway", input=source, env=environment)
+    assert ran.stdout.startswith(source)
+
+
+def test_the_shell_can_complete() -> None:
+    environment = {
+        **os.environ,
+        "_PREJOIN_COMPLETE": "bash_complete",
+        "COMP_WORDS": "prejoin explain PJ12",
+        "COMP_CWORD": "2",
+    }
+    ran = _run(env=environment)
+    assert b"PJ120" in ran.stdout
+
+
+# --- On a terminal --------------------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, *arguments: str, folder: Path, **environment: str) -> None:
+        self.pid, self.handle = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.environ.update({"TERM": "xterm", "COLUMNS": "100", **environment})
+            os.execv(sys.executable, [sys.executable, "-c", _START, *arguments])
+        self.seen = ""
+
+    def expect(self, text: str) -> None:
+        end = time.monotonic() + 15
+        while text not in self.seen:
+            assert time.monotonic() < end, f"{text!r} did not come; there was {self.seen!r}"
+            if not self._read():
+                break
+        assert text in self.seen
+        self.seen = self.seen.partition(text)[2]
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self.handle], [], [], 1)
+        try:
+            data = os.read(self.handle, 65536) if ready else b" "
+        except OSError:
+            return False
+        self.seen += data.decode("utf-8", "replace")
+        return bool(data)
+
+    def send(self, text: str) -> None:
+        os.write(self.handle, text.encode())
+
+    def status(self) -> int:
+        end = time.monotonic() + 15
+        while time.monotonic() < end:
+            self._read()
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                os.close(self.handle)
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError("it does not end")
+
+
+def test_an_interview_that_is_broken_off_keeps_every_answer_and_goes_on(tmp_path: Path) -> None:
+    first = Terminal("interview", "a.md", folder=tmp_path, NO_COLOR="1")
+    first.expect("What is the application called?")
+    first.send("Shop\n")
+    first.expect("What is it for?")
+    first.send("?\n")
+    first.expect("For the people who review the document")
+    first.send("\n")
+    first.expect("What does it store?")
+    first.send("User, Ord")  # Not sent: this is what gets lost.
+    first.send("\x03")
+    first.expect("Saved in a.md. `prejoin interview a.md` goes on from here.")
+    assert first.status() == 130
+    assert read_file(tmp_path / "a.md").workload.title == "Shop"
+
+    again = Terminal("interview", "a.md", folder=tmp_path, NO_COLOR="1")
+    again.expect("Shop, as a.md has it:")
+    again.expect("What does it store?")
+    again.send("User of mine\n")
+    again.expect("That cannot be used")
+    again.send("User\n")
+    again.expect("What else does it store?")
+    again.send("quit\n")
+    assert again.status() == 0
+    assert [e.name for e in read_file(tmp_path / "a.md").workload.entities] == ["User"]
+
+
+def test_a_document_that_is_edited_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    terminal = Terminal("interview", "a.md", folder=tmp_path, NO_COLOR="1")
+    terminal.expect("What is the application called?")
+    terminal.send("Shop\n")
+    terminal.expect("What is it for?")
+    path.write_text(path.read_text(encoding="utf-8").replace("# Shop", "# Market"), encoding="utf-8")
+    terminal.send("Selling things.\n")
+    terminal.expect("was changed in the meantime")
+    terminal.expect("What does it store?")
+    terminal.send("\x04")
+    assert terminal.status() == 0
+    workload = read_file(path).workload
+    assert (workload.title, workload.overview) == ("Market", "Selling things.")
+
+
+def test_colour_is_for_terminals_that_want_it(tmp_path: Path) -> None:
+    for environment, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+        terminal = Terminal("explain", "PJ120", folder=tmp_path, **environment)
+        terminal.expect("PJ120")
+        terminal.expect("\x1b[" if coloured else "The inputs")
+        terminal.status()
+        assert ("\x1b[" in terminal.seen) is coloured

@@ -1,0 +1,240 @@
+"""PutItem, GetItem, UpdateItem and DeleteItem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .conftest import Ask, item, refusal, values
+
+KEY = item(pk="a", sk="1")
+
+
+def test_what_is_put_is_what_is_got(shop: Ask) -> None:
+    whole = item(pk="a", sk="1", n=5, ok=True, empty="", deep={"M": {"l": {"L": [{"NULL": True}, {"B": "AAE="}]}}})
+    assert shop("PutItem", Item=whole) == {}
+    assert shop("GetItem", Key=KEY) == {"Item": whole}
+
+
+def test_numbers_are_answered_in_canonical_form(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", n={"N": "+01.50e1"}, s={"NS": ["1.0", "2"]}))
+    assert shop("GetItem", Key=KEY)["Item"] == item(pk="a", sk="1", n=15, s={"NS": ["1", "2"]})
+
+
+def test_an_item_that_is_not_there_is_an_empty_answer(shop: Ask) -> None:
+    assert shop("GetItem", Key=KEY) == {}
+
+
+def test_a_projection_answers_with_parts(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", n=5, m={"M": {"x": {"N": "1"}, "y": {"N": "2"}}}))
+    answer = shop(
+        "GetItem",
+        Key=KEY,
+        ProjectionExpression="#n, m.y",
+        ExpressionAttributeNames={"#n": "n"},
+    )
+    assert answer["Item"] == item(n=5, m={"M": {"y": {"N": "2"}}})
+
+
+def test_a_put_replaces_the_whole_item_and_returns_the_old_one_if_asked(shop: Ask) -> None:
+    old = item(pk="a", sk="1", n=1)
+    shop("PutItem", Item=old)
+    assert shop("PutItem", Item=item(pk="a", sk="1", m=2), ReturnValues="ALL_OLD") == {"Attributes": old}
+    assert shop("GetItem", Key=KEY)["Item"] == item(pk="a", sk="1", m=2)
+
+
+def test_a_put_with_a_failed_condition_leaves_the_item(shop: Ask) -> None:
+    old = item(pk="a", sk="1", n=1)
+    shop("PutItem", Item=old)
+    error = refusal(shop, "PutItem", Item=item(pk="a", sk="1", n=2), ConditionExpression="attribute_not_exists(pk)")
+    assert (error.code, error.message, error.fields) == (
+        "ConditionalCheckFailedException",
+        "The conditional request failed",
+        {},
+    )
+    assert shop("GetItem", Key=KEY)["Item"] == old
+
+
+def test_a_failed_condition_returns_the_item_if_asked(shop: Ask) -> None:
+    old = item(pk="a", sk="1", n=1)
+    shop("PutItem", Item=old)
+    error = refusal(
+        shop,
+        "DeleteItem",
+        Key=KEY,
+        ConditionExpression="n > :one",
+        ExpressionAttributeValues=values(one=1),
+        ReturnValuesOnConditionCheckFailure="ALL_OLD",
+    )
+    assert error.fields == {"Item": old}
+
+
+def test_an_update_creates_what_is_not_there(shop: Ask) -> None:
+    answer = shop(
+        "UpdateItem",
+        Key=KEY,
+        UpdateExpression="ADD visits :one",
+        ExpressionAttributeValues=values(one=1),
+        ReturnValues="ALL_NEW",
+    )
+    assert answer == {"Attributes": item(pk="a", sk="1", visits=1)}
+    assert shop("GetItem", Key=KEY)["Item"] == item(pk="a", sk="1", visits=1)
+
+
+def test_an_update_without_expression_creates_the_bare_key(shop: Ask) -> None:
+    shop("UpdateItem", Key=KEY)
+    assert shop("GetItem", Key=KEY)["Item"] == KEY
+
+
+@pytest.mark.parametrize(
+    ("wish", "returned"),
+    [
+        ("NONE", None),
+        ("ALL_OLD", item(pk="a", sk="1", n=1, s="x")),
+        ("ALL_NEW", item(pk="a", sk="1", n=2, t="y")),
+        ("UPDATED_OLD", item(n=1, s="x")),
+        ("UPDATED_NEW", item(n=2, t="y")),
+    ],
+)
+def test_an_update_returns_what_is_asked(shop: Ask, wish: str, returned: Any) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", n=1, s="x"))
+    answer = shop(
+        "UpdateItem",
+        Key=KEY,
+        UpdateExpression="SET n = n + :one, t = :y REMOVE s",
+        ExpressionAttributeValues=values(one=1, y="y"),
+        ReturnValues=wish,
+    )
+    assert answer.get("Attributes") == returned
+
+
+def test_a_failed_update_leaves_the_item_and_its_indexes(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", g1pk="x", g1sk=1))
+    error = refusal(
+        shop,
+        "UpdateItem",
+        Key=KEY,
+        UpdateExpression="SET g1sk = g1pk",
+    )
+    assert error.message == "The update expression attempted to update the secondary index key to unsupported type"
+    assert shop("Scan", IndexName="gsi1")["Items"] == [item(pk="a", sk="1", g1pk="x", g1sk=1)]
+
+
+def test_a_delete_removes_and_may_return_the_item(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", n=1))
+    assert shop("DeleteItem", Key=KEY, ReturnValues="ALL_OLD") == {"Attributes": item(pk="a", sk="1", n=1)}
+    assert shop("GetItem", Key=KEY) == {}
+    assert shop("DeleteItem", Key=KEY, ReturnValues="ALL_OLD") == {}
+
+
+def test_a_delete_of_nothing_with_a_condition_on_something_fails(shop: Ask) -> None:
+    error = refusal(shop, "DeleteItem", Key=KEY, ConditionExpression="attribute_exists(pk)")
+    assert error.code == "ConditionalCheckFailedException"
+
+
+@pytest.mark.parametrize(
+    ("operation", "members", "complaint"),
+    [
+        ("GetItem", {"Key": item(pk="a")}, "The provided key element does not match the schema"),
+        ("GetItem", {"Key": item(pk="a", sk=1)}, "The provided key element does not match the schema"),
+        ("GetItem", {"Key": item(pk="a", sk="1", x="y")}, "The provided key element does not match the schema"),
+        (
+            "PutItem",
+            {"Item": item(pk="a")},
+            "One or more parameter values were invalid: Missing the key sk in the item",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="a", sk=1)},
+            "One or more parameter values were invalid: Type mismatch for key sk expected: S actual: N",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="", sk="1")},
+            "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an "
+            "empty string value. Key: pk",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="a", sk="1", g1pk=5)},
+            "One or more parameter values were invalid: Type mismatch for Index Key g1pk Expected: S Actual: N "
+            "IndexName: gsi1",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="p" * 2049, sk="1")},
+            "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 "
+            "bytes",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="a", sk="s" * 1025)},
+            "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size "
+            "limit of 1024 bytes",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="a", sk="1", big="x" * 409_600)},
+            "Item size has exceeded the maximum allowed size",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="a", sk="1"), "ReturnValues": "ALL_NEW"},
+            "ReturnValues can only be ALL_OLD or NONE",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="a", sk="1"), "ExpressionAttributeValues": values(v=1)},
+            "ExpressionAttributeValues can only be specified when using expressions: ConditionExpression is null",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="a", sk="1"), "Expected": {}, "ConditionExpression": "attribute_exists(pk)"},
+            "Can not use both expression and non-expression parameters in the same request: "
+            "Non-expression parameters: {Expected} Expression parameters: {ConditionExpression}",
+        ),
+        (
+            "UpdateItem",
+            {"Key": KEY, "UpdateExpression": "SET pk = :v", "ExpressionAttributeValues": values(v="b")},
+            "One or more parameter values were invalid: Cannot update attribute pk. This attribute is part of the key",
+        ),
+        (
+            "GetItem",
+            {"TableName": "bad table!", "Key": KEY},
+            "1 validation error detected: Value 'bad table!' at 'tableName' failed to satisfy constraint: "
+            "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+        ),
+        (
+            "PutItem",
+            {"Item": item(pk="a", sk="1"), "ReturnConsumedCapacity": "X", "ReturnValues": "Y"},
+            "2 validation errors detected: Value 'X' at 'returnConsumedCapacity' failed to satisfy constraint: "
+            "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]; Value 'Y' at 'returnValues' failed to "
+            "satisfy constraint: Member must satisfy enum value set: "
+            "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]",
+        ),
+    ],
+)
+def test_a_wrong_request_is_refused_in_awss_words(
+    shop: Ask, operation: str, members: dict[str, Any], complaint: str
+) -> None:
+    error = refusal(shop, operation, **members)
+    assert (error.code, error.message) == ("ValidationException", complaint)
+
+
+def test_an_update_that_grows_an_item_past_400_kb_is_refused(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", big="x" * 300_000))
+    error = refusal(
+        shop,
+        "UpdateItem",
+        Key=KEY,
+        UpdateExpression="SET more = :v",
+        ExpressionAttributeValues=values(v="y" * 200_000),
+    )
+    assert error.message == "Item size to update has exceeded the maximum allowed size"
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "DeleteItem", "UpdateItem"])
+def test_a_table_that_is_not_there_is_not_found(ask: Ask, operation: str) -> None:
+    error = refusal(ask, operation, TableName="nowhere", Key=KEY)
+    assert (error.code, error.message) == ("ResourceNotFoundException", "Requested resource not found")

@@ -1,0 +1,171 @@
+"""TransactWriteItems and TransactGetItems: all or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .conftest import Ask, item, refusal, values
+
+
+def write(shop: Ask, *actions: dict[str, Any], **members: Any) -> dict[str, Any]:
+    named = [{kind: {"TableName": "shop", **content} for kind, content in action.items()} for action in actions]
+    return shop("TransactWriteItems", TransactItems=named, **members)
+
+
+def put(sk: str, **members: Any) -> dict[str, Any]:
+    return {"Put": {"Item": item(pk="a", sk=sk), **members}}
+
+
+def key(sk: str) -> dict[str, Any]:
+    return {"Key": item(pk="a", sk=sk)}
+
+
+def stored(shop: Ask) -> list[str]:
+    return [found["sk"]["S"] for found in shop("Scan")["Items"]]
+
+
+def test_all_actions_happen_together(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="counter", n=1))
+    shop("PutItem", Item=item(pk="a", sk="gone"))
+    answer = write(
+        shop,
+        put("new"),
+        {
+            "Update": {
+                **key("counter"),
+                "UpdateExpression": "SET n = n + :one",
+                "ExpressionAttributeValues": values(one=1),
+            }
+        },
+        {"Delete": key("gone")},
+        {"ConditionCheck": {**key("absent"), "ConditionExpression": "attribute_not_exists(pk)"}},
+    )
+    assert answer == {}
+    assert stored(shop) == ["counter", "new"]
+    assert shop("GetItem", **key("counter"))["Item"]["n"] == {"N": "2"}
+
+
+def test_one_failed_condition_cancels_all_and_says_which(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="taken", n=1))
+    error = refusal(
+        write,
+        shop,
+        put("new"),
+        put(
+            "taken",
+            ConditionExpression="attribute_not_exists(pk)",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        ),
+        {"ConditionCheck": {**key("absent"), "ConditionExpression": "attribute_exists(pk)"}},
+    )
+    assert error.code == "TransactionCanceledException"
+    assert error.message == (
+        "Transaction cancelled, please refer cancellation reasons for specific reasons "
+        "[None, ConditionalCheckFailed, ConditionalCheckFailed]"
+    )
+    failed = {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed"}
+    assert error.fields["CancellationReasons"] == [
+        {"Code": "None"},
+        {**failed, "Item": item(pk="a", sk="taken", n=1)},
+        failed,
+    ]
+    assert stored(shop) == ["taken"]
+
+
+def test_an_update_that_cannot_be_cancels_with_a_validation_error(shop: Ask) -> None:
+    error = refusal(
+        write,
+        shop,
+        put("new", ConditionExpression="attribute_not_exists(pk)"),
+        {
+            "Update": {
+                **key("counter"),
+                "UpdateExpression": "SET n = n + :one",
+                "ExpressionAttributeValues": values(one=1),
+            }
+        },
+    )
+    assert [reason["Code"] for reason in error.fields["CancellationReasons"]] == ["None", "ValidationError"]
+    assert stored(shop) == []
+
+
+def test_an_item_cannot_be_in_a_transaction_twice(shop: Ask) -> None:
+    error = refusal(write, shop, put("same"), {"Delete": key("same")})
+    assert (error.code, error.message) == (
+        "ValidationException",
+        "Transaction request cannot include multiple operations on one item",
+    )
+
+
+def test_a_transaction_has_1_to_100_actions(shop: Ask) -> None:
+    write(shop, *(put(f"{number}") for number in range(100)))
+    error = refusal(write, shop, *(put(f"{number}") for number in range(101)))
+    assert error.message.endswith("Member must have length less than or equal to 100")
+    error = refusal(write, shop)
+    assert error.message == (
+        "1 validation error detected: Value '[]' at 'transactItems' failed to satisfy constraint: "
+        "Member must have length greater than or equal to 1"
+    )
+
+
+def test_a_transaction_with_more_than_4_mb_is_refused(shop: Ask) -> None:
+    puts = [{"Put": {"Item": item(pk="a", sk=f"{n}", big="x" * 390_000)}} for n in range(11)]
+    assert refusal(write, shop, *puts).code == "ValidationException"
+    assert stored(shop) == []
+
+
+def test_each_member_has_exactly_one_action(shop: Ask) -> None:
+    assert refusal(write, shop, {}).code == "ValidationException"
+    assert refusal(write, shop, {**put("a"), "Delete": key("b")}).code == "ValidationException"
+
+
+def test_a_token_makes_a_repeated_transaction_happen_once(shop: Ask) -> None:
+    add = {
+        "Update": {
+            **key("counter"),
+            "UpdateExpression": "ADD n :one",
+            "ExpressionAttributeValues": values(one=1),
+        }
+    }
+    for _ in range(3):
+        assert write(shop, add, ClientRequestToken="token") == {}
+    assert shop("GetItem", **key("counter"))["Item"]["n"] == {"N": "1"}
+    error = refusal(write, shop, put("other"), ClientRequestToken="token")
+    assert error.code == "IdempotentParameterMismatchException"
+
+
+def test_a_failed_transaction_does_not_use_up_its_token(shop: Ask) -> None:
+    check = {"ConditionCheck": {**key("gate"), "ConditionExpression": "attribute_exists(pk)"}}
+    assert refusal(write, shop, put("new"), check, ClientRequestToken="token").code == ("TransactionCanceledException")
+    shop("PutItem", Item=item(pk="a", sk="gate"))
+    write(shop, put("new"), check, ClientRequestToken="token")
+    assert stored(shop) == ["gate", "new"]
+
+
+def test_a_transaction_reads_items_in_the_order_asked(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", n=1, m=2))
+    gets = [
+        {"Get": {"TableName": "shop", **key("absent")}},
+        {"Get": {"TableName": "shop", **key("1"), "ProjectionExpression": "n"}},
+    ]
+    assert shop("TransactGetItems", TransactItems=gets) == {"Responses": [{}, {"Item": item(n=1)}]}
+
+
+def test_a_wrong_key_in_a_transaction_is_its_reason(shop: Ask) -> None:
+    error = refusal(
+        shop,
+        "TransactGetItems",
+        TransactItems=[{"Get": {"TableName": "shop", "Key": item(pk="a")}}],
+    )
+    assert error.fields["CancellationReasons"] == [
+        {"Code": "ValidationError", "Message": "The provided key element does not match the schema"}
+    ]
+
+
+@pytest.mark.parametrize("operation", ["TransactWriteItems", "TransactGetItems"])
+def test_a_table_that_is_not_there_is_not_found(shop: Ask, operation: str) -> None:
+    content = {"TableName": "nowhere", "Key": item(pk="a", sk="1")}
+    kind = "Delete" if operation == "TransactWriteItems" else "Get"
+    assert refusal(shop, operation, TransactItems=[{kind: content}]).code == "ResourceNotFoundException"

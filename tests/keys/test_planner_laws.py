@@ -1,0 +1,209 @@
+"""The planner against brute force: what its conditions read is what was asked for, in the order asked for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
+
+from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Template, conditions, disjoint, plan
+from prejoin.types import Kind, Type
+
+TYPES = {name: Type(Kind.STRING) for name in "abc"} | {"n": Type(Kind.INTEGER)}
+PARTITIONS = ["P#{a}", "P#{b}", "P#{a}#{b}", "{a}", "ALL", "P#{c:shard(2)}", "{a:lower}"]
+SORTS = [
+    "X#{b}#{c}",
+    "{b}#{c}",
+    "{n}#{c}",
+    "X#{n}#{b}#{c}",
+    "X#{n:desc}#{c}",
+    "Y#{c}",
+    "{c}",
+    "X#{c}",
+    "X#{b}#Z#{n}",
+    "X",
+    "X#{b}",
+    "{n:desc}#{b}",
+]
+TEXT = st.sampled_from(["", "a", "ab", "a#b", "b", "A", "X", "a ", "Y"])
+ITEM = st.fixed_dictionaries({"a": TEXT, "b": TEXT, "c": TEXT, "n": st.sampled_from([-10, -1, 0, 1, 2, 10, 11])})
+OPS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "between": lambda value, ends: ends[0] <= value <= ends[1],
+}
+
+
+def template(text: str) -> Template:
+    return Template.of(text, TYPES)
+
+
+@st.composite
+def facets(draw: st.DrawFn) -> list[Facet]:
+    places = draw(st.sampled_from(["E", "E+F", "E+F", "E+F,E", "E,F", "E+F,E+F", "E,E"]))
+    found = []
+    for slot, entities in zip([TABLE, "gsi1"], places.split(","), strict=False):
+        shared = draw(st.sampled_from(PARTITIONS))
+        for entity in entities.split("+"):
+            pk = draw(st.sampled_from([shared, shared, shared, *PARTITIONS]))
+            found.append(Facet(entity, slot, template(pk), template(draw(st.sampled_from(SORTS)))))
+    home = [facet for facet in found if facet.slot == TABLE and facet.sk]
+    # A schema refuses entities whose keys in the table could be the same.
+    assume(all(disjoint(a.pk, b.pk) or a.sk is None or b.sk is None or disjoint(a.sk, b.sk) for a, b in pairwise(home)))
+    return found
+
+
+@st.composite
+def asks(draw: st.DrawFn, facets: list[Facet]) -> Ask:
+    """Questions near what one of the facets can answer: its partition, some of its sort key, and then some."""
+    near = draw(st.sampled_from(facets))
+    sort = near.sk.attributes if near.sk else ()
+    known = draw(st.integers(0, len(sort)))
+    equal = {field.attribute for field in near.pk.fields if not field.encoding.shards} | set(sort[:known])
+    equal ^= draw(st.sampled_from([set(), set(), set(), {"a"}, {"b"}, {"c"}]))
+    rest = [name for name in sort if name not in equal]
+    within = draw(st.none() | st.tuples(st.sampled_from(rest[:2]), st.sampled_from(sorted(OPS)))) if rest else None
+    sign = draw(st.sampled_from(["", "-"]))
+    order = [sign + name for name in draw(st.sampled_from([[], rest[:1], rest[:2], rest, ["b"]]))]
+    entities = draw(st.sampled_from([(near.entity,), (near.entity,), ("E", "F"), ("F", "E")]))
+    return Ask.of(*entities, equal=equal, within=within, order=order)
+
+
+@settings(max_examples=400, deadline=None)
+@given(facets(), st.lists(st.tuples(st.sampled_from("EF"), ITEM), max_size=12), st.data())
+def test_a_plan_reads_what_was_asked_for_and_nothing_else(
+    facets: list[Facet], items: list[tuple[str, dict[str, Any]]], data: Any
+) -> None:
+    ask = data.draw(asks(facets))
+    found = plan(facets, ask)
+    assume(isinstance(found, Plan))
+    assert isinstance(found, Plan)
+    event(f"{found.operation} {found.region.kind} of {len(ask.entities)}, {found.shards} shards")
+    values: dict[str, Any] = {name: data.draw(ITEM)[name] for name in sorted(ask.equal)}
+    if items and data.draw(st.booleans()):
+        values = {name: items[0][1][name] for name in sorted(ask.equal)}
+    if ask.within:
+        one, two = data.draw(ITEM)[ask.within.attribute], data.draw(ITEM)[ask.within.attribute]
+        values[ask.within.attribute] = (one, two) if ask.within.op == "between" else one
+    stored = _stored(facets, items, found.slot)
+    expected = [(entity, item) for entity, item, *_ in stored if entity in ask.entities and _answers(item, ask, values)]
+    try:
+        read = _read(found, values, stored)
+    except KeyValueError:  # an empty key: no item can have it
+        read = []
+    assert sorted(map(repr, read)) == sorted(map(repr, expected))
+    if found.shards == 1:
+        for (_, before), (_, after) in pairwise(read):
+            assert _rank(before, after, ask) <= 0
+
+
+def _stored(
+    facets: list[Facet], items: list[tuple[str, dict[str, Any]]], slot: str
+) -> list[tuple[str, dict[str, Any], str, str]]:
+    """The items as they stand in one slot; of several with the same key in the table, the first."""
+    taken = {}
+    for entity, item in items:
+        home = next((f for f in facets if (f.entity, f.slot) == (entity, TABLE)), None)
+        there = next((f for f in facets if (f.entity, f.slot) == (entity, slot)), None)
+        try:
+            identity = home.key(item) if home else (entity, repr(item))
+            if there and identity not in taken:
+                pk, sk = there.key(item)
+                taken[identity] = (entity, item, pk, sk or "")
+        except KeyValueError:  # an empty key
+            continue
+    return list(taken.values())
+
+
+def _answers(item: dict[str, Any], ask: Ask, values: dict[str, Any]) -> bool:
+    if ask.within and not OPS[ask.within.op](item[ask.within.attribute], values[ask.within.attribute]):
+        return False
+    return all(item[name] == values[name] for name in ask.equal)
+
+
+def _read(
+    found: Plan, values: dict[str, Any], stored: list[tuple[str, dict[str, Any], str, str]]
+) -> list[tuple[str, dict[str, Any]]]:
+    if found.operation == "GetItem":
+        key = found.facets[0].key(values)
+        return [(entity, item) for entity, item, pk, sk in stored if (pk, sk) == key]
+    read = []
+    for condition in conditions(found, values):
+        hits = [row for row in stored if row[2] == condition.pk and condition.admits(row[3])]
+        read += [(e, item) for e, item, _, _ in sorted(hits, key=lambda row: row[3], reverse=found.reverse)]
+    return read
+
+
+def _rank(one: dict[str, Any], two: dict[str, Any], ask: Ask) -> int:
+    for name, descending, _ in ask.order:
+        if one[name] != two[name]:
+            return -1 if (one[name] < two[name]) != descending else 1
+    return 0
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(st.sampled_from("abcn"), unique=True),
+    st.lists(st.sampled_from("abcn"), min_size=1, unique=True),
+    st.sets(st.sampled_from("abcn")),
+    st.none() | st.sampled_from("abcn"),
+    st.lists(st.sampled_from("abcn"), unique=True),
+)
+def test_a_facet_alone_serves_exactly_the_reads_that_are_a_prefix_of_it(
+    partition: list[str], sort: list[str], equal: set[str], within: str | None, order: list[str]
+) -> None:
+    """Partition within what is given, the rest of it first in the sort key in any order, then range and sort."""
+    if within in equal:
+        within = None
+    facet = Facet(
+        "E",
+        "gsi1",
+        template("#".join(["P", *(f"{{{name}}}" for name in partition)])),
+        template("#".join(["S", *(f"{{{name}}}" for name in sort)])),
+    )
+    rest = equal - set(partition)
+    first = set(sort[: _run(sort, equal)])
+    following = [name for name in sort[_run(sort, equal) :] if name not in equal]
+    wanted = [name for name in order if name not in equal]
+    served = (
+        set(partition) <= equal
+        and rest <= first
+        and (within is None or sort[_run(sort, equal) :][:1] == [within])
+        and wanted == following[: len(wanted)]
+    )
+    ask = Ask.of("E", equal=equal, within=(within, ">=") if within else None, order=order)
+    found = plan([facet], ask)
+    assert isinstance(found, Plan) == served, str(found)
+    assert isinstance(found, Refusal) != served
+
+
+def _run(sort: list[str], equal: set[str]) -> int:
+    return next((i for i, name in enumerate(sort) if name not in equal), len(sort))
+
+
+TAGGED = ["A", "A#{c}", "B", "B#{b}", "B#{b}#X#{c}", "B#{b}#Y", "C#{n}", "D#{n:desc}#{c}", "{n}#A", "{n}#B#{c}", "Z"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.lists(st.sampled_from(TAGGED), min_size=3, max_size=5, unique=True))
+def test_a_collection_is_read_whole_and_alone(data: Any, sorts: list[str]) -> None:
+    facets = [Facet(f"E{i}", TABLE, template("P#{a}"), template(sk)) for i, sk in enumerate(sorts)]
+    wanted = data.draw(st.sets(st.sampled_from([f.entity for f in facets]), min_size=1, max_size=3))
+    equal = data.draw(st.sampled_from([{"a"}, {"a"}, {"a", "b"}]))
+    within = data.draw(st.sampled_from([None, None, ("n", ">"), ("n", "<=")]))
+    found = plan(facets, Ask.of(*sorted(wanted), equal=equal, within=within))
+    assume(isinstance(found, Plan))
+    assert isinstance(found, Plan)
+    event(f"{found.region.kind} of {len(wanted)}")
+    items = data.draw(st.lists(st.tuples(st.sampled_from([f.entity for f in facets]), ITEM), max_size=12))
+    items = [(entity, item | {"a": "a"}) for entity, item in items]
+    values = {"a": "a", "b": data.draw(TEXT), "n": data.draw(ITEM)["n"]}
+    stored = _stored(facets, items, TABLE)
+    expected = [row[:2] for row in stored if row[0] in wanted and _answers(row[1], found.ask, values)]
+    assert sorted(map(repr, _read(found, values, stored))) == sorted(map(repr, expected))

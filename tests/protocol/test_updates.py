@@ -1,0 +1,179 @@
+"""Updates and projections: what they make of an item, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.expressions import Substitutions, apply, bind_projection, bind_update, project
+from prejoin.protocol.values import Item
+
+VALUES: dict[str, Any] = {
+    ":1": {"N": "1"},
+    ":s": {"S": "new"},
+    ":ab": {"SS": ["a", "b"]},
+    ":xy": {"SS": ["x", "y"]},
+    ":l": {"L": [{"S": "z"}]},
+    ":empty": {"L": []},
+}
+NAMES = {"#c": "count", "#list": "list", "#map": "map"}
+
+
+def update(text: str, item: Item) -> Item:
+    before = copy.deepcopy(item)
+    changed = apply(bind_update(text, Substitutions(NAMES, VALUES)), item)
+    assert item == before, "the item given is left as it was"
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        ("SET a = :s", {}, {"a": {"S": "new"}}),
+        ("SET a = b, b = a", {"a": {"N": "1"}, "b": {"N": "2"}}, {"a": {"N": "2"}, "b": {"N": "1"}}),
+        ("SET n = n + :1", {"n": {"N": "41"}}, {"n": {"N": "42"}}),
+        ("SET n = n - :1", {"n": {"N": "0"}}, {"n": {"N": "-1"}}),
+        ("SET n = (n + :1)", {"n": {"N": "1"}}, {"n": {"N": "2"}}),
+        ("SET n = if_not_exists(n, :1) + :1", {}, {"n": {"N": "2"}}),
+        ("SET #list = list_append(:l, #list)", {"list": {"L": []}}, {"list": {"L": [{"S": "z"}]}}),
+        (
+            "SET #list = list_append(if_not_exists(#list, :empty), :l)",
+            {},
+            {"list": {"L": [{"S": "z"}]}},
+        ),
+        ("SET #map.k = :1", {"map": {"M": {}}}, {"map": {"M": {"k": {"N": "1"}}}}),
+        ("SET #list[0] = :1", {"list": {"L": [{"S": "a"}]}}, {"list": {"L": [{"N": "1"}]}}),
+        ("SET #list[7] = :1", {"list": {"L": [{"S": "a"}]}}, {"list": {"L": [{"S": "a"}, {"N": "1"}]}}),
+        ("REMOVE a, absent", {"a": {"N": "1"}, "b": {"N": "2"}}, {"b": {"N": "2"}}),
+        (
+            "REMOVE #list[0], #list[2]",
+            {"list": {"L": [{"S": "a"}, {"S": "b"}, {"S": "c"}]}},
+            {"list": {"L": [{"S": "b"}]}},
+        ),
+        ("REMOVE #list[5]", {"list": {"L": [{"S": "a"}]}}, {"list": {"L": [{"S": "a"}]}}),
+        ("ADD #c :1", {}, {"count": {"N": "1"}}),
+        ("ADD #c :1", {"count": {"N": "1.5"}}, {"count": {"N": "2.5"}}),
+        ("ADD tags :ab", {"tags": {"SS": ["b", "c"]}}, {"tags": {"SS": ["b", "c", "a"]}}),
+        ("ADD tags :ab", {}, {"tags": {"SS": ["a", "b"]}}),
+        ("DELETE tags :ab", {"tags": {"SS": ["b", "c"]}}, {"tags": {"SS": ["c"]}}),
+        ("DELETE tags :ab", {"tags": {"SS": ["b"]}, "k": {"N": "1"}}, {"k": {"N": "1"}}),
+        ("DELETE tags :ab", {}, {}),
+        ("SET a = :1 REMOVE b ADD c :1", {"b": {"N": "0"}}, {"a": {"N": "1"}, "c": {"N": "1"}}),
+        ("set a = :1 remove b", {"b": {"N": "0"}}, {"a": {"N": "1"}}),
+    ],
+)
+def test_an_update_makes_this_of_that(text: str, before: Item, after: Item) -> None:
+    assert update(text, before) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("SET n = absent + :1", "The provided expression refers to an attribute that does not exist in the item"),
+        ("SET n = s + :1", "An operand in the update expression has an incorrect data type"),
+        ("ADD s :1", "An operand in the update expression has an incorrect data type"),
+        ("DELETE s :ab", "An operand in the update expression has an incorrect data type"),
+        ("SET absent.a = :1", "The document path provided in the update expression is invalid for update"),
+        ("SET s.a = :1", "The document path provided in the update expression is invalid for update"),
+        ("SET s[0] = :1", "The document path provided in the update expression is invalid for update"),
+        ("REMOVE absent.a", "The document path provided in the update expression is invalid for update"),
+    ],
+)
+def test_an_update_that_does_not_fit_the_item_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(DynamoDBError) as caught:
+        update(text, {"s": {"S": "text"}})
+    assert caught.value.message == complaint
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "The expression can not be empty;"),
+        ("INVALID SYNTAX HERE", 'Syntax error; token: "INVALID", near: "INVALID SYNTAX"'),
+        ("SET a = :1 SET b = :1", 'The "SET" section can only be used once in an update expression;'),
+        ("SET count = :1", "Attribute name is a reserved keyword; reserved keyword: count"),
+        ("SET a = size(b)", "Invalid function name; function: size"),
+        (
+            "SET a = :1, a.b = :1",
+            "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+            "path one: [a], path two: [a, b]",
+        ),
+        (
+            "SET a.b = :1, a[0] = :1",
+            "Two document paths conflict with each other; must remove or rewrite one of these paths; "
+            "path one: [a, b], path two: [a, [0]]",
+        ),
+        (
+            "ADD a :s",
+            "Incorrect operand type for operator or function; operator: ADD, operand type: STRING",
+        ),
+        (
+            "SET a = b + :s",
+            "Incorrect operand type for operator or function; operator or function: +, operand type: S",
+        ),
+        (
+            "SET a = list_append(b, :1)",
+            "Incorrect operand type for operator or function; operator or function: list_append, operand type: N",
+        ),
+    ],
+)
+def test_a_wrong_update_is_refused_in_awss_words(text: str, complaint: str) -> None:
+    with pytest.raises(DynamoDBError) as caught:
+        update(text, {})
+    assert caught.value.message == f"Invalid UpdateExpression: {complaint}"
+
+
+def outcome(call: Callable[[], object]) -> str:
+    """The code of the DynamoDB error that a call raises; any other error fails the test."""
+    try:
+        call()
+    except DynamoDBError as error:
+        return error.code
+    return "done"
+
+
+fragments = st.sampled_from(
+    [
+        *"()[].,:#=+- 0a",
+        *("SET ", "REMOVE ", "ADD ", "DELETE ", "a", "b", "#c", ":1", ":ab", "if_not_exists(", "list_append("),
+        *("SET a = :1", "REMOVE #list[0]", "[0]", "n + :1"),
+    ]
+)
+ITEM: Item = {
+    "a": {"M": {"b": {"L": [{"N": "1"}]}}},
+    "n": {"N": "1"},
+    "list": {"L": [{"S": "x"}]},
+    "b": {"SS": ["a"]},
+}
+
+
+@given(st.one_of(st.text(max_size=60), st.lists(fragments, max_size=25).map("".join)))
+def test_any_text_is_an_update_or_a_validation_error(text: str) -> None:
+    assert outcome(lambda: update(text, ITEM)) in ("done", "ValidationException")
+
+
+@given(st.one_of(st.text(max_size=60), st.lists(fragments, max_size=25).map("".join)))
+def test_any_text_is_a_projection_or_a_validation_error(text: str) -> None:
+    assert outcome(lambda: project(ITEM, bind_projection(text, Substitutions(NAMES)).paths)) in (
+        "done",
+        "ValidationException",
+    )
+
+
+def test_a_projection_keeps_the_shape_around_what_it_chooses() -> None:
+    item: Item = {
+        "a": {"M": {"x": {"N": "1"}, "y": {"N": "2"}}},
+        "list": {"L": [{"S": "0"}, {"M": {"k": {"S": "1"}, "j": {"S": "2"}}}, {"S": "3"}]},
+        "s": {"S": "t"},
+    }
+    projection = bind_projection("a.x, #list[2], #list[1].k, absent, s.nil", Substitutions(NAMES))
+    assert project(item, projection.paths) == {
+        "a": {"M": {"x": {"N": "1"}}},
+        "list": {"L": [{"M": {"k": {"S": "1"}}}, {"S": "3"}]},
+    }

@@ -1,0 +1,111 @@
+"""Values: what is valid, the canonical form, equality; and sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.sizes import item_size, value_size
+from prejoin.protocol.values import canonical, equal
+
+
+def test_numbers_are_normalised_however_deep() -> None:
+    assert canonical({"M": {"a": {"L": [{"N": "01"}, {"NS": ["1.0", "2e1"]}]}}}) == {
+        "M": {"a": {"L": [{"N": "1"}, {"NS": ["1", "20"]}]}}
+    }
+
+
+def test_members_that_are_null_count_as_absent() -> None:
+    assert canonical({"S": "a", "N": None}) == {"S": "a"}
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        (
+            {},
+            "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
+        ),
+        (
+            {"S": "a", "N": "1"},
+            "Supplied AttributeValue has more than one datatypes set, "
+            "must contain exactly one of the supported datatypes",
+        ),
+        (
+            {"NULL": False},
+            "One or more parameter values were invalid: Null attribute value types must have the value of true",
+        ),
+        ({"SS": []}, "One or more parameter values were invalid: An string set  may not be empty"),
+        ({"NS": []}, "One or more parameter values were invalid: An number set  may not be empty"),
+        ({"BS": []}, "One or more parameter values were invalid: Binary sets should not be empty"),
+        (
+            {"SS": ["a", "a"]},
+            "One or more parameter values were invalid: Input collection [a, a] contains duplicates.",
+        ),
+        ({"NS": ["1", "1.0"]}, "Input collection contains duplicates"),
+    ],
+)
+def test_an_invalid_value_is_refused_in_awss_words(value: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(DynamoDBError) as caught:
+        canonical(value)
+    assert (caught.value.code, caught.value.message) == ("ValidationException", complaint)
+
+
+@pytest.mark.parametrize("text", ["a", "AAE", "AAF=", "####", "é==="])
+def test_binary_that_is_not_base64_is_a_serialization_error(text: str) -> None:
+    with pytest.raises(DynamoDBError) as caught:
+        canonical({"B": text})
+    assert caught.value.code == "SerializationException"
+
+
+def _nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"S": "deep"}
+    for _ in range(levels):
+        value = {"L": [value]}
+    return value
+
+
+def test_a_value_may_nest_32_levels_and_no_more() -> None:
+    assert canonical(_nested(32)) == _nested(32)
+    with pytest.raises(DynamoDBError, match="Nesting Levels"):
+        canonical(_nested(33))
+    with pytest.raises(DynamoDBError, match="Nesting Levels"):
+        canonical(_nested(800))
+
+
+def test_sets_are_equal_in_any_order_also_inside_a_map() -> None:
+    assert equal({"M": {"a": {"SS": ["x", "y"]}}}, {"M": {"a": {"SS": ["y", "x"]}}})
+    assert not equal({"SS": ["x", "y"]}, {"SS": ["x", "z"]})
+    assert not equal({"L": [{"S": "x"}, {"S": "y"}]}, {"L": [{"S": "y"}, {"S": "x"}]})
+    assert not equal({"S": "1"}, {"N": "1"})
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ({"S": "abc"}, 3),
+        ({"S": "é"}, 2),
+        ({"S": ""}, 0),
+        ({"B": "AAEC"}, 3),
+        ({"B": "AAE="}, 2),
+        ({"B": "AA=="}, 1),
+        ({"BOOL": False}, 1),
+        ({"NULL": True}, 1),
+        ({"N": "0"}, 1),
+        ({"N": "123"}, 3),
+        ({"N": "-123"}, 4),
+        ({"SS": ["a", "bc"]}, 3),
+        ({"NS": ["1", "2"]}, 4),
+        ({"L": []}, 3),
+        ({"L": [{"S": "a"}]}, 5),
+        ({"M": {"k": {"S": "a"}}}, 6),
+    ],
+)
+def test_a_value_counts_these_bytes(value: dict[str, Any], size: int) -> None:
+    assert value_size(value) == size
+
+
+def test_an_item_counts_names_and_values() -> None:
+    assert item_size({"näme": {"S": "abc"}}) == 5 + 3

@@ -1,0 +1,130 @@
+"""Laws of the client on the engine: no value reaches another's items; a query is the filter it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prejoin.engine import Embedded
+from prejoin.table import Client, Entity, Index, Key, Schema
+
+NASTY = st.sampled_from(
+    ["#", "##", "ORDER", "ORDER#", "a#ORDER#b", "USER#1", "#PROFILE", "PROFILE", "1", "10", "$", "$23", ":0", "#0"]
+) | st.sampled_from(
+    ["{user_id}", "{", "%", "%s", "'", '"', "\n", "\x00", " ", "~", "é", "🙂", "\U0010ffff", "x" * 200],
+)
+IDS = st.one_of(
+    NASTY,
+    st.builds(str.__add__, NASTY, NASTY),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5),
+)
+
+
+@dataclass(frozen=True)
+class User:
+    user_id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Order:
+    user_id: str
+    order_id: str
+    rank: int
+    status: Literal["OPEN", "DONE"]
+
+
+@dataclass(frozen=True)
+class Note:
+    user_id: str
+    order_id: str
+    text: str
+
+
+SCHEMA = Schema(
+    Entity(User, Key("USER#{user_id}", "PROFILE"), indexes={"gsi1": Key("NAME#{name}", "{user_id}")}),
+    Entity(
+        Order,
+        Key("USER#{user_id}", "ORDER#{order_id}"),
+        indexes={"gsi1": Key("RANKED#{status}#{user_id}", "{rank}#{order_id}")},
+    ),
+    Entity(Note, Key("USER#{user_id}", "NOTE#{order_id}#{text}")),
+    indexes=[Index("gsi1")],
+)
+ENGINE = Embedded()
+RECORDS = st.lists(
+    st.builds(User, IDS, IDS)
+    | st.builds(Order, IDS, IDS, st.integers(-20, 20), st.sampled_from(["OPEN", "DONE"]))
+    | st.builds(Note, IDS, IDS, IDS),
+    max_size=10,
+)
+_count = iter(range(10**9))
+
+
+def stored(records: list[User | Order | Note]) -> tuple[Client, list[User | Order | Note]]:
+    db = Client(SCHEMA, f"table{next(_count)}", ENGINE)
+    db.create_table()
+    kept = {}
+    for record in records:
+        kept[str(SCHEMA.key(type(record), **vars(record)))] = record
+        db.put(record)
+    return db, list(kept.values())
+
+
+@settings(max_examples=80, deadline=None)
+@given(RECORDS, st.data())
+def test_each_id_reaches_its_own_items_and_no_others(records: list[User | Order | Note], data: st.DataObject) -> None:
+    db, kept = stored(records)
+    ids = [record.user_id for record in kept]
+    user_id = data.draw(st.sampled_from(ids) | IDS if ids else IDS)
+    ours = [record for record in kept if record.user_id == user_id]
+    assert db.get(User, user_id=user_id) == next((r for r in ours if isinstance(r, User)), None)
+    orders = sorted((r for r in ours if isinstance(r, Order)), key=lambda order: order.order_id)
+    assert list(db.query(Order, user_id=user_id)) == orders
+    notes = sorted((r for r in ours if isinstance(r, Note)), key=lambda note: (note.order_id, note.text))
+    assert list(db.query(Note, user_id=user_id)) == notes
+    found = db.collect((User, Order, Note), user_id=user_id)
+    assert (found.all(Order), found.all(Note), len(found)) == (orders, notes, len(ours))
+    assert found.unmatched == ()
+    if notes:
+        first = notes[0].order_id
+        assert list(db.query(Note, user_id=user_id, order_id=first)) == [n for n in notes if n.order_id == first]
+
+
+@settings(max_examples=80, deadline=None)
+@given(RECORDS, st.data(), st.integers(-20, 20), st.integers(-20, 20), st.booleans(), st.integers(1, 4))
+def test_a_ranked_query_in_pages_is_a_filter_and_a_sort(
+    records: list[User | Order | Note], data: st.DataObject, low: int, high: int, reverse: bool, limit: int
+) -> None:
+    db, kept = stored(records)
+    ids = [record.user_id for record in kept]
+    user_id = data.draw(st.sampled_from(ids) | IDS if ids else IDS)
+    expected = sorted(
+        (
+            r
+            for r in kept
+            if isinstance(r, Order) and r.user_id == user_id and r.status == "OPEN" and low <= r.rank < high
+        ),
+        key=lambda order: (order.rank, order.order_id),
+        reverse=reverse,
+    )
+    found: list[Order] = []
+    cursor: str | None = None
+    while True:
+        page = db.query(
+            Order,
+            lambda o: (o.rank >= low) & (o.rank < high),
+            user_id=user_id,
+            status="OPEN",
+            reverse=reverse,
+            limit=limit,
+            after=cursor,
+        )
+        found += page
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == expected

@@ -1,0 +1,279 @@
+"""Reads: planned from the attributes given, typed, in order, in pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import pytest
+
+from prejoin.engine import Embedded
+from prejoin.table import (
+    Call,
+    Client,
+    CursorError,
+    Entity,
+    Index,
+    Key,
+    NotServed,
+    Schema,
+    TableError,
+    TooMany,
+    UnknownAttribute,
+    begins_with,
+    between,
+)
+
+T = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class User:
+    user_id: str
+    email: str
+    team: str | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    user_id: str
+    order_id: str
+    placed_at: datetime
+    status: Literal["PENDING", "SHIPPED", "DONE"] = "PENDING"
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Event:
+    source: str
+    at: datetime
+
+
+SCHEMA = Schema(
+    Entity(User, Key("USER#{user_id}", "PROFILE"), indexes={"gsi1": Key("TEAM#{team}", "USER#{user_id}")}),
+    Entity(
+        Order,
+        Key("USER#{user_id}", "ORDER#{placed_at}#{order_id}"),
+        indexes={
+            "gsi1": Key("OPEN#{status}", "{placed_at}#{order_id}", when=lambda o: o.status != "DONE"),
+            "gsi2": Key("DAY#{placed_at:day}#{order_id:shard(2)}", "{placed_at}#{order_id}"),
+        },
+    ),
+    Entity(Event, Key("EVENT#{source}", "{at}")),
+    indexes=[Index("gsi1"), Index("gsi2"), Index("email-index", pk="email")],
+)
+
+
+class Shop:
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.db = Client(SCHEMA, "shop", Embedded(), observe=self.calls.append)
+        self.db.create_table()
+        self.users = [User("1", "a@x.com", "red"), User("10", "b@x.com"), User("2", "c@x.com", "red")]
+        self.orders = [
+            Order(user.user_id, f"o{i}", T + timedelta(hours=7 * i), ("PENDING", "SHIPPED", "DONE")[i % 3], i)
+            for i, user in enumerate(self.users * 4)
+        ]
+        for record in [*self.users, *self.orders]:
+            self.db.insert(record)
+        self.calls.clear()
+
+    def of(self, user_id: str) -> list[Order]:
+        return [order for order in self.orders if order.user_id == user_id]
+
+
+@pytest.fixture
+def shop() -> Shop:
+    return Shop()
+
+
+def test_get_is_one_getitem_and_knows_what_is_missing(shop: Shop) -> None:
+    assert shop.db.get(User, user_id="10") == shop.users[1]
+    assert shop.db.get(User, user_id="100", consistent=True) is None
+    assert [(call.operation, call.key, call.items) for call in shop.calls] == [
+        ("GetItem", "USER#10 / PROFILE", 1),
+        ("GetItem", "USER#100 / PROFILE", 0),
+    ]
+    assert shop.calls[0].units == 0.5
+    assert shop.calls[1].units == 1.0
+
+
+def test_get_by_an_index_is_for_what_identifies(shop: Shop) -> None:
+    assert shop.db.get(User, email="c@x.com") == shop.users[2]
+    assert shop.calls[-1].index == "email-index"
+    with pytest.raises(TooMany, match="more than one User by team"):
+        shop.db.get(User, team="red")
+
+
+def test_a_query_reads_one_entity_of_the_partition(shop: Shop) -> None:
+    page = shop.db.query(Order, user_id="1")
+    assert list(page) == shop.of("1")
+    assert page.cursor is None
+    assert [(call.operation, call.key, call.items) for call in shop.calls] == [("Query", "USER#1 / ORDER#*", 4)]
+
+
+def test_ranges_mean_what_they_say(shop: Shop) -> None:
+    ours = shop.of("1")
+    since, until = ours[1].placed_at, ours[2].placed_at
+    queries = {
+        ">=": shop.db.query(Order, lambda o: (o.user_id == "1") & (o.placed_at >= since)),
+        ">": shop.db.query(Order, lambda o: o.placed_at > since, user_id="1"),
+        "<": shop.db.query(Order, lambda o: o.placed_at < until, user_id="1"),
+        "<=": shop.db.query(Order, lambda o: o.placed_at <= until, user_id="1"),
+        "between": shop.db.query(Order, lambda o: between(o.placed_at, since, until), user_id="1"),
+        "half open": shop.db.query(Order, lambda o: (o.placed_at >= since) & (o.placed_at < until), user_id="1"),
+    }
+    assert {name: list(page) for name, page in queries.items()} == {
+        ">=": ours[1:],
+        ">": ours[2:],
+        "<": ours[:2],
+        "<=": ours[:3],
+        "between": ours[1:3],
+        "half open": ours[1:2],
+    }
+
+
+def test_a_range_that_nothing_can_match_makes_no_call(shop: Shop) -> None:
+    assert list(shop.db.query(Order, lambda o: between(o.placed_at, T, T - timedelta(days=1)), user_id="1")) == []
+    assert shop.calls == []
+
+
+def test_order_is_that_of_the_key_or_refused(shop: Shop) -> None:
+    assert list(shop.db.query(Order, user_id="1", order="-placed_at")) == shop.of("1")[::-1]
+    assert list(shop.db.query(Order, user_id="1", reverse=True)) == shop.of("1")[::-1]
+    with pytest.raises(NotServed, match=r"sorted by \{placed_at\} there, not by total"):
+        shop.db.query(Order, user_id="1", order="total")
+
+
+def test_what_no_key_serves_is_refused_with_the_keys_there_are(shop: Shop) -> None:
+    with pytest.raises(NotServed) as refused:
+        shop.db.query(Order, total=3)
+    assert "a key with the partition made of total would serve it" in str(refused.value)
+    assert "Order in table: USER#{user_id} / ORDER#{placed_at}#{order_id}" in str(refused.value)
+    with pytest.raises(NotServed, match="status would be left to a filter"):
+        shop.db.query(Order, user_id="1", status="DONE")
+    with pytest.raises(NotServed, match="an index is never read consistently"):
+        shop.db.query(User, team="red", consistent=True)
+    assert shop.calls == []
+
+
+def test_a_filter_is_said_and_limit_counts_what_is_returned(shop: Shop) -> None:
+    page = shop.db.query(Order, user_id="1", filter=lambda o: o.total >= 3, limit=2)
+    assert list(page) == shop.of("1")[1:3]
+    rest = shop.db.query(Order, user_id="1", filter=lambda o: o.total >= 3, limit=2, after=page.cursor)
+    assert list(rest) == shop.of("1")[3:]
+
+
+def test_a_sparse_index_serves_what_is_in_it(shop: Shop) -> None:
+    pending = shop.db.query(Order, status="PENDING", order="placed_at")
+    assert list(pending) == [order for order in shop.orders if order.status == "PENDING"]
+    with pytest.raises(NotServed, match="it has only the items where status = PENDING or SHIPPED"):
+        shop.db.query(Order, status="DONE")
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 100])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_pages_go_on_where_they_ended(shop: Shop, limit: int, reverse: bool) -> None:
+    found: list[Order] = []
+    cursor: str | None = None
+    while True:
+        page = shop.db.query(Order, user_id="1", limit=limit, after=cursor, reverse=reverse)
+        assert len(page) <= limit
+        found += page
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == (shop.of("1")[::-1] if reverse else shop.of("1"))
+
+
+def test_a_foreign_or_damaged_cursor_is_an_error(shop: Shop) -> None:
+    cursor = shop.db.query(Order, user_id="1", limit=1).cursor
+    assert cursor
+    with pytest.raises(CursorError, match="of another query"):
+        shop.db.query(Order, user_id="2", after=cursor)
+    with pytest.raises(CursorError, match="of another query"):
+        shop.db.query(Order, user_id="1", reverse=True, after=cursor)
+    for damaged in ("", "garbage", cursor[:-4], "é"):
+        with pytest.raises(CursorError, match="damaged"):
+            shop.db.query(Order, user_id="1", after=damaged)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 5, None])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_shards_and_time_buckets_are_one_call_in_order_and_in_pages(
+    shop: Shop, limit: int | None, reverse: bool
+) -> None:
+    since, until = T + timedelta(hours=10), T + timedelta(hours=60)
+    expected = [order for order in shop.orders if since <= order.placed_at <= until]
+    found: list[Order] = []
+    cursor: str | None = None
+    while True:
+        page = shop.db.query(
+            Order,
+            lambda o: between(o.placed_at, since, until),
+            order="-placed_at" if reverse else "placed_at",
+            limit=limit,
+            after=cursor,
+        )
+        found += page
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == (expected[::-1] if reverse else expected)
+    again = shop.db.query(Order, lambda o: between(o.placed_at, since, until), reverse=reverse)
+    assert list(again) == found
+
+
+def test_the_last_days_over_all_users_end_now(shop: Shop) -> None:
+    since = T + timedelta(days=2)
+    recent = shop.db.query(Order, lambda o: o.placed_at >= since, order="-placed_at", now=T + timedelta(days=4))
+    assert list(recent) == [order for order in shop.orders if order.placed_at >= since][::-1]
+
+
+def test_a_collection_is_one_query_in_typed_groups(shop: Shop) -> None:
+    found = shop.db.collect((User, Order), user_id="1")
+    assert found.one(User) == shop.users[0]
+    assert found.all(Order) == shop.of("1")
+    assert [(call.operation, call.key) for call in shop.calls] == [("Query", "USER#1")]
+    with pytest.raises(TooMany):
+        found.one(Order)
+    newest = shop.db.collect((User, Order), user_id="1", reverse=True, limit=3)
+    assert list(newest) == [shop.users[0], *shop.of("1")[:1:-1]]
+
+
+def test_what_lies_there_and_is_unknown_is_handed_back(shop: Shop) -> None:
+    shop.db._transport.send(
+        "PutItem",
+        b'{"TableName":"shop","Item":{"pk":{"S":"USER#1"},"sk":{"S":"ORDER#zzz"},"entityType":{"S":"Ghost"}}}',
+    )
+    page = shop.db.query(Order, user_id="1")
+    assert list(page) == shop.of("1")
+    assert [item["sk"] for item in page.unmatched] == [{"S": "ORDER#zzz"}]
+
+
+def test_text_that_begins(shop: Shop) -> None:
+    with pytest.raises(NotServed, match="not in an order that begins_with could use"):
+        shop.db.query(Order, lambda o: begins_with(o.placed_at, "2026"), user_id="1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda db: db.query(Order, user="1"), UnknownAttribute, "Order has no attribute user"),
+        (lambda db: db.query(Order, lambda o: o.usr == "1"), UnknownAttribute, "Order has no attribute usr"),
+        (lambda db: db.query(Order, user_id=None), TableError, "user_id is None"),
+        (lambda db: db.query(Order, lambda o: o.user_id == "1" and o.total > 1), TableError, "recorded, not tested"),
+        (lambda db: db.query(Order, lambda o: (o.user_id == "1") & (o.total != 1)), TableError, "use filter="),
+        (lambda db: db.query(Order, lambda o: (o.placed_at > T) & (o.total > 1)), TableError, "one attribute"),
+        (lambda db: db.query(Order, lambda o: (o.placed_at > T) & (o.placed_at > T)), TableError, "not one range"),
+        (lambda db: db.query(Order, lambda o: o.user_id == "1", user_id="1"), TableError, "given twice"),
+        (lambda db: db.query(Order, lambda o: True), TableError, "tested in Python, not recorded"),
+        (lambda db: db.query(Order, user_id="1", limit=0), ValueError, "at least one item"),
+        (lambda db: db.query(Order, lambda o: o.placed_at >= T), ValueError, "needs a start and an end"),
+    ],
+)
+def test_what_makes_no_sense_is_an_error_that_says_so(shop: Shop, ask: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        ask(shop.db)
+    assert shop.calls == []

@@ -1,0 +1,112 @@
+"""What a schema takes, and what it refuses when it is built rather than when it hurts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import pytest
+
+from prejoin.engine import Embedded
+from prejoin.keys import When
+from prejoin.table import Client, Copy, Entity, Index, Key, Schema, SchemaError, UnknownAttribute, exists, one_of
+
+
+@dataclass
+class User:
+    user_id: str
+    email: str
+    name: str | None = None
+
+
+@dataclass
+class Order:
+    user_id: str
+    order_id: str
+    placed_at: datetime
+    status: Literal["PENDING", "SHIPPED", "DONE"]
+    count: int = 0
+
+
+USER = Key("USER#{user_id}", "PROFILE")
+ORDER = Key("USER#{user_id}", "ORDER#{order_id}")
+
+
+def order(**options: Any) -> Entity[Order]:
+    return Entity(Order, ORDER, **options)
+
+
+def test_the_key_of_an_item_is_made_of_its_attributes() -> None:
+    schema = Schema(Entity(User, USER), order(), pk="PK", sk="SK")
+    assert schema.key(Order, user_id="4#2", order_id="7") == {"PK": {"S": "USER#4$232"}, "SK": {"S": "ORDER#7"}}
+    with pytest.raises(UnknownAttribute, match="Order has no attribute orderid; did you mean order_id"):
+        schema.key(Order, user_id="4", orderid="7")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (
+            lambda: Schema(Entity(User, USER), Entity(Order, Key("USER#{order_id}", "PROFILE"))),
+            "could have the same key",
+        ),
+        (lambda: Schema(Entity(User, Key("U#{user_id}", "{name}"))), "every item is in the table"),
+        (lambda: Schema(Entity(User, Key("U#{id}", "X"))), "User, key template 'U#{id}': there is no attribute id"),
+        (lambda: Schema(Entity(User, USER), Entity(Order, Key("ORDER#{order_id}"))), "DynamoDB wants all or none"),
+        (
+            lambda: Schema(order(indexes={"gsi1": Key("A", "B")})),
+            "Order has a key for index gsi1, which the schema does",
+        ),
+        (lambda: Schema(Entity(User, USER), indexes=[Index("gsi1")]), "no entity has a key for index gsi1"),
+        (lambda: Schema(Entity(User, USER), pk="email"), "User.email is called email in the table"),
+        (lambda: Schema(Entity(User, USER, names={"name": "email"})), "two attributes that are called email"),
+        (lambda: Schema(Entity(User, USER), Entity(User, Key("V#{user_id}", "X"))), "the same class or the same tag"),
+        (lambda: Schema(Entity(User, Key("U#{user_id:shard(4)}", "X"))), "only in a derived form"),
+        (lambda: Schema(order(), indexes=[Index("by-count", pk="count")]), "only text can be a natural key so far"),
+        (
+            lambda: Schema(order(copies=[Copy("by-id", Key("USER#{user_id}", "ORDER#{order_id}"))])),
+            "could have the same key",
+        ),
+        (
+            lambda: Schema(order(indexes={"g": Key("A", "B", when=lambda o: o.count > 3)}), indexes=[Index("g")]),
+            "cannot say what is in an index",
+        ),
+        (lambda: Schema(Entity(User, Key("UNIQUE#User#email#{user_id}", "UNIQUE"), unique=["email"])), "the same key"),
+    ],
+)
+def test_a_schema_that_could_lose_or_mix_up_items_is_refused(build: Any, message: str) -> None:
+    with pytest.raises(SchemaError, match=message.replace("{", "[{]").replace("?", "[?]")):
+        build()
+
+
+def test_membership_is_said_by_a_condition() -> None:
+    def when(condition: Any) -> tuple[When, ...]:
+        schema = Schema(order(indexes={"g": Key("A", "{placed_at}", when=condition)}), indexes=[Index("g")])
+        return next(facet.when for facet in schema.facets if facet.slot == "g")
+
+    assert when(lambda o: o.status != "DONE") == (When("status", frozenset({"PENDING", "SHIPPED"})),)
+    assert when(lambda o: one_of(o.status, ["DONE"])) == (When("status", frozenset({"DONE"})),)
+    assert when(lambda o: (o.status == "DONE") & exists(o.count)) == (
+        When("status", frozenset({"DONE"})),
+        When("count"),
+    )
+    assert when([When("count")]) == (When("count"),)
+
+
+def test_an_optional_attribute_in_an_index_key_makes_it_sparse() -> None:
+    schema = Schema(Entity(User, USER, indexes={"g": Key("NAME#{name}", "U")}), indexes=[Index("g")])
+    assert [facet.when for facet in schema.facets if facet.slot == "g"] == [(When("name"),)]
+
+
+def test_the_table_is_created_as_the_schema_says() -> None:
+    schema = Schema(
+        Entity(User, USER),
+        order(indexes={"gsi1": Key("STATUS#{status}", "{placed_at}")}),
+        indexes=[Index("gsi1", projection=["status"]), Index("email-index", pk="email")],
+    )
+    engine = Embedded()
+    Client(schema, "shop", engine).create_table()
+    described = engine.send("DescribeTable", b'{"TableName": "shop"}').decode()
+    for text in ("gsi1pk", "gsi1sk", "email-index", '"NonKeyAttributes":["entityType","status"]', "PAY_PER_REQUEST"):
+        assert text in described

@@ -1,0 +1,307 @@
+"""Workloads at random: everything the model can say, in names and prose that people could write."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from prejoin.types import Kind, Type
+from prejoin.workload.grammar.lexer import WORD
+from prejoin.workload.model import (
+    ARITY,
+    Accept,
+    Action,
+    AtMost,
+    Attribute,
+    Cardinality,
+    Change,
+    ChangeOp,
+    Check,
+    CheckKind,
+    Combine,
+    Consistency,
+    Context,
+    Decision,
+    Direction,
+    Entity,
+    Experience,
+    FixedKey,
+    Input,
+    ItemCollection,
+    Level,
+    Minimise,
+    Naming,
+    Op,
+    OutOfScope,
+    Per,
+    Rate,
+    Read,
+    Relationship,
+    RelationshipKind,
+    Result,
+    Section,
+    Sort,
+    Spread,
+    Stability,
+    Stage,
+    Status,
+    Under,
+    Value,
+    Verb,
+    Without,
+    Workload,
+    Write,
+)
+
+words = st.from_regex(r"[a-z][a-zA-Z0-9_]{0,8}", fullmatch=True)
+odd = st.sampled_from(
+    ["first name", "größe", "e-mail", "日付", "class", "filter", "last", "in", "per", "#x", "a|b", "x/y"]
+)
+names = words | odd
+entity_names = st.from_regex(r"[A-Z][a-zA-Z0-9]{0,8}", fullmatch=True) | st.sampled_from(["Größe", "Class", "Über"])
+# Text of one line, as it can stand in a cell or behind a dash.
+lines = st.from_regex(r"[A-Za-zéß(][A-Za-z0-9 ,.;:!?()'\"é|%+=>-]{0,40}[a-z.)]", fullmatch=True)
+texts = st.just("") | lines | st.builds(lambda a, b: f"{a}\n{b}", lines, lines)
+prose = st.just("") | st.lists(
+    lines.filter(lambda t: "|" not in t and not t.startswith("(") and "=" not in t and not t.strip().lower().startswith(("description", "attributes", "relationships", "cardinality", "size", "unique", "excludes", "owner", "lifecycle", "status"))),
+    min_size=1,
+    max_size=2,
+).map("\n\n".join)  # fmt: skip
+sizes = st.integers(1, 400_000)
+counts = st.integers(0, 10**9)
+
+scalars = st.sampled_from([Type(k) for k in Kind if k not in {Kind.ENUM, Kind.LIST, Kind.SET, Kind.MAP}])
+enums = st.lists(
+    words | st.sampled_from(["in-progress", "A B", 'say "x"', "1", "ÄÖ"]), min_size=1, max_size=4, unique=True
+)
+types = (
+    scalars
+    | enums.map(lambda values: Type(Kind.ENUM, values=tuple(values)))
+    | st.just(Type(Kind.MAP))
+    | st.builds(lambda of: Type(Kind.LIST, of=of), st.none() | scalars)
+    | st.sampled_from([Type(Kind.SET), Type(Kind.SET, of=Type(Kind.STRING)), Type(Kind.SET, of=Type(Kind.NUMBER))])
+)
+
+
+@st.composite
+def attributes(draw: st.DrawFn, name: str) -> Attribute:
+    identifies = draw(st.booleans())
+    return Attribute(
+        name,
+        draw(types),
+        identifies,
+        draw(st.none() | st.booleans()) if identifies else None,
+        draw(st.booleans()),
+        draw(st.none() | st.booleans()),
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.just("") | entity_names | st.builds("{}.{}".format, entity_names, words)),
+        draw(st.just("") | st.builds("{}.{}".format, entity_names, words)),
+        draw(st.just("") | st.builds("{}.{}".format, entity_names, words)),
+        draw(st.none() | sizes),
+        draw(texts),
+    )
+
+
+@st.composite
+def cardinalities(draw: st.DrawFn, entities: list[str]) -> Cardinality:
+    count = draw(st.none() | counts)
+    low = draw(st.none() | counts) if count is not None else None
+    return Cardinality(
+        count, draw(st.just("") | st.sampled_from(entities)), low, count is not None and draw(st.booleans())
+    )
+
+
+@st.composite
+def relationships(draw: st.DrawFn, entities: list[str]) -> Relationship:
+    kind = draw(st.sampled_from(RelationshipKind))
+    left = draw(st.sampled_from(entities))
+    right = left if kind is RelationshipKind.HIERARCHY else draw(st.sampled_from(entities))
+    via = tuple(draw(st.lists(words, max_size=2)))
+    return Relationship(left, kind, right, via, draw(st.just("") | words), draw(st.just("") | lines))
+
+
+@st.composite
+def entities(draw: st.DrawFn, name: str, all_names: list[str]) -> Entity:
+    found = draw(st.lists(names, unique_by=str.lower, min_size=1, max_size=4))
+    singleton = draw(st.booleans())
+    return Entity(
+        name=name,
+        description=draw(prose),
+        attributes=tuple(draw(attributes(n)) for n in found),
+        relationships=tuple(draw(st.lists(relationships(all_names), max_size=2))),
+        cardinality=() if singleton else tuple(draw(st.lists(cardinalities(all_names), max_size=2))),
+        singleton=singleton,
+        size=draw(st.none() | sizes),
+        unique=tuple(draw(st.lists(st.lists(words, min_size=1, max_size=3).map(tuple), max_size=2))),
+        excludes=tuple(draw(st.lists(entity_names, max_size=2))),
+        owner=draw(st.just("") | words),
+        lifecycle=draw(texts),
+        verbatim=draw(st.dictionaries(st.sampled_from(["Colour", "Source system"]), lines, max_size=2)),
+    )
+
+
+def values(inputs: list[str] | None) -> st.SearchStrategy[Value]:
+    constants = st.builds(
+        lambda c: Value(const=c), words | lines | st.sampled_from(["1", "-2.5", "", "now", "2024-01-15"])
+    )
+    moments = st.builds(lambda n: Value(now=n), st.integers(-(10**7), 10**7))
+    if not inputs:
+        return constants | moments
+    return constants | moments | st.builds(lambda p: Value(param=p), st.sampled_from(inputs))
+
+
+@st.composite
+def comparisons(draw: st.DrawFn, inputs: list[str] | None) -> tuple[Op, tuple[Value, ...]]:
+    op = draw(st.sampled_from(Op))
+    arity = draw(st.integers(1, 3)) if op is Op.IN else ARITY.get(op, 1)
+    return op, tuple(draw(values(inputs)) for _ in range(arity))
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> Input:
+    op, found = draw(comparisons(None))
+    if draw(st.booleans()):
+        found = ()
+    return Input(
+        draw(names | st.builds("{}.{}".format, entity_names, words)),
+        op,
+        found,
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.booleans()),
+    )
+
+
+positive = st.integers(1, 10**6).map(float) | st.integers(1, 10**6).map(lambda n: n / 1000)
+rates = st.builds(
+    lambda level, value, per, peak, weight, hottest: Rate(level, value, per if value is not None else Per.SECOND, peak, weight, hottest),
+    st.none() | st.sampled_from(Level), st.none() | positive, st.sampled_from(Per), st.none() | positive, st.none() | positive,
+    st.none() | st.integers(1, 100).map(float),
+).filter(lambda r: r != Rate())  # fmt: skip
+
+
+def head(n: int) -> st.SearchStrategy[dict[str, object]]:
+    return st.fixed_dictionaries({
+        "id": st.just(f"AP-{n:03}"),
+        "name": st.just("") | words,
+        "description": texts,
+        "rate": st.none() | rates,
+        "verbatim": st.dictionaries(st.sampled_from(["Owner team", "Page"]), lines, max_size=1),
+    })  # fmt: skip
+
+
+@st.composite
+def reads(draw: st.DrawFn, n: int, all_names: list[str]) -> Read:
+    result = draw(st.none() | st.sampled_from(Result))
+    page = draw(st.none() | st.integers(1, 999))
+    return Read(
+        **draw(head(n)),  # type: ignore[arg-type]
+        entities=tuple(draw(st.lists(st.sampled_from(all_names), max_size=3))),
+        inputs=tuple(draw(st.lists(asked(), max_size=3))),
+        result=result,
+        needs=tuple(draw(st.lists(names, max_size=2))) if result else (),
+        limit=draw(st.none() | st.integers(1, 999)) if result else None,
+        sort=tuple(
+            draw(st.lists(st.builds(Sort, names.filter(lambda x: x != "by"), st.sampled_from(Direction)), max_size=2))
+        ),
+        paginated=True if page else draw(st.none() | st.booleans()),
+        page=page,
+        consistency=draw(st.none() | st.sampled_from(Consistency)),
+        combine=(combine := draw(st.none() | st.sampled_from(Combine))),
+        via=draw(st.just("") | names) if combine is Combine.JOIN else "",
+    )
+
+
+@st.composite
+def changed(draw: st.DrawFn, inputs: list[str]) -> Change:
+    op = draw(st.sampled_from(ChangeOp))
+    value = draw(values(inputs))
+    if op is ChangeOp.REMOVE or (op in {ChangeOp.SET, ChangeOp.APPEND} and draw(st.booleans())):
+        return Change(draw(names), op)
+    return Change(draw(names), op, value)
+
+
+@st.composite
+def checks(draw: st.DrawFn, inputs: list[str]) -> Check:
+    kind = draw(st.sampled_from(CheckKind))
+    entity = draw(st.just("") | entity_names)
+    plain = words.filter(lambda w: w not in {"unique", "exists", "not", "must"})
+    if kind is CheckKind.COMPARE:
+        op, found = draw(comparisons(inputs).filter(lambda c: bool(c[1])))
+        return Check(kind, entity, draw(plain), op, found)
+    if kind is CheckKind.UNIQUE:
+        return Check(kind, entity, draw(plain))
+    return Check(kind, entity, draw(plain) if entity and draw(st.booleans()) else "")
+
+
+@st.composite
+def writes(draw: st.DrawFn, n: int, all_names: list[str]) -> Write:
+    inputs = draw(st.lists(words, max_size=3, unique=True))
+    act = st.builds(
+        Action,
+        st.sampled_from(Verb),
+        st.sampled_from(all_names),
+        st.booleans(),
+        st.lists(words, max_size=2).map(tuple),
+        st.lists(changed(inputs), max_size=2).map(tuple),
+    )
+    return Write(
+        **draw(head(n)),  # type: ignore[arg-type]
+        entities=tuple(draw(st.lists(st.sampled_from(all_names), max_size=2))),
+        inputs=tuple(Input(i) for i in inputs),
+        actions=tuple(draw(st.lists(act, max_size=3))),
+        atomic=draw(st.none() | st.booleans()),
+        checks=tuple(draw(st.lists(checks(inputs), max_size=2))),
+    )
+
+
+ids = st.integers(1, 40).map("AP-{:03}".format)
+templates = st.sampled_from(["USER#{userId}", "ORDER#{placedAt}#{orderId:08d}", "PROFILE"])
+
+
+def pins(all_names: list[str]) -> st.SearchStrategy[object]:
+    known = st.sampled_from(all_names)
+    what = st.sampled_from(["GSIs", "copies", "shards", "buckets", "structures"])
+    return st.one_of(
+        st.builds(Under, known, known),
+        st.builds(AtMost, what, st.integers(0, 20)),
+        st.builds(Without, what, known),
+        st.builds(Spread, known, st.sampled_from(["hour", "day", "month", "year"])),
+        st.builds(Spread, known, shards=st.integers(1, 100)),
+        st.builds(FixedKey, known, templates, st.just("") | templates, st.just("") | words),
+        st.builds(Minimise, st.sampled_from(["structures", "money"])),
+        st.builds(Accept, ids, st.sampled_from(["filter", "second request", "scan"])),
+        st.builds(OutOfScope, ids),
+        st.builds(Naming, st.sampled_from(["table", "partition key", "sort key"]), words),
+    )
+
+
+contexts = st.builds(
+    Context, st.none() | st.integers(1, 50), st.none() | st.sampled_from(Stage), st.none() | st.sampled_from(Stability),
+    st.none() | st.integers(0, 100).map(float), st.none() | st.booleans(), st.none() | st.booleans(),
+    st.none() | st.sampled_from(Experience), st.dictionaries(st.sampled_from(["Region", "Budget"]), lines, max_size=1),
+)  # fmt: skip
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    found = draw(st.lists(entity_names, min_size=1, max_size=3, unique_by=str.lower))
+    plain = lines.filter(lambda t: " - " not in t)
+    return Workload(
+        title=draw(st.from_regex(r"[A-Z][a-z]{1,9}( [a-z]{1,5})?", fullmatch=True)),
+        status=draw(st.none() | st.sampled_from(Status)),
+        overview=draw(prose),
+        context=draw(st.none() | contexts),
+        entities=tuple(draw(entities(n, found)) for n in found),
+        reads=tuple(draw(reads(n, found)) for n in range(draw(st.integers(0, 3)))),
+        writes=tuple(draw(writes(20 + n, found)) for n in range(draw(st.integers(0, 2)))),
+        deletes=tuple(draw(writes(30 + n, found)) for n in range(draw(st.integers(0, 1)))),
+        collections=tuple(draw(st.lists(st.builds(ItemCollection, words, st.just(tuple(found)), st.lists(ids, max_size=2).map(tuple), texts), max_size=1))),
+        decisions=tuple(draw(st.lists(st.builds(Decision, pins(found), st.just("") | lines) | st.builds(lambda t: Decision(text=t), plain), max_size=3))),
+        notes=draw(prose),
+        header=draw(st.dictionaries(st.sampled_from(["Application", "Generated on"]), words, max_size=2)),
+        sections=tuple(draw(st.lists(st.builds(Section, st.just("Glossary"), prose, st.sampled_from(["", "Entities", "Notes", "Reads"])), max_size=1))),
+    )  # fmt: skip
+
+
+assert WORD.match("plain")

@@ -1,0 +1,104 @@
+"""Laws of the document: what is written is read back, and no text whatever makes the reader fail."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from prejoin.workload.files import read_text, write_text
+from prejoin.workload.model import Workload
+from prejoin.workload.read_document import read_document
+from prejoin.workload.write_document import UnwritableError, write_document
+from tests.workload.strategies import workloads
+
+EXAMPLES = sorted(Path(__file__).parents[2].joinpath("examples").glob("*/access-patterns.md"))
+MARKS = [
+    "|",
+    "#",
+    "`",
+    "(",
+    ")",
+    "\\",
+    "\n",
+    "- ",
+    "**",
+    "→",
+    "\t",
+    "é",
+    "|---|",
+    "> ",
+    "\u2028",
+    '"',
+    "\ud7ff",
+    "<br>",
+    "[]",
+    "?",
+]
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@slow
+@given(workloads())
+def test_a_workload_written_as_a_document_is_read_back_as_it_was(workload: Workload) -> None:
+    document = write_document(workload)
+    assert read_document(document).workload == workload
+    assert write_document(read_document(document).workload) == document
+
+
+@slow
+@given(workloads(), st.sampled_from(["yaml", "json"]))
+def test_a_workload_written_as_data_is_read_back_as_it_was(workload: Workload, form: str) -> None:
+    assert read_text(write_text(workload, form), form).workload == workload  # type: ignore[arg-type]
+
+
+@slow
+@given(
+    st.text() | st.lists(st.sampled_from(MARKS) | st.text(max_size=5)).map("".join),
+    st.sampled_from(["md", "yaml", "json"]),
+)
+def test_any_text_gives_messages_and_never_a_traceback(text: str, form: str) -> None:
+    reading = read_text(text, form)  # type: ignore[arg-type]
+    assert all(d.code and d.message and d.fix for d in reading.diagnostics)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.parent.name)
+def test_an_example_with_random_edits_gives_messages_and_loses_no_pattern_silently(path: Path) -> None:
+    source = path.read_text()
+    chance = random.Random(7)
+    for _ in range(40):
+        text = source
+        for _ in range(chance.randint(1, 6)):
+            at = chance.randrange(len(text))
+            cut = chance.choice([0, 0, 1, 3, 40])
+            text = text[:at] + chance.choice([*MARKS, ""]) + text[at + cut :]
+        lines = text.count("\n") + 1
+        reading = read_text(text, "md")
+        assert all(0 <= d.line <= lines and d.column >= 0 for d in reading.diagnostics)
+        try:
+            again = read_document(write_document(reading.workload)).workload
+        except UnwritableError:
+            continue  # said so, and nothing was written
+        assert again == reading.workload
+
+
+@pytest.mark.parametrize(
+    "piece", ["|" * 60, "> " * 50, "- " * 50, "`", "(" * 90, "[" * 90, "**x**: ", "# x\n", "| a | b |\n", "* a\n  " * 3]
+)
+def test_a_large_and_hostile_text_is_read_in_bounded_time(piece: str) -> None:
+    text = "# T\n\n## Entities\n\n### E\n\n" + piece * (120_000 // len(piece))
+    started = time.process_time()
+    read_text(text, "md")
+    # A bound of another order than the work: quadratic reading of this takes minutes.
+    assert time.process_time() - started < 30
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, "{a: " * 100_000, "&a [*a]", "- " * 100_000, "a: !!python/object:os.system x", "? " * 9999]
+)
+def test_nested_or_self_referring_data_is_refused(text: str) -> None:
+    assert read_text(text, "yaml").diagnostics[0].code == "PJ140"

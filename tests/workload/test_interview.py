@@ -1,0 +1,187 @@
+"""The interview: what it asks, what it makes of the answers, and that the document is all it remembers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prejoin.diagnostics import Severity, has_errors
+from prejoin.workload.files import read_text, write_text
+from prejoin.workload.grammar.lexer import Inexact
+from prejoin.workload.interview import answer, begin, question
+from prejoin.workload.model import Combine, Result, Status, Verb, Workload
+from prejoin.workload.starter import starter
+from prejoin.workload.write_document import UnwritableError
+
+_FILE = Path(__file__).with_name("interview-answers.txt")
+ANSWERS = [line for line in _FILE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+
+
+def _give(workload: Workload, answers: list[str]) -> Workload:
+    for text in answers:
+        workload = answer(workload, text)
+    return workload
+
+
+def _again(workload: Workload) -> Workload:
+    """The workload after a break: all that is left of it is the document."""
+    return begin(read_text(write_text(workload, "md"), "md").workload)
+
+
+def _whole() -> Workload:
+    workload = _give(begin(Workload()), ANSWERS)
+    while question(workload) is not None:
+        workload = answer(workload, "")
+    return workload
+
+
+def test_a_whole_interview_gives_a_document_without_errors() -> None:
+    workload = _whole()
+    reading = read_text(write_text(workload, "md"), "md")
+    assert reading.workload == workload
+    assert [d for d in reading.diagnostics if d.severity is not Severity.HINT] == []
+    assert (workload.title, workload.status, workload.header) == ("Lending Shelf", Status.DRAFT, {})
+    assert [e.name for e in workload.entities] == ["Member", "Tool", "Loan"]
+    assert all(p.rate for p in workload.patterns)
+
+
+def test_a_relationship_brings_the_attribute_that_holds_the_id() -> None:
+    loan = _whole().entity("Loan")
+    assert loan is not None
+    held = loan.attribute("borrowerId")
+    assert held is not None
+    assert (held.references, str(held.type)) == ("Member", "uuid")
+
+
+@pytest.mark.parametrize("at", range(1, len(ANSWERS)))
+def test_after_a_break_at_any_answer_the_document_is_the_same(at: int) -> None:
+    broken = _give(_again(_give(begin(Workload()), ANSWERS[:at])), ANSWERS[at:])
+    assert broken == _give(begin(Workload()), ANSWERS)
+
+
+_LIKELY = st.sampled_from(
+    [
+        *ANSWERS, "back", "drop", "done", "", "-", "yes", "no", "?", "remove Member", "remove name", "entity", "read",
+        "write", "delete", "relationship", "singleton", "Member", "Member, Loan", "Single", "Count", "Collection", "Join",
+        "Member N:N Tool", "Folder hierarchy via parentId", "delete Tool; delete Loan[]", "x (string, id), x (uuid)",
+        "a | b", "# x", "`", "Order",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_LIKELY | st.text(max_size=12), max_size=25), st.integers(0, len(ANSWERS)))
+def test_whatever_is_answered_the_document_is_all_it_remembers(answers: list[str], at: int) -> None:
+    workload = _give(begin(Workload()), ANSWERS[:at])
+    for text in answers:
+        asked = question(workload)
+        if asked is None:
+            return
+        try:
+            after = answer(workload, text)
+            written = write_text(after, "md")
+        except (Inexact, UnwritableError):
+            assert question(workload) == asked
+            continue
+        workload = after
+        again = read_text(written, "md").workload
+        assert again == workload
+        assert question(again) == question(workload)
+
+
+def test_an_answer_that_is_not_exact_says_what_to_write() -> None:
+    workload = _give(begin(Workload()), ["Shop", "-", "User", "done"])
+    with pytest.raises(Inexact, match="`uuidd` is not a type"):
+        answer(workload, "userId (uuidd, id)")
+    workload = _give(workload, ["", "name", "done", "done", "a user", "User"])
+    with pytest.raises(Inexact, match="there is no attribute `nmae`") as caught:
+        answer(workload, "nmae")
+    assert caught.value.fix == "did you mean `name`?"
+
+
+def test_back_asks_again_with_the_answer_that_was_given() -> None:
+    workload = _give(begin(Workload()), ["Shop", "for selling", "back"])
+    asked = question(workload)
+    assert asked is not None
+    assert (asked.key, asked.default) == ("overview", "for selling")
+    workload = _give(workload, ["back", "Market", ""])
+    assert (workload.title, workload.overview) == ("Market", "for selling")
+    with pytest.raises(Inexact, match="first question"):
+        _give(begin(Workload()), ["back"])
+
+
+def test_drop_takes_out_the_pattern_that_is_asked_about() -> None:
+    workload = _give(begin(Workload()), ["Shop", "-", "User", "done", "", "done", "done", "a slip of the pen"])
+    assert len(workload.reads) == 1
+    workload = answer(workload, "drop")
+    asked = question(workload)
+    assert asked is not None
+    assert (workload.reads, asked.key) == ((), "reads")
+
+
+def test_what_people_forget_is_asked_only_where_nothing_answers_it() -> None:
+    begun = ["Shop", "-", "User", "done", "", "email (string, unique)", "done", "done"]
+    workload = _give(begin(Workload()), [*begun, "the user of an address", "User", "email", "Single", "done"])
+    keys = []
+    while (asked := question(workload)) and asked.key != "writes":
+        keys.append(asked.key)
+        workload = answer(workload, "")
+    assert keys == ["fetch User", "list all User"]
+
+
+def test_an_entity_and_its_children_in_one_call() -> None:
+    read = next(r for r in _whole().reads if len(r.entities) > 1)
+    assert (read.entities, read.combine, read.result) == (("Tool", "Loan"), Combine.COLLECTION, Result.MANY)
+
+
+def test_what_expires_gets_an_attribute_for_it() -> None:
+    loan = _whole().entity("Loan")
+    assert loan is not None
+    assert [a.name for a in loan.attributes if a.ttl] == ["expiresAt"]
+
+
+def test_a_write_of_several_items_is_asked_whether_it_is_atomic() -> None:
+    lend = next(p for p in _whole().writes if p.description == "lend a tool")
+    assert lend.atomic is True
+    assert [a.verb for a in lend.actions] == [Verb.CREATE, Verb.UPDATE]
+
+
+def test_a_finished_document_is_asked_whether_there_is_more() -> None:
+    asked = question(begin(_whole()))
+    assert asked is not None
+    assert asked.key == "more"
+    workload = _give(begin(_whole()), ["entity", "Shelf", "done"])
+    asked = question(workload)
+    assert asked is not None
+    assert asked.key == "id of Shelf"
+    workload = _give(workload, ["", "done"])
+    asked = question(workload)
+    assert asked is not None
+    assert asked.key == "more"
+
+
+def test_a_document_by_hand_is_asked_for_what_is_missing() -> None:
+    workload = read_text(starter().replace("| Single |", "|  |", 1), "md").workload
+    asked = question(begin(workload))
+    assert asked is not None
+    assert asked.key == "result of AP-001"
+
+
+def test_a_change_makes_an_approved_document_a_draft_again() -> None:
+    approved = read_text(
+        starter().replace("DRAFT", "APPROVED").replace("- **Cardinality**: ~20K total\n", ""), "md"
+    ).workload
+    begun = begin(approved)
+    assert begun.status is Status.APPROVED
+    assert answer(begun, "10K total").status is Status.DRAFT
+
+
+def test_a_mark_that_a_change_by_hand_made_meaningless_is_no_harm() -> None:
+    workload = read_text("# Shop\n\n> Interview: attributes of Gone\n\n## Entities\n\n### User\n", "md").workload
+    asked = question(workload)
+    assert asked is not None
+    assert asked.key == "id of User"
+    assert not has_errors(read_text(write_text(_whole(), "md"), "md").diagnostics)
