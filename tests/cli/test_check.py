@@ -17,7 +17,7 @@ from tests.cli.conftest import Prejoin
 def test_a_document_without_errors_is_fine(prejoin: Prejoin, here: Path) -> None:
     (here / "a.md").write_text(starter(), encoding="utf-8")
     ran = prejoin("check", "a.md", "--no-hints")
-    assert (ran.status, ran.out, ran.err) == (0, "a.md: fine. 4 entities, 12 reads, 5 writes, 2 deletes.\n", "")
+    assert (ran.status, ran.out, ran.err) == (0, "a.md: fine. 4 entities, 12 reads, 5 writes, 3 deletes.\n", "")
 
 
 def test_an_error_names_the_place_underlines_it_and_says_what_to_write(prejoin: Prejoin, wrong: Path) -> None:
@@ -77,7 +77,7 @@ def test_several_files_are_each_summed_up(prejoin: Prejoin, wrong: Path) -> None
     (wrong.parent / "a.md").write_text(starter(), encoding="utf-8")
     ran = prejoin("check", "a.md", "wrong.md", "--no-hints")
     assert ran.status == 1
-    assert ran.out.strip().split("\n")[-2] == "a.md: fine. 4 entities, 12 reads, 5 writes, 2 deletes."
+    assert ran.out.strip().split("\n")[-2] == "a.md: fine. 4 entities, 12 reads, 5 writes, 3 deletes."
     assert [f["errors"] for f in prejoin("check", "a.md", "wrong.md", "--format", "json").json["result"]["files"]] == [
         0,
         2,

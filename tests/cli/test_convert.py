@@ -36,7 +36,7 @@ def test_a_file_is_not_overwritten_without_force_and_it_is_said_what_it_is(prejo
     before = document.read_bytes()
     ran = prejoin("convert", "a.md", "--to", "md", "-o", "a.md")
     assert ran.status == 4
-    assert "“Tool Library”, 4 entities, 12 reads, 5 writes, 2 deletes" in ran.err
+    assert "“Tool Library”, 4 entities, 12 reads, 5 writes, 3 deletes" in ran.err
     assert document.read_bytes() == before
     assert ran.out == ""
 

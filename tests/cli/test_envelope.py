@@ -125,8 +125,9 @@ def test_a_mistake_of_ours_is_a_sentence_and_status_70(
     assert "Traceback" not in ran.err
     _valid(prejoin("schema", "envelope", "--format", "json"))
     monkeypatch.setenv("PREJOIN_DEBUG", "1")
-    with pytest.raises(ZeroDivisionError):
-        prejoin("schema", "envelope")
+    shown = prejoin("schema", "envelope")
+    assert shown.status == 70
+    assert "ZeroDivisionError: oops" in shown.err
 
 
 def test_an_interruption_is_status_130(prejoin: Prejoin, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def test_a_document_written_by_hand_keeps_what_people_wrote(prejoin: Prejoin, wr
 
 def test_comments_in_yaml_are_kept_aside(prejoin: Prejoin, here: Path) -> None:
     (here / "a.yaml").write_text("# agreed\ntitle: Shop\n", encoding="utf-8")
-    ran = prejoin("interview", "a.yaml", stdin=b"-\n")
+    ran = prejoin("interview", "a.yaml", stdin=b"User\n")
     assert ran.status == 0
     assert "a.yaml.orig" in ran.err
     assert (here / "a.yaml.orig").read_text(encoding="utf-8").startswith("# agreed")

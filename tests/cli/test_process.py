@@ -61,7 +61,7 @@ def test_a_full_disk_is_a_sentence() -> None:
             [sys.executable, "-c", _START, "schema"], stdout=full, stderr=subprocess.PIPE, timeout=30, check=False
         )
     assert ran.returncode == 1
-    assert ran.stderr == b"prejoin: standard output cannot be written: No space left on device\n"
+    assert ran.stderr.startswith(b"prejoin: error PJ004: standard output cannot be written: No space left on device\n")
 
 
 def test_a_document_on_standard_output_is_utf8_whatever_the_locale() -> None:
@@ -166,6 +166,7 @@ def test_a_document_that_is_edited_meanwhile_is_not_overwritten(tmp_path: Path) 
     terminal.send("Selling things.\n")
     terminal.expect("was changed in the meantime")
     terminal.expect("What does it store?")
+    terminal.expect("\n> ")
     terminal.send("\x04")
     assert terminal.status() == 0
     workload = read_file(path).workload

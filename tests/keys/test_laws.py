@@ -9,12 +9,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prejoin.keys import Bounds, Template, disjoint
 from prejoin.keys.condition import ranged
 from prejoin.types import Kind, Type
+
+# A loaded machine is no reason to fail.
+law = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Few characters around the separator, the escape and the ends of Unicode: collisions are near if there are any.
 TEXT = st.text(st.sampled_from("ab#$ !\"0~{}%\x00\n'é\ud7ff\ue000\U0010ffff🙂"), max_size=4) | st.text(
@@ -44,6 +47,7 @@ def last(kind: Kind, spec: str = "") -> Template:
     return Template.of(f"X#{{a{':' + spec if spec else ''}}}", {"a": Type(kind)})
 
 
+@law
 @given(st.data(), kinds, TEXT)
 def test_round_trip(data: st.DataObject, kind: Kind, b: str) -> None:
     a = data.draw(VALUES[kind])
@@ -51,6 +55,7 @@ def test_round_trip(data: st.DataObject, kind: Kind, b: str) -> None:
     assert template.parse(template.build({"a": a, "b": b})) == {"a": a, "b": b}
 
 
+@law
 @given(st.data(), kinds, TEXT, TEXT, st.sampled_from("#!,"))
 def test_keys_sort_as_the_tuples_of_their_values_and_are_equal_only_for_equal_ones(
     data: st.DataObject, kind: Kind, b1: str, b2: str, separator: str
@@ -64,6 +69,7 @@ def test_keys_sort_as_the_tuples_of_their_values_and_are_equal_only_for_equal_on
     assert (one.encode() < two.encode()) == (one < two), "DynamoDB compares bytes"
 
 
+@law
 @given(st.data(), kinds, TEXT, TEXT, st.sampled_from("|:/_"))
 def test_with_a_separator_above_the_letters_keys_are_still_one_to_one(
     data: st.DataObject, kind: Kind, b1: str, b2: str, separator: str
@@ -77,6 +83,7 @@ def test_with_a_separator_above_the_letters_keys_are_still_one_to_one(
         assert (one < two) == (a1 < a2)
 
 
+@law
 @given(st.data(), st.sampled_from(DESCENDING))
 def test_desc_turns_the_order_round(data: st.DataObject, kind: Kind) -> None:
     a1, a2 = data.draw(VALUES[kind]), data.draw(VALUES[kind])
@@ -86,6 +93,7 @@ def test_desc_turns_the_order_round(data: st.DataObject, kind: Kind) -> None:
     assert template.parse(one) == {"a": a1, "b": ""}
 
 
+@law
 @given(TEXT, TEXT, TEXT)
 def test_a_terminated_prefix_holds_exactly_the_keys_with_that_value(a: str, a2: str, b: str) -> None:
     template = pair(Kind.STRING)
@@ -101,6 +109,7 @@ OPS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+@law
 @given(
     st.data(),
     kinds,
@@ -130,6 +139,7 @@ def test_a_range_reads_what_a_filter_would_keep_and_nothing_of_its_neighbours(
         assert condition.op == "between"
 
 
+@law
 @given(st.lists(TEXT, min_size=1), TEXT, TEXT, st.booleans(), st.booleans())
 def test_bounds_can_be_open_on_either_side(
     values: list[str], low: str, high: str, low_open: bool, high_open: bool
@@ -143,6 +153,7 @@ def test_bounds_can_be_open_on_either_side(
         assert bool(condition and condition.admits(template.build({"a": value}))) == inside
 
 
+@law
 @given(TEXT, TEXT, TEXT)
 def test_begins_with_is_about_the_value(value: str, start: str, b: str) -> None:
     template = pair(Kind.STRING)
@@ -155,6 +166,7 @@ TEMPLATES = ["{a}", "X#{a}", "X#{a}#{b}", "X#{b}#Y", "X#Y", "{n:03d}#{a}", "X#{n
 TYPES = {"a": Type(Kind.STRING), "b": Type(Kind.STRING), "n": Type(Kind.INTEGER), "d": Type(Kind.DATE)}
 
 
+@law
 @given(st.sampled_from(TEMPLATES), st.sampled_from(TEMPLATES), st.data())
 def test_disjoint_templates_never_write_the_same_key(one: str, other: str, data: st.DataObject) -> None:
     first, second = Template.of(one, TYPES), Template.of(other, TYPES)

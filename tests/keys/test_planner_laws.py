@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import assume, event, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Template, conditions, disjoint, plan
@@ -75,15 +75,16 @@ def asks(draw: st.DrawFn, facets: list[Facet]) -> Ask:
     return Ask.of(*entities, equal=equal, within=within, order=order)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(facets(), st.lists(st.tuples(st.sampled_from("EF"), ITEM), max_size=12), st.data())
 def test_a_plan_reads_what_was_asked_for_and_nothing_else(
     facets: list[Facet], items: list[tuple[str, dict[str, Any]]], data: Any
 ) -> None:
     ask = data.draw(asks(facets))
     found = plan(facets, ask)
-    assume(isinstance(found, Plan))
-    assert isinstance(found, Plan)
+    if isinstance(found, Refusal):
+        event("refused")
+        return
     event(f"{found.operation} {found.region.kind} of {len(ask.entities)}, {found.shards} shards")
     values: dict[str, Any] = {name: data.draw(ITEM)[name] for name in sorted(ask.equal)}
     if items and data.draw(st.booleans()):
@@ -147,7 +148,7 @@ def _rank(one: dict[str, Any], two: dict[str, Any], ask: Ask) -> int:
     return 0
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from("abcn"), unique=True),
     st.lists(st.sampled_from("abcn"), min_size=1, unique=True),
@@ -190,7 +191,7 @@ def _run(sort: list[str], equal: set[str]) -> int:
 TAGGED = ["A", "A#{c}", "B", "B#{b}", "B#{b}#X#{c}", "B#{b}#Y", "C#{n}", "D#{n:desc}#{c}", "{n}#A", "{n}#B#{c}", "Z"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.lists(st.sampled_from(TAGGED), min_size=3, max_size=5, unique=True))
 def test_a_collection_is_read_whole_and_alone(data: Any, sorts: list[str]) -> None:
     facets = [Facet(f"E{i}", TABLE, template("P#{a}"), template(sk)) for i, sk in enumerate(sorts)]
@@ -198,8 +199,9 @@ def test_a_collection_is_read_whole_and_alone(data: Any, sorts: list[str]) -> No
     equal = data.draw(st.sampled_from([{"a"}, {"a"}, {"a", "b"}]))
     within = data.draw(st.sampled_from([None, None, ("n", ">"), ("n", "<=")]))
     found = plan(facets, Ask.of(*sorted(wanted), equal=equal, within=within))
-    assume(isinstance(found, Plan))
-    assert isinstance(found, Plan)
+    if isinstance(found, Refusal):
+        event("refused")
+        return
     event(f"{found.region.kind} of {len(wanted)}")
     items = data.draw(st.lists(st.tuples(st.sampled_from([f.entity for f in facets]), ITEM), max_size=12))
     items = [(entity, item | {"a": "a"}) for entity, item in items]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NewType
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prejoin.table import CodecError, SchemaError
@@ -205,6 +205,7 @@ ANY = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ANY)
 def test_undeclared_values_come_back_as_they_were(value: object) -> None:
     assert decode_any(msgspec.json.decode(msgspec.json.encode(encode_any(value)))) == value

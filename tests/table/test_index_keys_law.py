@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prejoin.engine import Embedded
@@ -67,7 +67,7 @@ def items(db: Client) -> list[Any]:
     return sorted(msgspec.json.decode(ENGINE.send("Scan", body))["Items"], key=lambda item: str(item["pk"]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TASKS, UPDATES)
 def test_an_update_leaves_what_a_put_would_have_written_or_is_refused(
     task: Task, updates: list[tuple[dict[str, Any], set[str]]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prejoin.engine import Embedded
@@ -74,7 +74,7 @@ def stored(records: list[User | Order | Note]) -> tuple[Client, list[User | Orde
     return db, list(kept.values())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(RECORDS, st.data())
 def test_each_id_reaches_its_own_items_and_no_others(records: list[User | Order | Note], data: st.DataObject) -> None:
     db, kept = stored(records)
@@ -94,7 +94,7 @@ def test_each_id_reaches_its_own_items_and_no_others(records: list[User | Order 
         assert list(db.query(Note, user_id=user_id, order_id=first)) == [n for n in notes if n.order_id == first]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(RECORDS, st.data(), st.integers(-20, 20), st.integers(-20, 20), st.booleans(), st.integers(1, 4))
 def test_a_ranked_query_in_pages_is_a_filter_and_a_sort(
     records: list[User | Order | Note], data: st.DataObject, low: int, high: int, reverse: bool, limit: int

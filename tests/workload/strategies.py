@@ -242,8 +242,8 @@ def writes(draw: st.DrawFn, n: int, all_names: list[str]) -> Write:
         st.sampled_from(Verb),
         st.sampled_from(all_names),
         st.booleans(),
-        st.lists(words, max_size=2).map(tuple),
         st.lists(changed(inputs), max_size=2).map(tuple),
+        st.lists(words, max_size=2).map(tuple),
     )
     return Write(
         **draw(head(n)),  # type: ignore[arg-type]

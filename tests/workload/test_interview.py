@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,16 @@ def _again(workload: Workload) -> Workload:
 
 
 def _whole() -> Workload:
-    workload = _give(begin(Workload()), ANSWERS)
-    while question(workload) is not None:
-        workload = answer(workload, "")
-    return workload
+    return _states()[-1]
+
+
+@cache
+def _states() -> list[Workload]:
+    """The workload before the first answer, and after each."""
+    states = [begin(Workload())]
+    for text in ANSWERS:
+        states.append(answer(states[-1], text))
+    return states
 
 
 def test_a_whole_interview_gives_a_document_without_errors() -> None:
@@ -56,26 +63,32 @@ def test_a_relationship_brings_the_attribute_that_holds_the_id() -> None:
     assert (held.references, str(held.type)) == ("Member", "uuid")
 
 
-@pytest.mark.parametrize("at", range(1, len(ANSWERS)))
-def test_after_a_break_at_any_answer_the_document_is_the_same(at: int) -> None:
-    broken = _give(_again(_give(begin(Workload()), ANSWERS[:at])), ANSWERS[at:])
-    assert broken == _give(begin(Workload()), ANSWERS)
+def test_a_break_after_any_answer_changes_nothing() -> None:
+    """The next question and its answer depend on the workload alone, so it is enough that the document carries that."""
+    for at, state in enumerate(_states()[1:-1], 1):
+        assert _again(state) == state, f"after answer {at}, {ANSWERS[at - 1]!r}"
+
+
+@pytest.mark.parametrize("at", range(1, len(ANSWERS), 9))
+def test_after_a_break_the_same_answers_give_the_same_document(at: int) -> None:
+    assert _give(_again(_states()[at]), ANSWERS[at:]) == _whole()
 
 
 _LIKELY = st.sampled_from(
     [
         *ANSWERS, "back", "drop", "done", "", "-", "yes", "no", "?", "remove Member", "remove name", "entity", "read",
-        "write", "delete", "relationship", "singleton", "Member", "Member, Loan", "Single", "Count", "Collection", "Join",
+        "write", "delete", "relationship", "singleton", "Member", "Member, Loan", "Single", "Count", "Collection",
+        "Join",
         "Member N:N Tool", "Folder hierarchy via parentId", "delete Tool; delete Loan[]", "x (string, id), x (uuid)",
         "a | b", "# x", "`", "Order",
     ]
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(_LIKELY | st.text(max_size=12), max_size=25), st.integers(0, len(ANSWERS)))
 def test_whatever_is_answered_the_document_is_all_it_remembers(answers: list[str], at: int) -> None:
-    workload = _give(begin(Workload()), ANSWERS[:at])
+    workload = _states()[at]
     for text in answers:
         asked = question(workload)
         if asked is None:
@@ -107,8 +120,11 @@ def test_back_asks_again_with_the_answer_that_was_given() -> None:
     asked = question(workload)
     assert asked is not None
     assert (asked.key, asked.default) == ("overview", "for selling")
-    workload = _give(workload, ["back", "Market", ""])
+    workload = _give(workload, ["back", "Market"])
     assert (workload.title, workload.overview) == ("Market", "for selling")
+    asked = question(workload)
+    assert asked is not None
+    assert asked.key == "entities"
     with pytest.raises(Inexact, match="first question"):
         _give(begin(Workload()), ["back"])
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -13,12 +15,12 @@ import click
 from prejoin.cli import codes
 from prejoin.cli.command import command
 from prejoin.cli.outcome import CommandError, Line, Outcome
-from prejoin.cli.output import table
+from prejoin.cli.output import table, width_of
 from prejoin.cli.show import coded
 from prejoin.cli.status import Status
 from prejoin.diagnostics import Code
 
-_CATALOGUES = ("prejoin.cli.codes", "prejoin.workload.codes")
+_CATALOGUES = ("prejoin.cli.codes", "prejoin.workload.codes", "prejoin.design.codes")
 """Modules with a `CATALOGUE`; a part of the house that has messages of its own adds itself here."""
 
 
@@ -46,8 +48,17 @@ def explain(code: str | None) -> Outcome:
         message, fix = f"there is no message with the code `{code}`", _meant(code, known)
         raise CommandError(codes.MISUSED, message, fix, Status.MISUSED)
     head: Line = ((found.id, "bold"), f" · {found.severity} · ", (found.title, "bold"))
-    body: list[Line] = [coded(line) for line in found.explanation.split("\n")]
+    body = [coded(line) for line in _lines(found.explanation, width_of(sys.stdout))][:-1]
     return Outcome(result={**_brief(found), "explanation": found.explanation}, page=[head, (), *body])
+
+
+def _lines(text: str, width: int | None) -> Iterator[str]:
+    """The lines of a text; on a terminal, paragraphs are broken anew to fit it and examples stay as they are."""
+    for paragraph in text.split("\n\n"):
+        lines = paragraph.split("\n")
+        example = any(line.startswith((" ", "|", "-")) for line in lines)
+        yield from lines if example or width is None else textwrap.wrap(" ".join(lines), min(width, 100))
+        yield ""
 
 
 def _brief(code: Code) -> dict[str, Any]:

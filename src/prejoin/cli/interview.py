@@ -47,10 +47,12 @@ def interview(path: Path, answers: str | None, as_json: bool) -> Outcome:
 def _lines(name: str) -> Iterator[str]:
     try:
         if name == "-":
-            for line in sys.stdin.buffer:
-                yield line.decode("utf-8").rstrip("\r\n")
+            for data in sys.stdin.buffer:
+                yield data.decode("utf-8").rstrip("\r\n")
         else:
-            yield from Path(name).read_text(encoding="utf-8").splitlines()
+            with Path(name).open(encoding="utf-8") as file:
+                for line in file:
+                    yield line.rstrip("\n")
     except UnicodeDecodeError:
         raise _unread(name, "is not UTF-8", "save it as UTF-8") from None
     except OSError as problem:

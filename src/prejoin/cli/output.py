@@ -28,7 +28,7 @@ def emit(command: str, outcome: Outcome, as_json: bool) -> None:
         data = msgspec.json.format(msgspec.json.encode(envelope(command, outcome)), indent=2)
         _write(sys.stdout, data.decode() + "\n")
         return
-    show(messages(outcome.sources, _width(_place(outcome))), _place(outcome))
+    show(messages(outcome.sources, width_of(_place(outcome))), _place(outcome))
     if outcome.page:
         show(outcome.page)
     for note in outcome.notes:
@@ -44,8 +44,8 @@ def say(*pieces: Piece) -> None:
     show([pieces], sys.stderr)
 
 
-def show(page: Page | Iterable[Line], stream: TextIO | None = None) -> None:
-    stream = stream or sys.stdout
+def show(page: Page | Iterable[Line], where: TextIO | None = None) -> None:
+    stream: TextIO = where or sys.stdout
     if isinstance(page, str):
         _write(stream, page if page.endswith("\n") else page + "\n")
     elif coloured(stream):
@@ -62,7 +62,7 @@ def coloured(stream: TextIO) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
-def _width(stream: TextIO) -> int | None:
+def width_of(stream: TextIO) -> int | None:
     """The terminal's width, or None where text goes into a pipe and lines are not to be broken."""
     return max(shutil.get_terminal_size().columns, 40) if stream.isatty() else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 
 import click
 
@@ -23,8 +24,6 @@ def run(arguments: list[str]) -> int:
         try:
             status = cli.main(arguments, prog_name="prejoin", standalone_mode=False)
         except Exception as problem:
-            if os.environ.get("PREJOIN_DEBUG") and not isinstance(problem, (click.ClickException, CommandError)):
-                raise
             outcome = _outcome(problem, arguments)
             emit(name, outcome, as_json)
             return int(outcome.status)
@@ -49,6 +48,8 @@ def _outcome(problem: Exception, arguments: list[str]) -> Outcome:
     if isinstance(problem, ModuleNotFoundError) and extra(problem):
         message = f"this needs `{problem.name}`, which is not installed"
         return _said(Status.NOT_INSTALLED, codes.NOT_INSTALLED, message, "pip install 'prejoin[design]'")
+    if os.environ.get("PREJOIN_DEBUG"):
+        traceback.print_exception(problem)
     message = f"something went wrong that should not have: {type(problem).__name__}"
     again = " ".join(["PREJOIN_DEBUG=1 prejoin", *arguments])
     return _said(Status.FAULT, codes.FAULT, message, f"see the traceback with `{again}`, and please report it")

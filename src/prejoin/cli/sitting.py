@@ -13,7 +13,7 @@ from prejoin.cli.outcome import CommandError, Source
 from prejoin.cli.sources import load
 from prejoin.cli.status import Status
 from prejoin.cli.writing import form_for, keep_original, lost, write
-from prejoin.workload.files import read_text, write_text
+from prejoin.workload.files import Form, read_text, write_text
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.interview import Question, answer, begin, question
 from prejoin.workload.model import Workload
@@ -33,7 +33,7 @@ class Sitting:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.form = form_for(path)
+        self.form: Form = form_for(path)
         self.answered = 0
         self.aside: Path | None = None
         """Where the text went that was there before, if a rewrite could not carry all of it."""

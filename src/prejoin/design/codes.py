@@ -7,3 +7,4 @@ from prejoin.diagnostics import read_catalogue
 CATALOGUE = read_catalogue("prejoin.design", "codes.md")
 
 NOT_A_DESIGN = CATALOGUE["PJ500"]
+NO_DESIGN = CATALOGUE["PJ501"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from prejoin.design.facets import types_of
 from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, Operation, Request, Slot
+from prejoin.keys import guard_key
 from prejoin.workload.grammar.values import write_comparison, write_value
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Entity, Verb, Workload, Write
@@ -73,13 +75,19 @@ def _actions(
         held = tuple(_change(c, write) for c in changed if not copy.attributes or c.attribute in copy.attributes)
         found.append(ItemAction(did, f"{entity.name}/{copy.copy}", copy_pk, copy_sk, action.many, held))
     for guard in (g for g in design.guards if g.entity == entity.name):
-        found += _guard(guard, action, changed, name)
+        found += _guard(guard, action, changed, entity, design)
     return found
 
 
-def _guard(guard: Guard, action: Action, changed: tuple[Change, ...], name: str) -> list[ItemAction]:
+def _guard(
+    guard: Guard, action: Action, changed: tuple[Change, ...], entity: Entity, design: Design
+) -> list[ItemAction]:
     """The guard follows its item: put with a new one, deleted with it, and exchanged where the value changes."""
-    pk, sk = guard.pk[0], guard.sk[0] if guard.sk else ""
+    own = design.item(entity.name)
+    tag = own.tag if own else entity.name
+    templates = guard_key(tag, guard.attributes, types_of(entity), design.separator, bool(design.slots[0].sk))
+    pk, sk = (template.text if template else "" for template in templates)
+    name = design.slots[0].pk[0].name
     item = f"{guard.entity}!{'+'.join(guard.attributes)}"
     put = ItemAction(Did.PUT, item, pk, sk, action.many, conditions=(f"attribute_not_exists({name})",))
     if action.verb is Verb.CREATE:

@@ -77,13 +77,13 @@ class Item(Model, frozen=True):
 
 
 class Guard(Model, frozen=True):
-    """An item whose key makes a value unique, written in the same transaction as the item that has the value."""
+    """An item whose key makes a value unique, written in the same transaction as the item that has the value.
+
+    The key follows from the entity's tag and the attributes, for all tables alike (`keys.guard_key`).
+    """
 
     entity: str
     attributes: tuple[str, ...]
-    tag: str
-    pk: tuple[str, ...]
-    sk: tuple[str, ...] = ()
 
 
 class Tally(StrEnum):

@@ -5,6 +5,7 @@ from .condition import Bounds, KeyCondition
 from .errors import KeyValueError, TemplateError
 from .facet import TABLE, Facet, When
 from .fit import Fan
+from .guard import guard_key
 from .planner import Plan, Reason, Refusal, conditions, plan
 from .region import Region
 from .separator import Separator
@@ -33,6 +34,7 @@ __all__ = [
     "Within",
     "conditions",
     "disjoint",
+    "guard_key",
     "plan",
     "prefix_free",
 ]

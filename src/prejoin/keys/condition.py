@@ -49,6 +49,8 @@ class KeyCondition:
         match self.op:
             case "":
                 return self.pk
+            case "=":
+                return f"{self.pk} / {self.low}"
             case "begins_with":
                 return f"{self.pk} / {self.low}*"
             case "between":

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from prejoin.keys import TABLE, Facet, Literal, Separator, Template, TemplateError, When
+from prejoin.keys import TABLE, Facet, Template, TemplateError, When, guard_key
 from prejoin.keys.encoding import plain
 from prejoin.types import Kind
 
@@ -138,17 +138,10 @@ class _Binder:
 
     def guard(self, attributes: tuple[str, ...]) -> Guard:
         types = {name: self.codec.attribute(name).type for name in attributes}
-        sep = self.separator
-        quote = Separator(sep).quote
-        label = sep.join(quote(text) for text in ("UNIQUE", self.tag, "+".join(attributes)))
-        fields = sep.join(f"{{{name}}}" for name in attributes)
         try:
-            of = Template.of(fields, types, sep)
+            pk, sk = guard_key(self.tag, attributes, types, self.separator, self.entity.key.sk is not None)
         except TemplateError as error:
             raise SchemaError(f"{self.codec.name}, unique {', '.join(attributes)}: {error}") from None
-        # Put together from parts, for the tag may hold what no template's own text may: escapes.
-        pk = Template(f"{label}{sep}{fields}", (Literal(label + sep), *of.parts), of.separator)
-        sk = Template.of("UNIQUE", {}, sep) if self.entity.key.sk is not None else None
         # Named so that nobody can ask for it: a guard is never an answer.
         return Guard(attributes, Facet(f"{self.tag} unique {', '.join(attributes)}", TABLE, pk, sk))
 

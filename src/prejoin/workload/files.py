@@ -28,7 +28,7 @@ def read_file(path: Path) -> Reading:
     """The workload in a file, and all that is to be said about it; a file that cannot be read is a message too."""
     form = form_of(path)
     if form is None:
-        return _unreadable(f"{path.name} is not .md, .yaml or .json", "name it by what it holds")
+        return _unreadable(f"{path} is not .md, .yaml or .json", "name it by what it holds")
     try:
         if path.stat().st_size > 4 * MOST_CHARACTERS:
             return _unreadable(

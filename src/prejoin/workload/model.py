@@ -269,9 +269,9 @@ class Action(Model, frozen=True):
     entity: str
     many: bool = False
     """As many as there are, or as are given: the items of an order."""
+    changes: tuple[Change, ...] = ()
     by: tuple[str, ...] = ()
     """The inputs that hold its id, where its own names do not say: the user who is followed, of two users."""
-    changes: tuple[Change, ...] = ()
 
 
 class CheckKind(StrEnum):

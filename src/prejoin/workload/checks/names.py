@@ -83,8 +83,10 @@ def _known_entity(r: Reporter, path: Path, name: str) -> bool:
 
 def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[Entity]) -> None:
     found = list(entities)
-    names = [a.name for e in found for a in e.attributes]
     plain = name.rpartition(".")[2]
+    if any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in found):
+        return  # Its line could not be read, and that was said.
+    names = [a.name for e in found for a in e.attributes]
     where = " or ".join(f"`{e.name}`" for e in found) or "any entity"
     for affix, form in _AFFIXES:
         match = affix.fullmatch(plain)

@@ -44,7 +44,7 @@ def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREA
         changes: tuple[Change, ...] = ()
         if tokens.sign("("):
             changes = _changes(tokens, inputs)
-        actions.append(Action(Verb(verb), entity, many, tuple(by), changes))
+        actions.append(Action(Verb(verb), entity, many, changes, tuple(by)))
         if not tokens.separators() and not tokens.sign("+"):
             tokens.expect_end(ACTION_FIX)
     return tuple(actions)

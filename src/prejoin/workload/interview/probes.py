@@ -13,6 +13,8 @@ from prejoin.workload.interview.step import HELP, Kind, Question, Step, Taken, p
 from prejoin.workload.lookup import bindings, equalities
 from prejoin.workload.model import Attribute, Entity, Read, Result, Verb, Workload, Write
 
+GONE = frozenset({Verb.DELETE, Verb.EXPIRE})
+
 
 def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write, likely: bool = False) -> Step:
     """A question whose answer yes adds a pattern. Lists and writes are then asked about further."""
@@ -103,7 +105,7 @@ def writes(w: Workload) -> Iterator[Step]:
 def deletes(w: Workload) -> Iterator[Step]:
     """What never goes."""
     for e in w.entities:
-        gone = any(x.entity == e.name and x.verb is Verb.DELETE for p in (*w.writes, *w.deletes) for x in p.actions)
+        gone = any(x.entity == e.name and x.verb in GONE for p in (*w.writes, *w.deletes) for x in p.actions)
         wanted = not (gone or e.singleton or any(a.ttl for a in e.attributes))
         words = f"Is {stubs.one(e.name)} ever deleted?"
         yield _probe("delete", f"delete {e.name}", words, wanted, stubs.delete(e))

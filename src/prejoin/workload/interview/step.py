@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.grammar.attributes import read_attribute
 from prejoin.workload.grammar.lexer import Inexact
-from prejoin.workload.model import Attribute, Entity, Workload
+from prejoin.workload.model import Attribute, Entity, Pattern, Workload
 
 _TEXTS = resources.files("prejoin.workload.interview").joinpath("questions.md").read_text(encoding="utf-8")
 HELP = {head: " ".join(text.split()) for head, _, text in (e.partition("\n") for e in _TEXTS.split("\n## ")[1:])}
@@ -77,6 +77,15 @@ def yes(text: str) -> bool:
 def several(text: str, read: Callable[[str], tuple[T, ...]]) -> tuple[T, ...]:
     """What `read` makes of an answer; `-` stands for none."""
     return () if text.strip() == NONE else read(text)
+
+
+Asked = tuple[str, str | None]
+"""A question about a pattern, and its default."""
+
+
+def found_entities(workload: Workload, pattern: Pattern) -> list[Entity]:
+    """The entities of a pattern, as far as they are there."""
+    return [e for e in map(workload.entity, pattern.entities) if e]
 
 
 def put_entity(workload: Workload, entity: Entity) -> Workload:

@@ -1,0 +1,127 @@
+"""Design → Schema: the one function that turns a design into what the run time works with."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+import msgspec
+
+from prejoin import keys
+from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot
+from prejoin.table import Copy, Entity, Index, Key, Schema
+from prejoin.types import Kind, Type
+from prejoin.workload.model import Entity as Described
+from prejoin.workload.model import Workload
+
+_PYTHON: Mapping[Kind, Any] = {
+    Kind.STRING: str,
+    Kind.NUMBER: int | Decimal,
+    Kind.INTEGER: int,
+    Kind.DECIMAL: Decimal,
+    Kind.BOOLEAN: bool,
+    Kind.BINARY: bytes,
+    Kind.DATE: date,
+    Kind.DATETIME: datetime,
+    Kind.UUID: uuid.UUID,
+    Kind.ULID: str,
+    Kind.MAP: dict[str, Any],
+}
+_FIELD = re.compile(r"\{([^{}:]+)((?::[^{}]*)?)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A schema, and the class of each entity with the names that its attributes have in Python."""
+
+    schema: Schema
+    classes: Mapping[str, type[Any]]
+    names: Mapping[str, Mapping[str, str]]
+    """By entity and attribute."""
+
+
+def schema_of(design: Design, workload: Workload) -> Built:
+    """The schema of a design, with a class for each entity of the workload."""
+    names = {e.name: python_names(e) for e in workload.entities}
+    classes = {e.name: _class(e, names[e.name]) for e in workload.entities}
+    entities = [_entity(e, design, classes[e.name], names[e.name]) for e in workload.entities if design.item(e.name)]
+    base = design.slots[0]
+    schema = Schema(
+        *entities,
+        indexes=[_index(slot) for slot in design.indexes],
+        pk=base.pk[0].name,
+        sk=base.sk[0].name if base.sk else "sk",
+        type_attribute=design.type_attribute,
+        separator=design.separator,
+    )
+    return Built(schema, classes, names)
+
+
+def python_names(entity: Described) -> dict[str, str]:
+    """A Python identifier for each attribute: its own name where that is one."""
+    names: dict[str, str] = {}
+    for attribute in entity.attributes:
+        name = re.sub(r"\W", "_", attribute.name)
+        if not name.isidentifier() or keyword.iskeyword(name):
+            name = f"{name}_" if keyword.iskeyword(name) else f"a_{name}"
+        while name in names.values():
+            name += "_"
+        names[attribute.name] = name
+    return names
+
+
+def _class(entity: Described, names: Mapping[str, str]) -> type[Any]:
+    required = [(names[a.name], python_type(a.type)) for a in entity.attributes if not a.optional]
+    optional = [(names[a.name], python_type(a.type) | None, None) for a in entity.attributes if a.optional]
+    return msgspec.defstruct(re.sub(r"\W", "_", entity.name), [*required, *optional], frozen=True)
+
+
+def python_type(type_: Type) -> Any:
+    """What an attribute of a type is in Python."""
+    match type_.kind:
+        case Kind.ENUM:
+            return Literal[type_.values]
+        case Kind.LIST:
+            return list[python_type(type_.of)] if type_.of else list[Any]  # type: ignore[misc]
+        case Kind.SET:
+            return set[python_type(type_.of)] if type_.of else set[str]  # type: ignore[misc]
+        case kind:
+            return _PYTHON[kind]
+
+
+def _index(slot: Slot) -> Index:
+    projection = slot.projection
+    held = projection.attributes if projection.kind is ProjectionKind.INCLUDE else projection.kind.value
+    return Index(slot.name, slot.pk[0].name, slot.sk[0].name if slot.sk else "", held)
+
+
+def _entity(entity: Described, design: Design, cls: type[Any], names: Mapping[str, str]) -> Entity[Any]:
+    own = design.item(entity.name)
+    assert own is not None  # asked for by the caller
+    copies = [i for i in design.items if i.entity == entity.name and i.copy]
+    return Entity(
+        cls,
+        _key(own.facets[0], names, design),
+        {f.slot: _key(f, names, design) for f in own.facets[1:]},
+        [_copy(i, names, design) for i in copies],
+        [[names[a] for a in g.attributes] for g in design.guards if g.entity == entity.name],
+        own.tag,
+        {python: name for name, python in names.items() if python != name},
+    )
+
+
+def _copy(item: Item, names: Mapping[str, str], design: Design) -> Copy:
+    held = [names[a] for a in item.attributes] if item.attributes else None
+    return Copy(item.copy, _key(item.facets[0], names, design), held)
+
+
+def _key(facet: Facet, names: Mapping[str, str], design: Design) -> Key:
+    when = [keys.When(names[w.attribute], frozenset(w.values) if w.values else None) for w in facet.when]
+    texts = [_FIELD.sub(lambda m: f"{{{names[m[1]]}{m[2]}}}", text) for text in (*facet.pk, *facet.sk)]
+    return Key(texts[0], texts[1] if facet.sk else None, when or None, design.raw_keys)
