@@ -28,11 +28,13 @@ from prejoin.workload.model import (
     Write,
 )
 
+_GONE = {Verb.DELETE, Verb.EXPIRE}
 _ACTIONS = {
     **dict.fromkeys(("create", "insert"), Verb.CREATE),
     **dict.fromkeys(("put", "upsert", "replace"), Verb.PUT),
     **dict.fromkeys(("update", "increment", "patch"), Verb.UPDATE),
-    **dict.fromkeys(("delete", "remove", "ttl", "expire"), Verb.DELETE),
+    **dict.fromkeys(("delete", "remove"), Verb.DELETE),
+    **dict.fromkeys(("ttl", "expire"), Verb.EXPIRE),
 }
 _VERBS = {
     **dict.fromkeys(("delete", "remove", "unlike", "unfollow", "leave", "drop", "expire", "clear"), Verb.DELETE),
@@ -43,7 +45,7 @@ _COUNTER = re.compile(r"count(?:er)?s?\Z", re.IGNORECASE)
 
 
 def is_delete(fields: Fields) -> bool:
-    return _verb(fields) is Verb.DELETE
+    return _verb(fields) in _GONE
 
 
 def _verb(fields: Fields) -> Verb:
@@ -73,7 +75,7 @@ def convert_write(fields: Fields, workload: Workload) -> Write:
         id=fields.word("id"),
         name=fields.words("name"),
         entities=entities,
-        description=_description(fields),
+        description=convert_description(fields),
         inputs=inputs,
         actions=tuple(actions),
         # Sources that mean a transaction say so; everything else is item by item.
@@ -82,12 +84,6 @@ def convert_write(fields: Fields, workload: Workload) -> Write:
         rate=rate,
         verbatim=own_columns(fields, dict(zip(OWN[1:], (frequency, words), strict=True))),
     )
-
-
-def _description(fields: Fields) -> str:
-    """What is said about it; that an item goes by its TTL is said here, because no request does it."""
-    by_ttl = "by its TTL" if fields.word("action").lower() in {"ttl", "expire"} else ""
-    return "; ".join(part for part in (convert_description(fields), by_ttl) if part)
 
 
 def changed_attributes(entries: Sequence[Fields], attributes: dict[str, tuple[str, ...]]) -> dict[str, set[str]]:
@@ -120,7 +116,7 @@ class _Actions:
         self.first = self.entities[0]
         self.given = {i.attribute for i in given}
         self.verb = _verb(fields)
-        self.step = -1 if self.verb is Verb.DELETE else 1
+        self.step = -1 if self.verb in _GONE else 1
         self.changes = self._assigned()
 
     def all(self) -> list[Action]:
@@ -150,7 +146,7 @@ class _Actions:
             if self.verb is Verb.UPDATE:
                 changes = changes or self._mutable(entity) or _anything(entity)
                 return self._updates(entity, changes) if changes else [Action(Verb.PUT, entity.name)]
-            many = self.verb is Verb.DELETE and not self._addressed(entity)
+            many = self.verb in _GONE and not self._addressed(entity)
             return [Action(self.verb, entity.name, many, tuple(changes))]
         if changes:
             return self._updates(entity, changes)
@@ -174,7 +170,7 @@ class _Actions:
             return [
                 Action(Verb.UPDATE, entity.name, changes=(c,)) for c in changes
             ]  # one item each: both ends of an edge
-        many = not self._addressed(entity) and self.verb is Verb.DELETE and any(map(self._several, self.entities))
+        many = not self._addressed(entity) and self.verb in _GONE and any(map(self._several, self.entities))
         return [Action(Verb.UPDATE, entity.name, many, tuple(changes))]
 
     def _addressed(self, entity: Entity) -> bool:

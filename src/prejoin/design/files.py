@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,10 @@ def write_design(design: Design, form: Form = "yaml") -> str:
 
 def _problems(design: Design, workload: Workload) -> list[Diagnostic]:
     found = []
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{3,255}", design.table):
+        found.append(
+            _wrong(f"`{design.table}` cannot be the name of a table", "use 3 to 255 letters, digits, `_`, `-` and `.`")
+        )
     names = [slot.name for slot in design.slots]
     if not names or names[0] != TABLE:
         found.append(_wrong("the first slot is not the table", f"name it `{TABLE}`"))

@@ -34,7 +34,8 @@ def read_tree(source: str, form: Form) -> tuple[Any, dict[Path, Span]]:
         return (msgspec.json.decode(source.encode()) if form == "json" else plain), spans
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        where = Span(mark.line + 1, mark.column + 1) if mark else None
+        last = source.count("\n") + 1  # where the text ends too early, the parser names the line after it
+        where = Span(min(mark.line + 1, last), mark.column + 1) if mark else None
         raise NotATreeError(str(problem.problem or problem.context), where) from None
     except (yaml.YAMLError, msgspec.DecodeError, UnicodeError) as problem:
         raise NotATreeError(" ".join(str(problem).split())) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.columns import normal
@@ -39,8 +41,9 @@ def _called(pattern: Read | Write) -> str:
 
 
 def _free_id(r: Reporter) -> str:
-    taken = {p.id for p in r.workload.patterns}
-    return next(f"AP-{n:03}" for n in range(1, len(taken) + 2) if f"AP-{n:03}" not in taken)
+    """The number after the highest; one that is free in between may have been somebody's before."""
+    numbers = [int(m[1]) for p in r.workload.patterns if (m := re.fullmatch(r"AP-(\d{1,6})", p.id, re.ASCII))]
+    return f"AP-{max(numbers, default=0) + 1:03}"
 
 
 def _entity(r: Reporter, path: Path, entity: Entity) -> None:

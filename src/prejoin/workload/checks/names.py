@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from prejoin.diagnostics import Code
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.lookup import bindings, changes, suggest, target
 from prejoin.workload.model import (
     Accept,
@@ -106,9 +107,15 @@ def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[En
 
 
 def _entity(r: Reporter, path: Path, entity: Entity) -> None:
+    if not WORD.match(entity.name):
+        message = f"`{entity.name}` becomes a prefix in keys and a class in code"
+        r.say(codes.UNLIKELY_NAME, path, message, "use one plain word, such as `OrderItem`")
     attributes = [((*path, "attributes", i), a) for i, a in enumerate(entity.attributes)]
     _once(r, codes.SAME_ATTRIBUTE, [(p, a.name) for p, a in attributes], "attribute")
     for place, attribute in attributes:
+        if len(attribute.name.encode()) > 255:
+            message = f"`{attribute.name[:20]}…` has more than 255 bytes, and could not be in an index"
+            r.say(codes.UNLIKELY_NAME, place, message, "use a shorter name")
         repeated = ((codes.UNKNOWN_ATTRIBUTE, name) for name in (attribute.copy_of, attribute.snapshot_of))
         for code, name in ((codes.UNKNOWN_ENTITY, attribute.references), *repeated):
             owner, _, field = name.partition(".")
@@ -230,12 +237,8 @@ def _unused(r: Reporter, path: Path, name: str, touched: list[Entity]) -> None:
     )
     near = next((n for n in names if meant and n.lower() == meant.lower()), None) or suggest(name, names)
     fix = f"did you mean `{near}`?" if near else "use it in a change or a condition, or leave it out"
-    r.say(
-        codes.UNUSED_INPUT,
-        path,
-        f"`{name}` is no attribute of {listed([e.name for e in touched])}, and nothing uses it",
-        fix,
-    )
+    message = f"`{name}` is no attribute of {listed([e.name for e in touched])}, and nothing uses it"
+    r.say(codes.UNUSED_INPUT, path, message, fix, name)
 
 
 def _collections(r: Reporter) -> None:

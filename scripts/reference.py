@@ -1,0 +1,52 @@
+"""Writes the reference pages made from the code: all messages, and the JSON Schemas. `--check` only compares."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from prejoin.cli import codes as cli_codes
+from prejoin.cli.outcome import envelope_schema
+from prejoin.design import codes as design_codes
+from prejoin.workload import codes as workload_codes
+from prejoin.workload.data import json_schema
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+
+
+def pages() -> dict[str, str]:
+    """The pages by file name."""
+    catalogues = (cli_codes.CATALOGUE, workload_codes.CATALOGUE, design_codes.CATALOGUE)
+    codes = sorted((code for catalogue in catalogues for code in catalogue.values()), key=lambda code: code.id)
+    entries = [f"## {code.id} · {code.severity} · {code.title}\n\n{code.explanation}\n" for code in codes]
+    head = (
+        "# All messages\n\n"
+        "Made by `scripts/reference.py`. Codes do not change and are never reused. 0xx: how the command was used.\n"
+        "1xx: how the document is written. 2xx: names and types. 3xx: what is missing. 4xx: what people forget.\n"
+        "5xx: designs.\n"
+    )
+    return {
+        "messages.md": "\n".join([head, *entries]),
+        "workload.schema.json": json.dumps(json_schema(), indent=2) + "\n",
+        "envelope.schema.json": json.dumps(envelope_schema(), indent=2) + "\n",
+    }
+
+
+def main() -> int:
+    stale = [name for name, text in pages().items() if not _same(REFERENCE / name, text)]
+    if "--check" in sys.argv:
+        print(f"not as the code has it: {', '.join(stale)}; run scripts/reference.py" if stale else "up to date")
+        return bool(stale)
+    for name in stale:
+        (REFERENCE / name).write_text(pages()[name], encoding="utf-8")
+        print(f"wrote docs/reference/{name}")
+    return 0
+
+
+def _same(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

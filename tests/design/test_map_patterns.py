@@ -1,0 +1,120 @@
+"""Patterns mapped to operations: what the planner says is what is shown, and what no key serves is never skipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from prejoin.design.files import read_design, write_design
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import Call, Design, Did, Operation
+from prejoin.workload.files import read_file, read_text
+from prejoin.workload.model import Workload
+
+SHOP = Path(__file__).parents[2] / "examples" / "shop"
+
+
+@pytest.fixture(scope="module")
+def workload() -> Workload:
+    return read_file(SHOP / "access-patterns.md").workload
+
+
+@pytest.fixture(scope="module")
+def design(workload: Workload) -> Design:
+    found, problems = read_design((SHOP / "table-design.yaml").read_text(), workload)
+    assert found is not None, problems
+    return map_patterns(found, workload)
+
+
+def operation(design: Design, id_: str) -> Operation:
+    found = design.operation(id_)
+    assert found is not None
+    return found
+
+
+def test_every_pattern_has_an_operation(design: Design, workload: Workload) -> None:
+    assert [o.pattern for o in design.operations] == [p.id for p in workload.patterns]
+    assert all(o.served for o in design.operations)
+
+
+def test_a_read_by_id_is_a_get_and_a_read_of_a_collection_one_query(design: Design) -> None:
+    (get,) = operation(design, "AP-001").requests
+    assert (get.call, get.slot, get.pk, get.sk) == (Call.GET, "table", "USER#{userId}", "= PROFILE")
+    (query,) = operation(design, "AP-007").requests
+    assert (query.call, query.entities, query.sk) == (Call.QUERY, ("Order", "OrderItem"), "")
+
+
+def test_newest_first_reads_the_key_in_reverse_and_a_range_is_in_the_key(design: Design) -> None:
+    (newest,) = operation(design, "AP-004").requests
+    assert (newest.slot, newest.sk, newest.reverse, newest.limit) == ("gsi1", "begins_with ORDER#", True, 20)
+    (period,) = operation(design, "AP-005").requests
+    assert period.sk == "between ORDER#{placedAt}"
+
+
+def test_the_last_week_over_all_users_is_a_query_a_day(design: Design) -> None:
+    (week,) = operation(design, "AP-009").requests
+    assert (week.slot, week.bucket, week.pk) == ("gsi4", "day", "ORDERS#{placedAt:day}")
+
+
+def test_a_unique_attribute_is_a_guard_in_the_same_transaction(design: Design) -> None:
+    (request,) = operation(design, "AP-020").requests
+    assert request.call is Call.TRANSACT_WRITE
+    assert [(a.action, a.item, a.conditions) for a in request.actions] == [
+        (Did.PUT, "User", ("attribute_not_exists(pk)",)),
+        (Did.PUT, "User!email", ("attribute_not_exists(pk)",)),
+    ]
+
+
+def test_an_update_rewrites_the_index_keys_that_it_changes(design: Design) -> None:
+    (request,) = operation(design, "AP-023").requests
+    changes = request.actions[0].changes
+    assert "SET gsi3pk = STATUS#{status}" in changes
+    assert not any("gsi1" in change or "gsi4" in change for change in changes)
+
+
+def test_a_condition_stands_on_the_item_that_it_is_about(design: Design) -> None:
+    (request,) = operation(design, "AP-022").requests
+    product = next(a for a in request.actions if a.item == "Product")
+    assert product.conditions == ("attribute_exists(pk)", "stock >= quantity")
+
+
+def test_a_pattern_that_no_key_serves_says_which_key_would(design: Design, workload: Workload) -> None:
+    reads = list(workload.reads)
+    by_total = replace(reads[3], sort=(replace(reads[3].sort[0], attribute="total"),))
+    mapped = map_patterns(design, replace(workload, reads=(by_total,)))
+    found = operation(mapped, "AP-004")
+    assert not found.served
+    assert "total" in found.remedy
+
+
+def test_a_pattern_out_of_scope_is_not_mapped(design: Design, workload: Workload) -> None:
+    text = (SHOP / "access-patterns.md").read_text() + "\n## Decisions\n\n- AP-009 is out of scope\n"
+    mapped = map_patterns(design, read_text(text, "md").workload)
+    assert mapped.operation("AP-009") is None
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_a_design_is_written_and_read_back(design: Design, workload: Workload, form: str) -> None:
+    assert read_design(write_design(design, form), workload, form) == (design, ())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ("entity: Address", "entity: Adress", "there is no entity `Adress`"),
+        ("{label}", "{lable}", "lable"),
+        ("slot: gsi4", "slot: gsi9", "there is no slot `gsi9`"),
+        ("  - entity: Product\n", "  - entity: User\n", "the entity `Product` has no item"),
+        ("name: table", "name: tabel", "the first slot is not the table"),
+        ("table: shop", "tabel: shop", "unknown field `tabel`"),
+        ("table: shop", "table: [", "this is not a design"),
+    ],
+)
+def test_a_file_that_is_no_design_for_the_workload_says_why(workload: Workload, old: str, new: str, part: str) -> None:
+    text = (SHOP / "table-design.yaml").read_text()
+    assert old in text
+    found, problems = read_design(text.replace(old, new), workload)
+    assert found is None
+    assert part in " ".join(p.message for p in problems)

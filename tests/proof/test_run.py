@@ -1,0 +1,127 @@
+"""A design run for real: every pattern answered as the data says, and a wrong answer found out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from prejoin.design.files import read_design
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import Design
+from prejoin.engine import Embedded
+from prejoin.proof.bench import Bench
+from prejoin.proof.data import Maker
+from prejoin.proof.run import run_all
+from prejoin.proof.run_reads import run_read
+from prejoin.proof.schema import schema_of
+from prejoin.types import Kind, Type
+from prejoin.workload.files import read_file
+from prejoin.workload.model import Attribute, Entity, Workload
+
+ROOT = Path(__file__).parents[2]
+SHOP = ROOT / "examples" / "shop"
+DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tests/corpus/*/access-patterns.md")])
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def workload() -> Workload:
+    return read_file(SHOP / "access-patterns.md").workload
+
+
+@pytest.fixture(scope="module")
+def design(workload: Workload) -> Design:
+    found, problems = read_design((SHOP / "table-design.yaml").read_text(), workload)
+    assert found is not None, problems
+    return map_patterns(found, workload)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000))
+def test_every_pattern_of_the_shop_is_answered_as_the_data_says(seed: int) -> None:
+    shop = read_file(SHOP / "access-patterns.md").workload
+    keys, _ = read_design((SHOP / "table-design.yaml").read_text(), shop)
+    assert keys is not None
+    with Embedded() as engine:
+        answers = list(run_all(Bench.ready(shop, map_patterns(keys, shop), engine, NOW, seed)))
+    assert [a.pattern for a in answers] == [p.id for p in shop.patterns]
+    assert [(a.pattern, a.wrong, a.problem) for a in answers if not a.right] == []
+    assert all(a.units > 0 for a in answers)
+
+
+def test_one_question_is_one_request(workload: Workload, design: Design) -> None:
+    with Embedded() as engine:
+        answers = {a.pattern: a for a in run_all(Bench.ready(workload, design, engine, NOW))}
+    assert {p: len(a.calls) for p, a in answers.items() if len(a.calls) != 1} == {"AP-009": 8}
+
+
+def test_an_answer_that_is_not_what_the_data_says_is_found_out(workload: Workload, design: Design) -> None:
+    with Embedded() as engine:
+        bench = Bench.ready(workload, design, engine, NOW)
+        bench.maker.make_all(roots=1)  # more data than is in the table
+        wrong = {r.id: run_read(bench, r).wrong for r in workload.reads}
+    assert "items instead of" in wrong["AP-008"]
+
+
+def test_a_pattern_that_is_not_served_is_an_answer_too(workload: Workload, design: Design) -> None:
+    bare = map_patterns(replace(design, items=tuple(replace(i, facets=i.facets[:1]) for i in design.items)), workload)
+    with Embedded() as engine:
+        answers = list(run_all(Bench.ready(workload, bare, engine, NOW)))
+    problems = {a.pattern: a.remedy for a in answers if a.problem}
+    assert "status" in problems["AP-008"]
+    assert len(answers) == len(workload.patterns)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
+def test_data_can_be_made_for_every_workload_and_its_references_hold(path: Path) -> None:
+    workload = read_file(path).workload
+    made = Maker(workload, NOW).make_all()
+    assert set(made) == {e.name for e in workload.entities}
+    for entity in workload.entities:
+        assert made[entity.name]
+        ids = [tuple(str(item[a.name]) for a in entity.id) for item in made[entity.name]]
+        assert len(set(ids)) == len(ids)
+        for attribute in entity.attributes:
+            owner = workload.entity(attribute.references.partition(".")[0])
+            if owner and len(owner.id) == 1 and owner is not entity:
+                held = {str(i[owner.id[0].name]) for i in made[owner.name]}
+                assert {str(i[attribute.name]) for i in made[entity.name] if attribute.name in i} <= held
+    assert Maker(workload, NOW).make_all() == made
+
+
+def test_every_type_and_any_name_goes_through_the_schema_and_back() -> None:
+    kinds = [Type(k) for k in Kind if k is not Kind.ENUM] + [Type(Kind.ENUM, values=("A", "B"))]
+    names = [
+        "class",
+        "first name",
+        "größe",
+        "x-1",
+        "a",
+        "A",
+        "_",
+        "1st",
+        "self",
+        "cls",
+        "名",
+        "filter",
+        "item",
+        "limit",
+        "order",
+    ]
+    attributes = [Attribute(n, t) for n, t in zip(names, kinds * 2, strict=False)]
+    entity = Entity("Thing", attributes=(Attribute("id", id=True), *attributes))
+    workload = Workload(entities=(entity,))
+    keys = "table: things\nslots: [{name: table, pk: [{name: pk}], sk: [{name: sk}]}]\n"
+    keys += "items: [{entity: Thing, tag: Thing, facets: [{slot: table, pk: ['T#{id}'], sk: ['T']}]}]\n"
+    design, problems = read_design(keys, workload)
+    assert design is not None, problems
+    assert len(set(schema_of(design, workload).names["Thing"].values())) == len(entity.attributes)
+    with Embedded() as engine:
+        bench = Bench.ready(workload, design, engine, NOW)
+        for item in bench.items["Thing"]:
+            assert bench.values(bench.client.get(bench.built.classes["Thing"], id=item["id"])) == ("Thing", item)

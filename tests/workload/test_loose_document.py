@@ -1,0 +1,129 @@
+"""A document in looser prose: read as far as it is exact, a message for each place that is not, and nothing lost."""
+
+from __future__ import annotations
+
+from prejoin.types import Kind
+from prejoin.workload.files import read_text
+from prejoin.workload.model import CheckKind, Combine, Direction, Rate, Result, Under
+from prejoin.workload.read_document import read_document
+from prejoin.workload.write_document import write_document
+
+LOOSE = """\
+DynamoDB Access Patterns
+========================
+
+> Generated on: 2026-03-01
+> Application: Recipe Box
+> Status: DRAFT
+
+Written after the workshop.
+
+## Domain Overview
+
+People keep recipes and rate each other's.
+
+## Entities
+
+### Cook
+
+- **Description**: Someone with an account
+- **Attributes**:
+  - `cookId` (string) - unique identifier
+  - `nick` (string) - unique
+  - `since` (timestamp) - when they joined
+- **Relationships**: Owns many Recipes
+- **Cardinality**: ~1K-5K cooks
+- **Lifecycle**: Created on sign-up. Never deleted.
+
+### Recipe
+
+- **Description**: What to do with the ingredients
+- **Attributes**:
+  - `recipeId` (string, id) - ULID
+  - `cookId` (string) - who wrote it
+  - `title` (string)
+  - `addedAt` (datetime)
+- **Relationships**: Belongs to a Cook.
+- **Cardinality**: ~40 recipes per cook, ~100K total
+- **Colour of the cover**: red
+
+Ask Ines about the covers.
+
+## Access Patterns
+
+The numbers are guesses.
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+|----|--------|-------------|------------------|--------|------|-----------|-----------|-------------|--------------|
+| AP-001 | Cook | Get a cook | cookId | Single | - | No | Hot | Eventual | No |
+| AP-002 | Cook, Recipe | Cook with recipes | cookId | Collection | Recipe by addedAt DESC | No | Warm | Eventual | Yes |
+| AP-003 | Recipe | Search by title | cookId, titlePrefix | Collection | newest first | No | Warm (a guess) | Eventual | No |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+|----|--------|-------------|------------------|---------------|-------------|------------|-----------|
+| AP-010 | Recipe | Add a recipe | cookId, title | Recipe + Cook update | Yes | Cook must exist | Warm |
+
+## Item Collection Candidates
+
+| Group | Entities | Access Patterns | Rationale |
+|-------|----------|-----------------|-----------|
+| Kitchen | Cook, Recipe | AP-002 | Shown together |
+
+## Glossary
+
+- *sous-vide*: slowly
+
+## Notes and Decisions
+
+- **Covers**: not stored here
+- recipes live under their cook
+"""
+
+
+def test_what_is_exact_is_read() -> None:
+    workload = read_document(LOOSE).workload
+    assert (workload.title, workload.header["Application"]) == ("DynamoDB Access Patterns", "Recipe Box")
+    cook, recipe = workload.entities
+    assert cook.description == "Someone with an account"
+    assert [a.name for a in cook.attributes] == ["cookId", "nick"]
+    assert recipe.attributes[3].type.kind is Kind.DATETIME
+    assert (cook.cardinality[0].low, cook.cardinality[0].count) == (1_000, 5_000)
+    assert [(c.count, c.per) for c in recipe.cardinality] == [(40, "Cook"), (100_000, "")]
+    together = workload.reads[1]
+    assert (together.combine, together.result) == (Combine.COLLECTION, Result.MANY)
+    assert [(s.attribute, s.direction) for s in together.sort] == [("Recipe.addedAt", Direction.DESC)]
+    assert workload.writes[0].atomic is True
+    assert [(c.kind, c.entity) for c in workload.writes[0].checks] == [(CheckKind.EXISTS, "Cook")]
+    assert workload.collections[0].patterns == ("AP-002",)
+    assert workload.decisions[1].pin == Under("Recipe", "Cook")
+    assert workload.reads[0].rate != Rate()
+
+
+def test_each_place_that_is_not_exact_says_what_to_write() -> None:
+    lines = LOOSE.split("\n")
+    said = {}
+    for d in read_text(LOOSE, "md").diagnostics:
+        said.setdefault((d.code, lines[d.line - 1].strip()[:24].strip() if d.line else ""), d.fix)
+    assert "write `datetime`" in said["PJ110", "- `since` (timestamp) -"]
+    assert "`Cook 1:N Recipe via …`" in said["PJ111", "- **Relationships**: Own"]
+    assert "`Cook 1:N Recipe via …`" in said["PJ111", "- **Relationships**: Bel"]
+    assert said["PJ202", "| AP-003 | Recipe | Sear"] == "write `title begins_with`"
+    assert "createdAt DESC" in said["PJ122", "| AP-003 | Recipe | Sear"]
+    assert "250/s" in said["PJ124", "| AP-003 | Recipe | Sear"]
+    assert "`create Recipe; update Cook (…)`" in said["PJ130", "| AP-010 | Recipe | Add"]
+    assert "`cookId` (string, id)" in said["PJ210", "### Cook"]
+    assert ("PJ127", "| AP-002 | Cook, Recipe |") in said
+
+
+def test_nothing_is_lost_when_it_is_written_again() -> None:
+    workload = read_document(LOOSE).workload
+    document = write_document(workload)
+    assert read_document(document).workload == workload
+    kept = ["Written after the workshop.", "Owns many Recipes", "- `since` (timestamp) - when they joined", "red"]
+    kept += ["Ask Ines about the covers.", "The numbers are guesses.", "newest first", "Warm (a guess)"]
+    kept += ["Recipe + Cook update", "*sous-vide*: slowly", "**Covers**: not stored here", "Generated on: 2026-03-01"]
+    assert [text for text in kept if text not in document] == []

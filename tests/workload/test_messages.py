@@ -1,0 +1,207 @@
+"""Each message: a document that has the mistake, where it is said to be, and what is said to write. All codes are here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from prejoin.diagnostics import Diagnostic
+from prejoin.workload import codes
+from prejoin.workload.files import read_file, read_text
+
+SOUND = """\
+# Library
+
+> Status: DRAFT
+
+## Entities
+
+### Member
+
+Someone who borrows.
+
+- **Attributes**:
+  - `memberId` (uuid, generated)
+  - `email` (string, unique)
+  - `name` (string, mutable)
+  - `joinedAt` (datetime, immutable)
+  - `loanCount` (integer, mutable)
+  - `tags` (set of string, optional, mutable)
+- **Cardinality**: ~2K total
+
+### Loan
+
+- **Attributes**:
+  - `loanId` (ulid, generated)
+  - `memberId` (uuid, → Member)
+  - `dueOn` (date)
+  - `status` (OUT | BACK, mutable)
+- **Relationships**:
+  - Member 1:N Loan via memberId
+- **Cardinality**: at most 20 per Member
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Member | One | memberId | Single | - | No | Hot | Strong | No |
+| AP-002 | Member | By mail (admin) | email | Single | - | No | Warm | Eventual | No |
+| AP-003 | Member, Loan | With loans | memberId | Collection | - | No | Warm | Eventual | Collection |
+| AP-004 | Loan | Overdue | status = OUT, dueOn < | Collection | dueOn ASC | Yes (50) | Cold | Eventual | No |
+| AP-005 | Member | All | - | Collection | - | Yes | Cold | Eventual | No |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-020 | Member | Join | email, name | create Member | No | email unique | Cold |
+| AP-021 | Loan, Member | Lend | loanId, memberId, dueOn | create Loan; update Member (loanCount += 1) | Yes | Member.loanCount < 20 | Warm |
+| AP-022 | Loan | Return | loanId | update Loan (status = BACK) | No | Loan exists | Warm |
+
+### Deletes
+
+| ID | Entity | Description | Input Parameters | Items Deleted | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-030 | Loan | Forget | loanId | delete Loan | No | - | Cold |
+
+## Decisions
+
+- Loan lives under Member
+"""
+
+# The code, what stands in the sound document, what instead; what the message points at, and a part of the fix.
+CASES = [
+    ("PJ101", "# Library\n\n> Status: DRAFT\n\n", "", "", "# "),
+    ("PJ102", "DRAFT", "DONE", "DONE", "`REVIEWED`"),
+    ("PJ103", "## Decisions", "## Decision", "Decision", "`Decisions`"),
+    ("PJ104", SOUND.partition("## Entities")[2].partition("## Access")[0], "\n", "", "## Entities"),
+    ("PJ105", "| Input Parameters | Result |", "| Input Parameters | Resultat |", "| ID |", "Result"),
+    ("PJ106", "| Single | - | No | Hot | Strong | No |", "| Single | - | No | Hot | Strong | No | x |", "x", "\\|"),
+    ("PJ107", "| Paginated |", "| Paginatd |", "Paginatd", "`Paginated`"),
+    ("PJ108", "**Cardinality**: ~2K", "**Cardinalty**: ~2K", "Cardinalty", "`Cardinality`"),
+    ("PJ109", "### Deletes", "### Removals and the like", "| ID |", "### Deletes"),
+    ("PJ110", "(string, unique)", "(varchar, unique)", "varchar", "`string`"),
+    ("PJ110", "(date)", "(date, uniqe)", "uniqe", "`unique`"),
+    ("PJ111", "Member 1:N Loan via memberId", "belongs to a Member", "belongs to a Member", "Member 1:N Loan"),
+    ("PJ112", "~2K total", "quite a lot", "quite a lot", "~100 per User"),
+    ("PJ113", "## Entities", "## Context\n\n- **Stage**: early\n\n## Entities", "early", "`prototype`"),
+    ("PJ120", "status = OUT, dueOn <", "status = OUT; dueOn soon", "soon", "last 7 days"),
+    ("PJ121", "| Single | - | No | Hot", "| the member | - | No | Hot", "the", "`Single`"),
+    ("PJ122", "dueOn ASC", "oldest first", "first", "createdAt DESC"),
+    ("PJ123", "Yes (50)", "perhaps", "perhaps", "`Yes (20)`"),
+    ("PJ124", "| Hot |", "| often |", "often", "`250/s`"),
+    ("PJ125", "| Strong |", "| always |", "always", "`Strong`"),
+    ("PJ126", "| Eventual | Collection |", "| Eventual | maybe |", "maybe", "`Join`"),
+    ("PJ127", "| Eventual | Collection |", "| Eventual | Yes |", "Yes", "`Join`"),
+    ("PJ130", "create Loan; update Member (loanCount += 1)", "Loan + Member update", "Loan", "create Loan; update Member (…)"),
+    ("PJ131", "| Yes | Member.loanCount", "| batch | Member.loanCount", "batch", "`Yes`"),
+    ("PJ132", "Member.loanCount < 20", "not too many", "too", "`User exists`"),
+    ("PJ133", "Loan lives under Member", "Loans go under the same key as members", "Loans go", "lives under"),
+    ("PJ201", "| AP-002 | Member |", "| AP-002 | Membr |", "Membr", "`Member`"),
+    ("PJ202", "| email | Single", "| mail | Single", "mail", "`email`"),
+    ("PJ202", "| email | Single", "| emailPrefix | Single", "emailPrefix", "`email begins_with`"),
+    ("PJ203", "### Loan", "### member", "member", "a name of its own"),
+    ("PJ204", "`dueOn` (date)", "`dueOn` (date)\n  - `dueon` (date)", "`dueon`", "a name of its own"),
+    ("PJ205", "AP-022", "AP-021", "AP-021", "a name of its own"),
+    ("PJ206", "Loan lives under Member", "AP-099 is out of scope", "AP-099", "ID"),
+    ("PJ207", "status = OUT,", "status = AWAY,", "status = AWAY", "`OUT`"),
+    ("PJ208", "| dueOn ASC |", "| dueOn ASC |\n| AP-009 | Member | x | tags | Count | - | No | Cold | Eventual | No |", "tags", "contains"),
+    ("PJ209", "`memberId` (uuid, → Member)", "`memberId` (integer, → Member)", "`memberId`", "uuid"),
+    ("PJ210", "`loanId` (ulid, generated)", "`loanId` (ulid)", "Loan", "`loanId`"),
+    ("PJ211", "`email` (string, unique)", "`email` (string, natural)\n  - `best` (uuid, → Member)", "`best`", "→ Member."),
+    ("PJ212", "| email | Single | - | No", "| email | Single | - | Yes", "Yes", "`Collection`"),
+    ("PJ213", "| email, name |", "| email, newName |", "newName", "`name`"),
+    ("PJ214", "(status = BACK)", "(loanId)", "update", "create another"),
+    ("PJ215", "update Member (loanCount += 1)", "update Member (joinedAt = now)", "create", "take the flag away"),
+    ("PJ216", "`status` (OUT | BACK, mutable)", "`status` (OUT | BACK)", "update", "mutable"),
+    ("PJ217", "### Loan", "### Loan of a book", "Loan of a book", "one plain word"),
+    ("PJ218", "(status = BACK)", "(status)", "update", "status = …"),
+    ("PJ301", "| AP-002 |", "|  |", "", "AP-031"),
+    ("PJ302", "| email | Single", "|  | Single", "", "`-`"),
+    ("PJ303", "| email | Single", "| email |  ", "", "`Count`"),
+    ("PJ304", "| Eventual | Collection |", "| Eventual | No |", "No", "`Collection`"),
+    ("PJ305", "| Member, Loan | With", "| Loan | With", "Collection", "`No`"),
+    ("PJ306", "| Yes | Member.loanCount", "|  | Member.loanCount", "", "Transaction"),
+    ("PJ307", "| update Loan (status = BACK) |", "|  |", "", "create Order"),
+    ("PJ308", "| Hot |", "|  |", "", "Warm"),
+    ("PJ309", "- **Cardinality**: ~2K total\n", "", "Member", "~100 per User"),
+    ("PJ310", SOUND.partition("### Loan\n\n")[2].partition("- **Rel")[0], "", "Loan", "Attributes"),
+    ("PJ311", "## Access Patterns", "### Shelf\n\n- **Attributes**:\n  - `shelfId` (string, natural)\n\n## Access Patterns", "Shelf", "add the read"),
+    ("PJ312", "create Loan; ", "", "Loan", "add the write"),
+    ("PJ313", "`memberId` (uuid, → Member)", "`borrower` (uuid)", "Member, Loan", "refers to"),
+    ("PJ314", "at most 20 per Member", "unbounded per Member", "No", "Paginated"),
+    ("PJ315", "| Return | loanId |", "| Return | dueOn |", "dueOn", "`loanId`"),
+    ("PJ316", "| AP-002 | Member |", "| AP-002 |  |", "", "name what"),
+    ("PJ317", "update Loan (status = BACK)", "update Loan", "update Loan", "attribute"),
+    ("PJ401", "| AP-005 | Member | All | - |", "| AP-005 | Member | All | name |", "", "inputs `-`"),
+    ("PJ402", "| AP-002 | Member | By mail (admin) | email |", "| AP-002 | Member | admin | name |", "`email`", "add the read"),
+    ("PJ403", "(loanCount += 1)", "(name = x)", "", "counter"),
+    ("PJ404", "By mail (admin)", "By mail", "", "audit"),
+    ("PJ405", "### Loan", "### Session\n\n- **Attributes**:\n  - `sessionId` (uuid, generated)\n\n### Loan", "Session", "ttl"),
+    ("PJ406", "status = OUT, dueOn <", "dueOn <", "Loan", "add the read"),
+]  # fmt: skip
+
+
+def broken(old: str, new: str) -> str:
+    assert old in SOUND
+    text = SOUND.replace(old, new, 1)
+    if "### Session" in new:
+        text = text.replace(
+            "| AP-022 |", "| AP-019 | Session | Sign in | sessionId | create Session | No | - | Cold |\n| AP-022 |"
+        )
+    return text
+
+
+def test_a_sound_document_has_nothing_said_about_it() -> None:
+    assert read_text(SOUND, "md").diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "old", "new", "at", "fix"), CASES, ids=lambda v: v if re.fullmatch(r"PJ\d+", str(v)) else ""
+)
+def test_a_mistake_is_said_where_it_is_with_what_to_write(code: str, old: str, new: str, at: str, fix: str) -> None:
+    text = broken(old, new)
+    found = [d for d in read_text(text, "md").diagnostics if d.code == code]
+    assert found, f"{code} is not said; said is {read_text(text, 'md').diagnostics}"
+    said = next((d for d in found if fix in d.fix), found[0])
+    assert fix in said.fix
+    assert said.message
+    if at:
+        line = text.split("\n")[said.line - 1]
+        assert line[said.column - 1 :].startswith(at), (said, line[said.column - 1 :])
+
+
+def unreadable(tmp_path: Path) -> list[Diagnostic]:
+    file = tmp_path / "access-patterns.md"
+    file.write_bytes(b"# caf\xe9")
+    return list(read_file(file).diagnostics)
+
+
+def test_a_file_that_is_no_text_is_said_to_be_unreadable(tmp_path: Path) -> None:
+    assert [(d.code, d.fix) for d in unreadable(tmp_path)] == [("PJ100", "save it as UTF-8")]
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "line", "part"),
+    [
+        ("title: x\nentities: 7\n", "yaml", 2, "expected `array`"),
+        ("title: x\nentities:\n- nam: User\n", "yaml", 3, "unknown field `nam`"),
+        ("title: [\n", "yaml", 2, "node content"),
+        ('{"title": "x",\n\t"reads": [{"id": 1}]}', "json", 2, "expected `str`"),
+        ('{"title": "x"', "json", 1, ""),
+        ("title: x\ntitle: y\n", "yaml", 1, "stands twice"),
+    ],
+)
+def test_data_that_is_no_workload_is_said_where_it_is_not(text: str, form: str, line: int, part: str) -> None:
+    (said,) = read_text(text, form).diagnostics  # type: ignore[arg-type]
+    assert (said.code, said.line) == ("PJ140", line)
+    assert part in said.message
+
+
+def test_every_code_has_a_case_here() -> None:
+    shown = {case[0] for case in CASES} | {"PJ100", "PJ140"}
+    assert shown == set(codes.CATALOGUE), set(codes.CATALOGUE) - shown
