@@ -24,18 +24,22 @@ _COMMANDS = (
 
 def talk(sitting: Sitting, prompt_on_stderr: bool) -> bool:
     """Asks until there is nothing more to ask; True where the other side left before."""
+    try:
+        return _converse(sitting, prompt_on_stderr)
+    except EOFError:
+        say()
+        return True
+    except KeyboardInterrupt:  # Wherever it comes: every answer before it is saved.
+        say()
+        say(*coded(_farewell(sitting)))
+        raise
+
+
+def _converse(sitting: Sitting, prompt_on_stderr: bool) -> bool:
     _greet(sitting)
     while (asked := sitting.question) is not None:
         _ask(asked)
-        try:
-            text = _read(asked, prompt_on_stderr)
-        except EOFError:
-            say()
-            return True
-        except KeyboardInterrupt:
-            say()
-            say(*coded(_farewell(sitting)))
-            raise
+        text = _read(asked, prompt_on_stderr)
         if text.strip() == "quit":
             return True
         if text.strip() == "?":
