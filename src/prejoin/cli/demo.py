@@ -146,16 +146,16 @@ def _titled(header: tuple[str, ...], rows: list[tuple[str, ...]], styles: tuple[
 def _row(answer: Answer) -> tuple[str, ...]:
     if answer.problem:
         return answer.pattern, answer.description, "not served", "", "", "", "", "✗"
-    calls = answer.calls
-    if not calls:
+    first, more = next(iter(answer.calls), None), len(answer.calls)
+    if first is None:
         return answer.pattern, answer.description, "(TTL)", "", "", "", "", "✓"
-    times = f" ×{len(calls)}" if len(calls) > 1 else ""
+    times = f" ×{more}" if more > 1 else ""
     return (
         answer.pattern,
         answer.description,
-        calls[0].operation + times,
-        calls[0].index or "-",
-        _cut(calls[0].key),
+        first.operation + times,
+        first.index or "-",
+        _cut(first.key),
         str(answer.items),
         f"{answer.units:g}",
         "✓" if answer.right else "✗",

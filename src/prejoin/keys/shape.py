@@ -47,8 +47,8 @@ def meet(one: Shape, other: Shape) -> bool:
     >>> meet(literal("USER#") + many(("$", TOP)), literal("USER#1#X"))
     False
     """
-    start = (0, 0)
-    seen, todo = {start}, [start]
+    todo: list[tuple[int, int]] = [(0, 0)]
+    seen = set(todo)
     while todo:
         here = todo.pop()
         if here == (len(one), len(other)):

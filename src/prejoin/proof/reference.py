@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -87,5 +87,10 @@ def _ordered(
     for one in reversed(sort):
         name = bindings(workload, entities, one.attribute).get(entity)
         if name:
-            found.sort(key=lambda v: (v.get(name) is None, v.get(name)), reverse=one.direction is Direction.DESC)
+            found.sort(key=_by(name), reverse=one.direction is Direction.DESC)
     return found
+
+
+def _by(name: str) -> Callable[[Values], Any]:
+    """The order of an attribute; what lacks it comes last."""
+    return lambda values: (values.get(name) is None, values.get(name))

@@ -77,27 +77,25 @@ def _once(bench: Bench, read: Read, given: dict[str, Any]) -> Found:
     entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
     plan = keys.plan(bench.facets, ask_of(read, bench.workload))
     assert isinstance(plan, keys.Plan)  # the operation is served
-    first = bench.built.names[entities[0]]
-    names = {
-        i: first.get(bindings(bench.workload, entities, i.attribute).get(entities[0], ""), "") for i in read.inputs
-    }
+    first, *others = entities
+    python = bench.built.names[first]
+    names = {i: python.get(bindings(bench.workload, entities, i.attribute).get(first, ""), "") for i in read.inputs}
     known = [i for i in read.inputs if i.values or i.attribute in given or i.op in {Op.EXISTS, Op.NOT_EXISTS}]
     keyed = [i for i in known if not is_filtered(i, plan)]
     equal = {names[i]: _values(bench, read, i, given)[0] for i in keyed if i.op is Op.EQ}
     ranges = [i for i in keyed if i.op in RANGES]
     order = _order(bench, read, entities)
     limit = read.limit or read.page
-    if len(entities) > 1:
-        if ranges:
-            raise NotImplementedError("a collection is not yet read by a range")
+    where = _condition(bench, read, ranges, names, given)
+    if others:
         roles = _roles(bench, entities, [i for i in keyed if i.op is Op.EQ], names)
         classes = tuple(bench.built.classes[name] for name in entities)
-        collection = bench.client.collect(classes, roles=roles, order=order, limit=limit, **equal)
+        collection = bench.client.collect(classes, where, roles=roles, order=order, limit=limit, now=bench.now, **equal)
         return [bench.values(record) for record in collection.items]
     filters = [i for i in known if is_filtered(i, plan)]
     page = bench.client.query(
-        bench.built.classes[entities[0]],
-        _condition(bench, read, ranges, names, given),
+        bench.built.classes[first],
+        where,
         order=order,
         limit=limit,
         filter=_condition(bench, read, filters, names, given),

@@ -201,10 +201,11 @@ def _other(case: _Case, attribute: Attribute, old: Any) -> Any:
     """Another value than the old one, where the type has one; the same for all items of one call."""
     if attribute.name in case.given:
         return case.given[attribute.name]
+    new = case.bench.maker.value(attribute)
     for _ in range(20):
-        new = case.bench.maker.value(attribute)
         if new != old:
             break
+        new = case.bench.maker.value(attribute)
     case.given[attribute.name] = new
     return new
 

@@ -211,6 +211,7 @@ class Client(Writer):
     def collect(
         self,
         classes: tuple[type, ...],
+        where: Where[Any] | None = None,
         /,
         *,
         roles: Roles | None = None,
@@ -219,9 +220,12 @@ class Client(Writer):
         limit: int | None = None,
         after: str | None = None,
         consistent: bool = False,
+        now: datetime | None = None,
         **equal: Any,
     ) -> Collection:
         """Objects of several classes that lie side by side, in one query: a user with the orders.
+
+        A range in `where` is by the first class, and has to lie in the keys of all of them.
 
         Where a class calls an attribute by another name, `roles` says so: `roles={User: {"user_id": "id"}}`.
         """
@@ -230,6 +234,7 @@ class Client(Writer):
             self.schema,
             entities,
             equal,
+            recorded(where, entities[0].codec),
             order=[order] if isinstance(order, str) else order,
             consistent=consistent,
             roles=tuple(
@@ -238,7 +243,7 @@ class Client(Writer):
                 for name, attribute in names.items()
             ),
         )
-        query = query_of(self.schema, self.table, plan, values, entities[0].codec, reverse=reverse)
+        query = query_of(self.schema, self.table, plan, values, entities[0].codec, reverse=reverse, now=now)
         return Collection(*self._run(read_objects(self.schema, query, limit, after)))
 
     def _write(self, write: Write) -> None:

@@ -84,7 +84,8 @@ def path_of(path: tuple[str, ...], codec: Codec[Any], to: Placeholders) -> str:
 
 
 def _value(path: tuple[str, ...], value: Any, codec: Codec[Any], to: Placeholders) -> str:
-    encoded = encode_any(value) if len(path) > 1 else codec.encode_value(path[0], value)
+    first, *nested = path
+    encoded = encode_any(value) if nested else codec.encode_value(first, value)
     return to.value(encoded)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NoReturn
+
+import msgspec
 
 from prejoin.protocol.errors import refuse
 from prejoin.protocol.expressions.nodes import (
@@ -25,8 +26,7 @@ _MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _WHERE = "Invalid condition in KeyConditionExpression: "
 
 
-@dataclass(frozen=True, slots=True)
-class KeyCondition:
+class KeyCondition(msgspec.Struct, frozen=True):
     """`operator` is one of = < <= > >= BETWEEN begins_with."""
 
     operator: str
@@ -86,9 +86,10 @@ def _attribute(*operands: Operand) -> tuple[str, tuple[Value, ...]]:
             case Path(steps):
                 if name is not None:
                     refuse(_WHERE + "Multiple attribute names used in one condition")
-                if len(steps) > 1:
+                first, *nested = steps
+                if nested:
                     refuse("KeyConditionExpressions cannot have conditions on nested attributes")
-                name = str(steps[0])
+                name = str(first)
             case Literal(value):
                 values.append(value)
             case _:
