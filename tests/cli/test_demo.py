@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from prejoin.cli.demo import _fitted
 from prejoin.cli.run import run
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
@@ -70,3 +71,25 @@ def test_without_a_design_it_says_where_one_would_be(shop: Path, capsys: pytest.
     (shop.parent / "table-design.yaml").unlink()
     assert run(["demo", str(shop)]) == 1
     assert "table-design.yaml" in capsys.readouterr().err
+
+
+def test_an_example_is_written_to_be_changed_with_its_design(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "access-patterns.md"
+    assert run(["init", "--example", "shop", str(path)]) == 0
+    assert path.read_text(encoding="utf-8") == (SHOP / "access-patterns.md").read_text(encoding="utf-8")
+    assert run(["demo", str(path)]) == 0
+    assert run(["init", "--example", "blog", str(path)]) == 4
+    assert run(["init", "--example", "shpo", str(tmp_path / "b.md")]) == 2
+    assert "shop" in capsys.readouterr().err
+
+
+def test_rows_are_cut_to_the_width_of_the_terminal() -> None:
+    header = ("Pattern", "", "Key")
+    rows = [("AP-001", "d" * 40, "k" * 60), ("AP-002", "d", "k")]
+    for width in (30, 50, 80):
+        fitted = _fitted(header, rows, width)
+        assert max(len("  ".join(row)) for row in fitted) <= max(width, 33)
+        assert fitted[1] == rows[1]
+    assert _fitted(header, rows, None) == rows

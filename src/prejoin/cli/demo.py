@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,12 +10,12 @@ from typing import Any
 
 import click
 
-import prejoin
 from prejoin.cli.check import contents
 from prejoin.cli.command import command
+from prejoin.cli.examples import DOCUMENT, folder, installed
 from prejoin.cli.outcome import Line, Outcome, Source
-from prejoin.cli.output import table
-from prejoin.cli.show import shown
+from prejoin.cli.output import table, width_of
+from prejoin.cli.show import coded, shown
 from prejoin.cli.sources import load
 from prejoin.cli.status import Status
 from prejoin.design import codes
@@ -28,8 +29,10 @@ from prejoin.proof.bench import Bench
 from prejoin.proof.run import run_all
 from prejoin.workload.model import Workload
 
+Row = tuple[str, ...]
 _LONGEST = 64
-"""A key past this is cut in the middle."""
+_SHORTEST = 10
+"""A key past this is cut in the middle; on a narrow terminal earlier."""
 
 
 @command("demo")
@@ -39,7 +42,7 @@ def demo(document: str | None) -> Outcome:
 
     Without a DOCUMENT it is the shop. The keys come from the table-design.yaml beside the document.
     """
-    file = document or _near(example("shop") / "access-patterns.md")
+    file = document or _near(folder() / "shop" / DOCUMENT)
     read = load(file, None)
     if has_errors(read.reading.diagnostics):
         return Outcome(Status.FAILED, sources=(read.source(),), notes=("the document has errors; nothing was run",))
@@ -59,13 +62,6 @@ def demo(document: str | None) -> Outcome:
         result={"document": file, "table": design.table, "keys": _keys(design), "patterns": _figures(answers)},
         page=_page(workload, design, answers, file, took),
     )
-
-
-def example(name: str) -> Path:
-    """An example's folder: inside an installed package, or at the root of the repository."""
-    package = Path(prejoin.__file__).parent
-    inside = package / "examples" / name
-    return inside if inside.exists() else package.parents[1] / "examples" / name
 
 
 def _near(path: Path) -> str:
@@ -115,11 +111,11 @@ def _page(workload: Workload, design: Design, answers: list[Answer], file: str, 
         ((workload.title, "bold"), f": {contents(workload)}, from ", (shown(file), "bold"), f"; {indexes}."),
         (),
     ]
-    keys: list[tuple[str, ...]] = [(k["entity"], k["slot"], k["pk"], k["sk"]) for k in _keys(design)]
+    keys: list[Row] = [(k["entity"], k["slot"], k["pk"], k["sk"]) for k in _keys(design)]
     lines += _titled(("Entity", "In", "Partition key", "Sort key"), keys, ("bold", "cyan", "", ""))
     lines.append(())
-    rows = [_row(a) for a in answers]
     header = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "Right")
+    rows = _fitted(header, [_row(a) for a in answers], width_of(sys.stdout))
     lines += _titled(header, rows, ("bold", "", "green", "cyan", "", "", "", ""))
     lines.append(())
     for answer in (a for a in answers if not a.right):
@@ -132,18 +128,25 @@ def _page(workload: Workload, design: Design, answers: list[Answer], file: str, 
             (f"{right} of {len(answers)} patterns answered", "bold green" if right == len(answers) else "bold red"),
             f" on the embedded engine, each compared with the data itself; in {took * 1000:.0f} ms.",
         ),
-        (f"Change a pattern in {shown(file)} and run this again; `prejoin check` tells what a change lacks.",),
+        coded(_next(file)),
     ]
     return lines
 
 
-def _titled(header: tuple[str, ...], rows: list[tuple[str, ...]], styles: tuple[str, ...]) -> list[Line]:
+def _next(file: str) -> str:
+    """What to try now."""
+    if installed() and Path(file).is_relative_to(folder()):
+        return "`prejoin init --example shop` writes this document here; change a pattern in it and `prejoin demo` it."
+    return f"Change a pattern in {shown(file)} and run this again; `prejoin check {shown(file)}` tells what it lacks."
+
+
+def _titled(header: Row, rows: list[Row], styles: tuple[str, ...]) -> list[Line]:
     first, *rest = table([header, *rows], styles)
     title = tuple((piece if isinstance(piece, str) else piece[0], "dim") for piece in first)
     return [title, *rest]
 
 
-def _row(answer: Answer) -> tuple[str, ...]:
+def _row(answer: Answer) -> Row:
     if answer.problem:
         return answer.pattern, answer.description, "not served", "", "", "", "", "✗"
     first, more = next(iter(answer.calls), None), len(answer.calls)
@@ -155,17 +158,29 @@ def _row(answer: Answer) -> tuple[str, ...]:
         answer.description,
         first.operation + times,
         first.index or "-",
-        _cut(first.key),
+        _cut(first.key, _LONGEST),
         str(answer.items),
         f"{answer.units:g}",
         "✓" if answer.right else "✗",
     )
 
 
-def _cut(key: str) -> str:
+def _fitted(header: Row, rows: list[Row], width: int | None) -> list[Row]:
+    """The rows cut to a terminal's width: keys first, then descriptions."""
+    for column, shortest in ((header.index("Key"), _SHORTEST), (1, _SHORTEST)):
+        widths = [max(len(row[at]) for row in (header, *rows)) + 2 for at in range(len(header))]
+        if width is None or sum(widths) <= width:
+            break
+        longest = max(shortest, widths[column] - 2 - (sum(widths) - width))
+        rows = [(*row[:column], _cut(row[column], longest), *row[column + 1 :]) for row in rows]
+    return rows
+
+
+def _cut(key: str, longest: int) -> str:
     """A key as it fits into a column.
 
-    >>> len(_cut("x" * 99))
-    64
+    >>> _cut("USER#cd613e30-d8f1-4adf / ORDER#2026", 20)
+    'USER#cd613e30…R#2026'
     """
-    return key if len(key) <= _LONGEST else f"{key[: _LONGEST - 21]}…{key[-20:]}"
+    end = longest // 3
+    return key if len(key) <= longest else f"{key[: longest - end - 1]}…{key[-end:]}"

@@ -12,10 +12,12 @@ from msgspec.structs import replace
 from prejoin.cli import codes
 from prejoin.cli.check import contents, figures
 from prejoin.cli.command import command
+from prejoin.cli.examples import DOCUMENT, folder, names
 from prejoin.cli.outcome import CommandError, Outcome, Source
 from prejoin.cli.sources import DEFAULT, load
 from prejoin.cli.status import Status
 from prejoin.cli.writing import as_text, form_for, refuse_to_overwrite, write
+from prejoin.design.files import design_beside
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.workload.checks import check
 from prejoin.workload.files import read_text
@@ -34,6 +36,7 @@ T = TypeVar("T")
 @click.option("--entity", "entities", multiple=True, help='As "User: userId (uuid, id), email (string, unique)".')
 @click.option("--read", "reads", multiple=True, help='As "Order by userId sort placedAt DESC", "all User".')
 @click.option("--write", "writes", multiple=True, help='As "create Order; update User (orderCount += 1)".')
+@click.option("--example", type=click.Choice(names()), help="One of the examples, with its design if it has one.")
 @click.option("--from", "origin", type=click.Path(), help="A document in YAML, JSON or Markdown to begin with.")
 @click.option("--force", is_flag=True, help="Replace the file that is there.")
 def init(
@@ -42,6 +45,7 @@ def init(
     entities: tuple[str, ...],
     reads: tuple[str, ...],
     writes: tuple[str, ...],
+    example: str | None,
     origin: str | None,
     force: bool,
 ) -> Outcome:
@@ -53,6 +57,11 @@ def init(
     form = form_for(path)
     if not force:
         refuse_to_overwrite(path)
+    if example is not None:
+        if entities or reads or writes or origin:
+            raise click.UsageError("`--example` is a whole document; change it after it is written")
+        _keys(folder() / example, path, force)
+        origin = str(folder() / example / DOCUMENT)
     if origin is None and not entities:
         if reads or writes:
             raise click.UsageError("`--read` and `--write` need entities: give `--entity` or `--from`")
@@ -76,6 +85,15 @@ def init(
     return Outcome(
         result={"path": str(path), **figures(workload)}, sources=(Source(str(path), text, said),), notes=notes
     )
+
+
+def _keys(source: Path, path: Path, force: bool) -> None:
+    """The design of an example goes beside its document."""
+    keys = design_beside(source / DOCUMENT)
+    if keys.exists():
+        if not force:
+            refuse_to_overwrite(design_beside(path))
+        write(design_beside(path), keys.read_text(encoding="utf-8"))
 
 
 def _titled(path: Path) -> str:
