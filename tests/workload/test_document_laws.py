@@ -102,3 +102,15 @@ def test_a_large_and_hostile_text_is_read_in_bounded_time(piece: str) -> None:
 )
 def test_nested_or_self_referring_data_is_refused(text: str) -> None:
     assert read_text(text, "yaml").diagnostics[0].code == "PJ140"
+
+
+def test_a_document_of_many_mistakes_is_read_in_bounded_time() -> None:
+    entities = "".join(f"### Entity{n}\n\n- **Attributes**:\n  - `id{n}` (strng, id)\n\n" for n in range(1_000))
+    row = "| AP-{0} | Entty{0} | x | idd{0} | Collecton | n{0} DESC | No | Hot | Eventual | No |\n"
+    header = "| ID | Entity | Description | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |\n"
+    table = header + "| --- " * 10 + "|\n" + "".join(row.format(n) for n in range(1_000))
+    started = time.process_time()
+    reading = read_text(f"# T\n\n## Entities\n\n{entities}## Access Patterns\n\n### Reads\n\n{table}", "md")
+    assert time.process_time() - started < 30
+    assert len(reading.workload.reads) == 1_000
+    assert 0 < len(reading.diagnostics) <= 1_000

@@ -7,6 +7,9 @@ from difflib import get_close_matches
 
 from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
 
+_MANY = 100
+"""Candidates past this are compared only where they begin alike: each comparison takes its time."""
+
 
 def suggest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that a name was probably meant to be: another case, a plural, a slip of the pen."""
@@ -16,7 +19,9 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
     for form in (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y", word + "s"):
         if form in folded:
             return folded[form]
-    close = get_close_matches(word[:80], list(folded), 1, 0.7)
+    if len(folded) > _MANY:
+        folded = {low: c for low, c in folded.items() if low[:2] == word[:2]}
+    close = get_close_matches(word[:80], list(folded)[:_MANY], 1, 0.7)
     return folded[close[0]] if close else None
 
 

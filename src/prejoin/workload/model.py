@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 
 import msgspec
 
@@ -73,7 +74,7 @@ class Cardinality(Model, frozen=True):
     """The count is a limit that the application upholds, not an estimate."""
 
 
-class Entity(Model, frozen=True):
+class Entity(Model, frozen=True, dict=True):
     name: str
     description: str = ""
     attributes: tuple[Attribute, ...] = ()
@@ -93,8 +94,12 @@ class Entity(Model, frozen=True):
     verbatim: dict[str, str] = {}
     """What was written under a label and could not be read exactly."""
 
+    @cached_property
+    def _by_name(self) -> dict[str, Attribute]:
+        return {a.name: a for a in reversed(self.attributes)}
+
     def attribute(self, name: str) -> Attribute | None:
-        return next((a for a in self.attributes if a.name == name), None)
+        return self._by_name.get(name)
 
     @property
     def id(self) -> tuple[Attribute, ...]:
@@ -443,7 +448,7 @@ class Section(Model, frozen=True):
     level: int = 2
 
 
-class Workload(Model, frozen=True):
+class Workload(Model, frozen=True, dict=True):
     title: str = ""
     status: Status | None = None
     overview: str = ""
@@ -461,12 +466,20 @@ class Workload(Model, frozen=True):
     """Text between the parts of a known section, by the section's name."""
     sections: tuple[Section, ...] = ()
 
+    @cached_property
+    def _by_name(self) -> dict[str, Entity]:
+        return {e.name: e for e in reversed(self.entities)}
+
+    @cached_property
+    def _by_id(self) -> dict[str, Pattern]:
+        return {p.id: p for p in reversed(self.patterns)}
+
     def entity(self, name: str) -> Entity | None:
-        return next((e for e in self.entities if e.name == name), None)
+        return self._by_name.get(name)
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
         return (*self.reads, *self.writes, *self.deletes)
 
     def pattern(self, id: str) -> Pattern | None:  # noqa: A002 - the domain's word
-        return next((p for p in self.patterns if p.id == id), None)
+        return self._by_id.get(id)

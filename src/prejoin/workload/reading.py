@@ -51,7 +51,7 @@ class Notes:
     places: Places = field(default_factory=Places)
 
     def say(self, code: Code, text: Text | None, message: str, fix: str) -> None:
-        self.diagnostics.append(code.at(None if text is None else text.span(), message, fix))
+        self._add(code.at(None if text is None else text.span(), message, fix))
 
     def attempt(self, code: Code, text: Text, read: Callable[[str], T]) -> T | None:
         """What `read` makes of a text, or None and a message that says what to write."""
@@ -59,5 +59,9 @@ class Notes:
             return read(text.text)
         except Inexact as problem:
             span = text.span(problem.offset, problem.text or text.text)
-            self.diagnostics.append(code.at(span, problem.message, problem.fix))
+            self._add(code.at(span, problem.message, problem.fix))
             return None
+
+    def _add(self, diagnostic: Diagnostic) -> None:
+        if len(self.diagnostics) < MOST:
+            self.diagnostics.append(diagnostic)

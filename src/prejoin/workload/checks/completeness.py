@@ -163,10 +163,9 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
 
 def _unsaid(r: Reporter) -> None:
     """Rates and cardinalities, each in one message for all."""
+    outside = r.out_of_scope
     silent = [
-        (p, x)
-        for p, x in r.patterns()
-        if x.rate is None and "Frequency" not in x.verbatim and x.id not in r.out_of_scope
+        (p, x) for p, x in r.patterns() if x.rate is None and "Frequency" not in x.verbatim and x.id not in outside
     ]
     if silent:
         message = f"{listed([_called(x) for _, x in silent])}: not said how often"

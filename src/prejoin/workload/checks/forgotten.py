@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.lookup import bindings, equalities, root
-from prejoin.workload.model import Attribute, Entity, Level, Rate, Result, Verb
+from prejoin.workload.model import Entity, Level, Rate, Result, Verb
 from prejoin.workload.reading import Path
 
+Asked = frozenset[tuple[str, str]]
 _OPERATORS = re.compile(
     r"\b(admin|back.?office|report|audit|search|export|import|moderat|support|all users|over all|analytics|operator)",
     re.IGNORECASE,
@@ -23,11 +25,18 @@ def check_forgotten(r: Reporter) -> None:
     if not w.entities or not w.reads:
         return
     _lists(r)
+    asked = _asked(r)
+    actions = [(p, a) for p in (*w.writes, *w.deletes) for a in p.actions]
+    gone = {a.entity for _, a in actions if a.verb in {Verb.DELETE, Verb.EXPIRE}}
+    made: dict[str, list[Rate | None]] = {}
+    for pattern, action in actions:
+        if action.verb in {Verb.CREATE, Verb.PUT}:
+            made.setdefault(action.entity, []).append(pattern.rate)
     for index, entity in enumerate(w.entities):
         path: Path = ("entities", index)
-        _other_side(r, path, entity)
-        _state(r, path, entity)
-        _growth(r, path, entity)
+        _other_side(r, path, entity, asked)
+        _state(r, path, entity, asked)
+        _growth(r, path, entity, made, gone)
     if not any(p.result is Result.COUNT for p in w.reads) and not _counters(r):
         many = [e.name for e in w.entities if any(c.per for c in e.cardinality)]
         if many:
@@ -69,50 +78,48 @@ def _lists(r: Reporter) -> None:
         )
 
 
-def _asked_by(r: Reporter, entity: Entity, attribute: Attribute) -> bool:
-    """Whether some read finds items of the entity by the attribute."""
-    return any(
-        bindings(r.workload, p.entities, i.attribute).get(entity.name) == attribute.name
+def _asked(r: Reporter) -> frozenset[tuple[str, str]]:
+    """Entity and attribute, where some read finds items of the entity by the attribute."""
+    return frozenset(
+        pair
         for p in r.workload.reads
-        if entity.name in p.entities
         for i in p.inputs
+        for pair in bindings(r.workload, p.entities, i.attribute).items()
     )
 
 
-def _other_side(r: Reporter, path: Path, entity: Entity) -> None:
+def _other_side(r: Reporter, path: Path, entity: Entity, asked: Asked) -> None:
     for index, attribute in enumerate(entity.attributes):
-        if attribute.unique and not attribute.id and not _asked_by(r, entity, attribute):
+        if attribute.unique and not attribute.id and (entity.name, attribute.name) not in asked:
             message = f"nothing finds a `{entity.name}` by its unique `{attribute.name}`"
             r.say(codes.OTHER_SIDE, (*path, "attributes", index), message, "if that is asked, add the read")
     holders = [a for a in entity.attributes if a.references]
     sides = {root(r.workload, entity, a): a for a in holders}
-    asked = [a for a in sides.values() if _asked_by(r, entity, a)]
-    if asked and len(holders) > 1:
+    sides_asked = [a for a in sides.values() if (entity.name, a.name) in asked]
+    if sides_asked and len(holders) > 1:
         for attribute in holders:
-            if attribute not in asked and not _asked_by(r, entity, attribute):
-                message = f"`{entity.name}` is asked by `{asked[0].name}` and never by `{attribute.name}`"
+            if attribute not in sides_asked and (entity.name, attribute.name) not in asked:
+                message = f"`{entity.name}` is asked by `{sides_asked[0].name}` and never by `{attribute.name}`"
                 r.say(codes.OTHER_SIDE, path, message, "if the other side is asked too, add the read")
 
 
-def _state(r: Reporter, path: Path, entity: Entity) -> None:
+def _state(r: Reporter, path: Path, entity: Entity, asked: Asked) -> None:
     for attribute in entity.attributes:
         state = (
             attribute.type.kind is Kind.ENUM
             and attribute.mutable
             and re.search("stat(e|us)", attribute.name, re.IGNORECASE)
         )
-        if state and not _asked_by(r, entity, attribute):
+        if state and (entity.name, attribute.name) not in asked:
             message = f"nothing asks for `{entity.name}` by `{attribute.name}`"
             r.say(codes.LIFECYCLE, path, message, "if someone works through those in one state, add the read")
 
 
-def _growth(r: Reporter, path: Path, entity: Entity) -> None:
-    writes = (*r.workload.writes, *r.workload.deletes)
-    created = [
-        p.rate for p in writes for a in p.actions if a.entity == entity.name and a.verb in {Verb.CREATE, Verb.PUT}
-    ]
-    removed = any(a.entity == entity.name and a.verb in {Verb.DELETE, Verb.EXPIRE} for p in writes for a in p.actions)
-    if not created or removed or any(a.ttl for a in entity.attributes):
+def _growth(
+    r: Reporter, path: Path, entity: Entity, made: Mapping[str, list[Rate | None]], gone: Collection[str]
+) -> None:
+    created = made.get(entity.name)
+    if not created or entity.name in gone or any(a.ttl for a in entity.attributes):
         return
     if _PASSING.search(entity.name) or any(rate and _hot(rate) for rate in created):
         message = f"`{entity.name}` is created and never goes"

@@ -69,6 +69,8 @@ def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str)
 def _known_entity(r: Reporter, path: Path, name: str) -> bool:
     if r.workload.entity(name):
         return True
+    if r.full:
+        return False
     names = [e.name for e in r.workload.entities]
     near = suggest(name, names)
     fix = (
@@ -85,7 +87,7 @@ def _known_entity(r: Reporter, path: Path, name: str) -> bool:
 def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[Entity]) -> None:
     found = list(entities)
     plain = name.rpartition(".")[2]
-    if any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in found):
+    if r.full or any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in found):
         return  # Its line could not be read, and that was said.
     names = [a.name for e in found for a in e.attributes]
     where = " or ".join(f"`{e.name}`" for e in found) or "any entity"
@@ -231,6 +233,8 @@ def _value(r: Reporter, path: Path, value: Value | None, inputs: set[str]) -> se
 
 
 def _unused(r: Reporter, path: Path, name: str, touched: list[Entity]) -> None:
+    if r.full:
+        return
     names = [a.name for e in touched for a in e.attributes]
     meant = next(
         (m[1] for affix, _ in _AFFIXES if (m := affix.fullmatch(name)) and m[1].lower() in map(str.lower, names)), None
@@ -250,7 +254,7 @@ def _collections(r: Reporter) -> None:
 
 
 def _known_pattern(r: Reporter, path: Path, id_: str) -> None:
-    if r.workload.pattern(id_) is None:
+    if r.workload.pattern(id_) is None and not r.full:
         near = suggest(id_, [p.id for p in r.workload.patterns])
         r.say(
             codes.UNKNOWN_PATTERN,

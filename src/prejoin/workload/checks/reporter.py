@@ -19,7 +19,7 @@ class Reporter:
 
     def say(self, code: Code, path: Path, message: str, fix: str, word: str = "") -> None:
         """Says it about a part of the workload; `word` is the place in that part's text, where it can be found."""
-        if len(self.diagnostics) >= MOST:
+        if self.full:
             return
         span = self.places.find(path)
         if span and word and (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", span.text)):
@@ -30,6 +30,11 @@ class Reporter:
         for kind in ("reads", "writes", "deletes"):
             for index, pattern in enumerate(getattr(self.workload, kind)):
                 yield (kind, index), pattern
+
+    @property
+    def full(self) -> bool:
+        """So much has been said that more helps nobody."""
+        return len(self.diagnostics) >= MOST
 
     @property
     def out_of_scope(self) -> frozenset[str]:
