@@ -93,3 +93,8 @@ def test_rows_are_cut_to_the_width_of_the_terminal() -> None:
         assert max(len("  ".join(row)) for row in fitted) <= max(width, 33)
         assert fitted[1] == rows[1]
     assert _fitted(header, rows, None) == rows
+
+
+def test_buckets_and_shards_are_one_question(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", str(SHOP.parent / "metrics" / "access-patterns.md")]) == 0
+    assert "10 of 10 patterns answered" in capsys.readouterr().out

@@ -148,7 +148,7 @@ def _titled(header: Row, rows: list[Row], styles: tuple[str, ...]) -> list[Line]
 
 def _row(answer: Answer) -> Row:
     if answer.problem:
-        return answer.pattern, answer.description, "not served", "", "", "", "", "✗"
+        return answer.pattern, answer.description, "not served" if answer.remedy else "not run", "", "", "", "", "✗"
     first, more = next(iter(answer.calls), None), len(answer.calls)
     if first is None:
         return answer.pattern, answer.description, "(TTL)", "", "", "", "", "✓"

@@ -14,7 +14,7 @@ from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
 from prejoin.proof.data import Values
 from prejoin.proof.reference import reference
-from prejoin.table import begins_with, between, contains, exists, one_of
+from prejoin.table import TableError, begins_with, between, contains, exists, one_of
 from prejoin.workload.lookup import bindings
 from prejoin.workload.model import RANGES, Combine, Direction, Input, Op, Read
 
@@ -30,8 +30,11 @@ def run_read(bench: Bench, read: Read) -> Answer:
         return Answer(read.id, read.description, problem=problem, remedy=remedy)
     given = inputs_for(bench, read)
     expected = reference(read, bench.workload, bench.items, given, bench.now)
-    with bench.watched() as calls:
-        found = _ask(bench, read, given)
+    try:
+        with bench.watched() as calls:
+            found = _ask(bench, read, given)
+    except TableError as problem:
+        return Answer(read.id, read.description, given=given, problem=str(problem))
     wrong = _difference(read, found, expected)
     return Answer(read.id, read.description, tuple(calls), len(found), given, wrong)
 
@@ -116,11 +119,15 @@ def _values(bench: Bench, read: Read, one: Input, given: dict[str, Any]) -> Sequ
     return value if isinstance(value, tuple | list) and one.op in {Op.BETWEEN, Op.IN} else [value]
 
 
-def _order(bench: Bench, read: Read, entities: tuple[str, ...]) -> list[str]:
+def _order(bench: Bench, read: Read, entities: tuple[str, ...]) -> list[keys.Order]:
+    """The order as the client takes it; of one entity among several where only that has the attribute."""
     order = []
     for sort in read.sort:
-        entity, attribute = next(iter(bindings(bench.workload, entities, sort.attribute).items()))
-        order.append(("-" if sort.direction is Direction.DESC else "") + bench.built.names[entity][attribute])
+        bound = bindings(bench.workload, entities, sort.attribute)
+        entity, attribute = next(iter(bound.items()))
+        item = bench.design.item(entity)
+        only = item.tag if item and len(bound) < len(entities) else ""
+        order.append(keys.Order(bench.built.names[entity][attribute], sort.direction is Direction.DESC, only))
     return order
 
 

@@ -107,7 +107,7 @@ def _pick(case: _Case, action: Action) -> list[Values]:
     roles = sum(a.entity == action.entity for a in case.write.actions if a.by)
     wanted = max(_SEVERAL if action.many else 1, roles)
     found = [item for item in case.bench.items.get(entity.name, []) if _fits(case, entity, item)]
-    if len(found) < (1 if action.many else wanted):
+    if len(found) < wanted and not action.many:
         raise _NothingFitsError(f"the data has no {entity.name} that it could be about")
     return found[:wanted]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from prejoin.keys import Ask, Bounds, Plan, Role, Within, conditions
+from prejoin.keys import Ask, Bounds, Order, Plan, Role, Within, conditions
 from prejoin.keys.encoding import plain
 
 from .bind import Bound
@@ -24,7 +24,7 @@ def planned(
     equal: Mapping[str, Any],
     where: Condition | None = None,
     *,
-    order: Iterable[str] = (),
+    order: Iterable[str | Order] = (),
     consistent: bool = False,
     roles: tuple[Role, ...] = (),
 ) -> tuple[Plan, dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from prejoin.keys import Role
+from prejoin.keys import Order, Role
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import Transport
 
@@ -177,7 +177,7 @@ class Client(Writer):
         where: Where[E] | None = None,
         /,
         *,
-        order: str | Iterable[str] = (),
+        order: str | Iterable[str | Order] = (),
         reverse: bool = False,
         limit: int | None = None,
         after: str | None = None,
@@ -215,7 +215,7 @@ class Client(Writer):
         /,
         *,
         roles: Roles | None = None,
-        order: str | Iterable[str] = (),
+        order: str | Iterable[str | Order] = (),
         reverse: bool = False,
         limit: int | None = None,
         after: str | None = None,
@@ -225,7 +225,8 @@ class Client(Writer):
     ) -> Collection:
         """Objects of several classes that lie side by side, in one query: a user with the orders.
 
-        A range in `where` is by the first class, and has to lie in the keys of all of them.
+        A range in `where` is by the first class, and has to lie in the keys of all of them. An `Order` with an entity
+        sorts the items of that one among themselves.
 
         Where a class calls an attribute by another name, `roles` says so: `roles={User: {"user_id": "id"}}`.
         """
