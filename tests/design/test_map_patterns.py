@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
+from tests.shop import FOLDER, shop_design, shop_workload
 
 from prejoin.design.files import read_design, write_design
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Call, Design, Did, Operation
-from prejoin.workload.files import read_file, read_text
+from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 
-SHOP = Path(__file__).parents[2] / "examples" / "shop"
 
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def workload() -> Workload:
-    return read_file(SHOP / "access-patterns.md").workload
+    return shop_workload()
 
 
-@pytest.fixture(scope="module")
-def design(workload: Workload) -> Design:
-    found, problems = read_design((SHOP / "table-design.yaml").read_text(), workload)
-    assert found is not None, problems
-    return map_patterns(found, workload)
+@pytest.fixture
+def design() -> Design:
+    return shop_design()
 
 
 def operation(design: Design, id_: str) -> Operation:
@@ -90,7 +85,7 @@ def test_a_pattern_that_no_key_serves_says_which_key_would(design: Design, workl
 
 
 def test_a_pattern_out_of_scope_is_not_mapped(design: Design, workload: Workload) -> None:
-    text = (SHOP / "access-patterns.md").read_text() + "\n## Decisions\n\n- AP-009 is out of scope\n"
+    text = (FOLDER / "access-patterns.md").read_text() + "\n## Decisions\n\n- AP-009 is out of scope\n"
     mapped = map_patterns(design, read_text(text, "md").workload)
     assert mapped.operation("AP-009") is None
 
@@ -113,7 +108,7 @@ def test_a_design_is_written_and_read_back(design: Design, workload: Workload, f
     ],
 )
 def test_a_file_that_is_no_design_for_the_workload_says_why(workload: Workload, old: str, new: str, part: str) -> None:
-    text = (SHOP / "table-design.yaml").read_text()
+    text = (FOLDER / "table-design.yaml").read_text()
     assert old in text
     found, problems = read_design(text.replace(old, new), workload)
     assert found is None

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.shop import shop_design, shop_workload
 
 from prejoin.design.files import read_design
 from prejoin.design.map_patterns import map_patterns
@@ -24,31 +25,26 @@ from prejoin.workload.files import read_file
 from prejoin.workload.model import Attribute, Entity, Workload
 
 ROOT = Path(__file__).parents[2]
-SHOP = ROOT / "examples" / "shop"
 DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tests/corpus/*/access-patterns.md")])
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def workload() -> Workload:
-    return read_file(SHOP / "access-patterns.md").workload
+    return shop_workload()
 
 
-@pytest.fixture(scope="module")
-def design(workload: Workload) -> Design:
-    found, problems = read_design((SHOP / "table-design.yaml").read_text(), workload)
-    assert found is not None, problems
-    return map_patterns(found, workload)
+@pytest.fixture
+def design() -> Design:
+    return shop_design()
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000))
 def test_every_pattern_of_the_shop_is_answered_as_the_data_says(seed: int) -> None:
-    shop = read_file(SHOP / "access-patterns.md").workload
-    keys, _ = read_design((SHOP / "table-design.yaml").read_text(), shop)
-    assert keys is not None
+    shop = shop_workload()
     with Embedded() as engine:
-        answers = list(run_all(Bench.ready(shop, map_patterns(keys, shop), engine, NOW, seed)))
+        answers = list(run_all(Bench.ready(shop, shop_design(), engine, NOW, seed)))
     assert [a.pattern for a in answers] == [p.id for p in shop.patterns]
     assert [(a.pattern, a.wrong, a.problem) for a in answers if not a.right] == []
     assert all(a.units > 0 for a in answers)

@@ -5,23 +5,19 @@ from __future__ import annotations
 import http.client
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.shop import shop_design, shop_workload
 
-from prejoin.design.files import read_design
-from prejoin.design.map_patterns import map_patterns
 from prejoin.engine import Embedded
 from prejoin.proof.answer import Answer
 from prejoin.proof.bench import Bench
 from prejoin.proof.run import run_all
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import Transport
-from prejoin.workload.files import read_file
 
 pytestmark = pytest.mark.wide
-SHOP = Path(__file__).parents[2] / "examples" / "shop"
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 HEADERS = {
     "Content-Type": "application/x-amz-json-1.0",
@@ -50,10 +46,7 @@ class Elsewhere:
 
 
 def answers(transport: Transport) -> dict[str, Answer]:
-    workload = read_file(SHOP / "access-patterns.md").workload
-    design, problems = read_design((SHOP / "table-design.yaml").read_text(), workload)
-    assert design is not None, problems
-    return {a.pattern: a for a in run_all(Bench.ready(workload, map_patterns(design, workload), transport, NOW))}
+    return {a.pattern: a for a in run_all(Bench.ready(shop_workload(), shop_design(), transport, NOW))}
 
 
 def test_every_pattern_is_answered_there_as_the_data_says_and_costs_what_ours_says(other_url: str) -> None:
