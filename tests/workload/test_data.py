@@ -12,6 +12,7 @@ import yaml
 
 from prejoin.workload.data import json_schema
 from prejoin.workload.files import read_file, read_text, save, write_text
+from prejoin.workload.model import Workload
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tests/corpus/*/access-patterns.md")])
@@ -61,3 +62,11 @@ def test_a_link_keeps_pointing_at_what_it_points_at(tmp_path: Path) -> None:
     save(tmp_path / "link.md", "new")
     assert (tmp_path / "link.md").is_symlink()
     assert (tmp_path / "real.md").read_text() == "new"
+
+
+@pytest.mark.parametrize("text", ["\u2028", "\x7f", "\ufeff", "a\tb", "--- #", "x" * 2000, "\U0001f642", '"\\', "\x85"])
+def test_json_may_hold_what_yaml_would_stumble_over(text: str) -> None:
+    workload = Workload(title="T", notes=text, header={text: text})
+    reading = read_text(write_text(workload, "json"), "json")
+    assert reading.workload == workload
+    assert reading.places.find(("notes",)) is not None

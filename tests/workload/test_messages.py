@@ -193,7 +193,7 @@ def test_a_file_that_is_no_text_is_said_to_be_unreadable(tmp_path: Path) -> None
         ("title: [\n", "yaml", 2, "node content"),
         ('{"title": "x",\n\t"reads": [{"id": 1}]}', "json", 2, "expected `str`"),
         ('{"title": "x"', "json", 1, ""),
-        ("title: x\ntitle: y\n", "yaml", 1, "stands twice"),
+        ("title: x\ntitle: y\n", "yaml", 2, "stands twice"),
     ],
 )
 def test_data_that_is_no_workload_is_said_where_it_is_not(text: str, form: str, line: int, part: str) -> None:

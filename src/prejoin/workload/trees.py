@@ -15,6 +15,7 @@ Path = tuple[str | int, ...]
 _DEEPEST = 40
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_JSON_TOKEN = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"|[^\s{}\[\],:"]+', re.DOTALL)
 _WAY = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
@@ -28,17 +29,76 @@ class NotATreeError(ValueError):
 
 def read_tree(source: str, form: Form) -> tuple[Any, dict[Path, Span]]:
     """The values in a text, and where each stands, by the names that the models use."""
+    return _read_json(source) if form == "json" else _read_yaml(source)
+
+
+def _read_yaml(source: str) -> tuple[Any, dict[Path, Span]]:
+    tree = _Tree()
     try:
-        # YAML holds JSON, but for tabs, which JSON allows between its tokens only.
-        plain, spans = _Tree().build(source.replace("\t", " ") if form == "json" else source)
-        return (msgspec.json.decode(source.encode()) if form == "json" else plain), spans
+        loader = _LOADER(source)
+        try:
+            while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+                _follow(tree, event)
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         last = source.count("\n") + 1  # where the text ends too early, the parser names the line after it
         where = Span(min(mark.line + 1, last), mark.column + 1) if mark else None
         raise NotATreeError(str(problem.problem or problem.context), where) from None
-    except (yaml.YAMLError, msgspec.DecodeError, UnicodeError) as problem:
+    except (yaml.YAMLError, UnicodeError) as problem:
         raise NotATreeError(" ".join(str(problem).split())) from None
+    if len(tree.root) != 1:
+        raise NotATreeError("it holds more than one document" if tree.root else "it is empty")
+    return tree.root[0], tree.spans
+
+
+def _follow(tree: _Tree, event: Any) -> None:
+    """One event of the YAML parser. Only what JSON can say too: no aliases, which expand without end, no dates."""
+    mark = event.start_mark
+    where = Span(mark.line + 1, mark.column + 1, getattr(event, "value", None) or "") if mark else Span(1, 1)
+    match event:
+        case yaml.AliasEvent():
+            raise NotATreeError("aliases are not allowed", where)
+        case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+            tree.open({} if isinstance(event, yaml.MappingStartEvent) else [], where)
+        case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+            tree.close()
+        case yaml.ScalarEvent():
+            tree.add(_scalar(event.value) if event.implicit[0] else event.value, where)
+        case _:
+            pass
+
+
+def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
+    """JSON is not quite YAML, so it has a reader of its own: msgspec for the values, a scan for the places."""
+    tree = _Tree()
+    line, start, at = 1, 0, 0
+    for token in _JSON_TOKEN.finditer(source):
+        line += source.count("\n", at, token.start())
+        start = source.rfind("\n", 0, token.start()) + 1 if "\n" in source[at : token.start()] else start
+        at = token.start()
+        where = Span(line, at - start + 1, token[0][:80])
+        try:
+            match token[0]:
+                case "{":
+                    tree.open({}, where)
+                case "[":
+                    tree.open([], where)
+                case "}" | "]":
+                    tree.close()
+                case text:
+                    tree.add(msgspec.json.decode(text.encode()), where)
+        except (IndexError, msgspec.DecodeError, UnicodeError):
+            break  # not JSON; what is wrong with it is said below
+    try:
+        return msgspec.json.decode(source.encode()), tree.spans
+    except (msgspec.DecodeError, UnicodeError) as problem:
+        message, _, place = str(problem).partition(" (byte ")
+        before = (
+            source.encode("utf-8", "replace")[: int(place.rstrip(")"))].decode("utf-8", "ignore") if place else source
+        )
+        raise NotATreeError(message, Span(before.count("\n") + 1, len(before) - before.rfind("\n"))) from None
 
 
 def write_tree(plain: Any, form: Form) -> str:
@@ -65,74 +125,52 @@ def _field(name: str) -> str:
 
 
 class _Tree:
-    """Plain values from YAML events, without recursion, with the place of each value.
-
-    Only what JSON can say too: no aliases (a few of them expand without end), no tags, no dates or octal numbers.
-    """
+    """Plain values put together without recursion, with the place of each."""
 
     def __init__(self) -> None:
         self.spans: dict[Path, Span] = {}
-        self.stack: list[tuple[Path, Any, list[Any]]] = []
         self.root: list[Any] = []
+        self._stack: list[tuple[Path, Any, list[Any]]] = []
 
-    def build(self, source: str) -> tuple[Any, dict[Path, Span]]:
-        loader = _LOADER(source)
-        try:
-            while True:
-                event = loader.get_event()
-                if isinstance(event, yaml.StreamEndEvent):
-                    break
-                self._event(event)
-        finally:
-            loader.dispose()
-        if not self.root:
-            raise NotATreeError("it is empty")
-        if len(self.root) > 1:
-            raise NotATreeError("it holds more than one document")
-        return self.root[0], self.spans
+    def open(self, node: Any, where: Span) -> None:
+        if len(self._stack) >= _DEEPEST:
+            raise NotATreeError(f"it is nested more than {_DEEPEST} deep", where)
+        self._stack.append((self._place(where), node, []))
 
-    def _event(self, event: Any) -> None:
-        if isinstance(event, yaml.AliasEvent):
-            raise NotATreeError("aliases are not allowed")
-        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-            if len(self.stack) >= _DEEPEST:
-                raise NotATreeError(f"it is nested more than {_DEEPEST} deep")
-            node: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-            self.stack.append((self._place(event), node, []))
-        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-            _, node, _ = self.stack.pop()
-            self._add(node)
-        elif isinstance(event, yaml.ScalarEvent):
-            self._place(event)
-            self._add(event.value if not event.implicit[0] else _scalar(event.value))
+    def close(self) -> None:
+        _, node, _ = self._stack.pop()
+        self._put(node, None)
 
-    def _place(self, event: Any) -> Path:
-        """Where the value that begins here is in the tree; noted with its line and column."""
-        path: Path = ()
-        if self.stack:
-            above, node, keys = self.stack[-1]
-            step = len(node) if isinstance(node, list) else _field(str(keys[0])) if keys else ""
-            path = (*above, step)
-        if path and path[-1] != "":
-            mark = event.start_mark
-            self.spans[path] = Span(mark.line + 1, mark.column + 1, getattr(event, "value", "")[:80])
+    def add(self, value: Any, where: Span) -> None:
+        self._place(where)
+        self._put(value, where)
+
+    def _place(self, where: Span) -> Path:
+        """The way to the value that begins here, noted; a key has none."""
+        if not self._stack:
+            return ()
+        above, node, keys = self._stack[-1]
+        if isinstance(node, dict) and not keys:
+            return ()
+        path = (*above, len(node) if isinstance(node, list) else _field(keys[0]))
+        self.spans[path] = Span(where.line, where.column, where.text[:80])
         return path
 
-    def _add(self, value: Any) -> None:
-        if not self.stack:
+    def _put(self, value: Any, where: Span | None) -> None:
+        if not self._stack:
             self.root.append(value)
             return
-        _, node, keys = self.stack[-1]
+        _, node, keys = self._stack[-1]
         if isinstance(node, list):
             node.append(value)
-        elif not keys:
-            if not isinstance(value, str):
-                raise NotATreeError("a key is not a word")
-            if value in node:
-                raise NotATreeError(f"the key `{value}` stands twice in one place")
-            keys.append(value)
-        else:
+        elif keys:
             node[keys.pop()] = value
+        elif not isinstance(value, str):
+            raise NotATreeError("a key is not a word", where)
+        elif value in node:
+            raise NotATreeError(f"the key `{value}` stands twice in one place", where)
+        else:
+            keys.append(value)
 
 
 def _scalar(text: str) -> object:
