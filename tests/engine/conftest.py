@@ -75,6 +75,11 @@ def dynamodb() -> Iterator[Embedded]:
         yield engine
 
 
+def send(dynamodb: Embedded, operation: str, **members: Any) -> Any:
+    """Send one request, about the table `shop` unless it says otherwise."""
+    return json.loads(dynamodb.send(operation, json.dumps({"TableName": "shop", **members}).encode()))
+
+
 @pytest.fixture
 def ask(dynamodb: Embedded) -> Ask:
     """Send one request, as keywords, and return the answer."""

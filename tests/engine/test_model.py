@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
 
-from .conftest import SHOP, item, values
+from .conftest import SHOP, item, key_schema, values
 
 Key = tuple[str, str]
 pks, sks = st.sampled_from(["a", "b"]), st.sampled_from(["1", "10", "2", "é"])
@@ -37,7 +37,13 @@ class Model(RuleBasedStateMachine):
         super().__init__()
         self.dynamodb = Embedded()
         self.ask("CreateTable", **SHOP)
+        self.ask("UpdateTimeToLive", TimeToLiveSpecification={"AttributeName": "other", "Enabled": True})
         self.items: dict[Key, dict[str, Any]] = {}
+        self.indexes: dict[str, tuple[tuple[str, ...], set[str] | None]] = {
+            "gsi1": (("g1pk", "g1sk"), None),
+            "by-city": (("city",), {"pk", "sk", "city", "name"}),
+            "by-rank": (("pk", "rank"), {"pk", "sk", "rank"}),
+        }
 
     def ask(self, operation: str, **members: Any) -> Any:
         return json.loads(self.dynamodb.send(operation, json.dumps({"TableName": "shop", **members}).encode()))
@@ -74,6 +80,49 @@ class Model(RuleBasedStateMachine):
         whole = {**self.items.get((pk, sk), item(pk=pk, sk=sk)), **item(**extra)}
         whole.pop(removed, None)
         self.items[pk, sk] = whole
+
+    @rule(items=st.lists(st.tuples(pks, sks, st.none() | attributes), max_size=4, unique_by=lambda each: each[:2]))
+    @precondition(lambda self: self.items)
+    def batch(self, items: list[tuple[str, str, dict[str, Any] | None]]) -> None:
+        requests: list[dict[str, Any]] = []
+        for pk, sk, extra in items:
+            if extra is None:
+                requests.append({"DeleteRequest": {"Key": item(pk=pk, sk=sk)}})
+                self.items.pop((pk, sk), None)
+            else:
+                requests.append({"PutRequest": {"Item": item(pk=pk, sk=sk, **extra)}})
+                self.items[pk, sk] = item(pk=pk, sk=sk, **extra)
+        if requests:
+            self.ask("BatchWriteItem", RequestItems={"shop": requests})
+
+    @rule()
+    def make_or_drop_an_index(self) -> None:
+        if "late" in self.indexes:
+            self.ask("UpdateTable", GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "late"}}])
+            del self.indexes["late"]
+            return
+        index = {
+            "IndexName": "late",
+            "KeySchema": key_schema("other", "city", sort=("rank", "sk")),
+            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["g1sk"]},
+        }
+        self.ask(
+            "UpdateTable",
+            AttributeDefinitions=[
+                {"AttributeName": name, "AttributeType": kind}
+                for name, kind in {"other": "N", "city": "S", "rank": "N", "sk": "S"}.items()
+            ],
+            GlobalSecondaryIndexUpdates=[{"Create": index}],
+        )
+        self.indexes["late"] = (("other", "city", "rank", "sk"), {"pk", "sk", "other", "city", "rank", "g1sk"})
+
+    @rule(now=st.integers(0, 3))
+    def expire(self, now: int) -> None:
+        """`other` is the time to live: items whose is past go, if they have one that counts."""
+        gone = [key for key, each in self.items.items() if 0 < int(each.get("other", {"N": "0"})["N"]) <= now]
+        assert self.dynamodb.expire(now) == len(gone)
+        for key in gone:
+            del self.items[key]
 
     @rule(pk=pks, sk=sks)
     def delete(self, pk: str, sk: str) -> None:
@@ -113,11 +162,7 @@ class Model(RuleBasedStateMachine):
 
     @invariant()
     def each_index_holds_what_follows_from_the_table(self) -> None:
-        for name, keys, projected in (
-            ("gsi1", ("g1pk", "g1sk"), None),
-            ("by-city", ("city",), {"pk", "sk", "city", "name"}),
-            ("by-rank", ("pk", "rank"), {"pk", "sk", "rank"}),
-        ):
+        for name, (keys, projected) in self.indexes.items():
             expected = [
                 {key: content for key, content in each.items() if projected is None or key in projected}
                 for each in self.items.values()
@@ -142,6 +187,26 @@ class Model(RuleBasedStateMachine):
         assert ranks == sorted(ranks)
         assert all(rank >= -1 for rank in ranks)
 
+    @invariant()
+    def pages_and_segments_together_are_the_whole(self) -> None:
+        for index in (None, *self.indexes):
+            whole = self.ask("Scan", IndexName=index)["Items"]
+            assert self.all_pages("Scan", IndexName=index, Limit=2) == whole
+            segments = [self.all_pages("Scan", IndexName=index, Segment=each, TotalSegments=3) for each in range(3)]
+            assert [each for segment in segments for each in segment] == whole
+        query: dict[str, Any] = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": values(p="a")}
+        forward = self.all_pages("Query", **query, Limit=1)
+        assert self.all_pages("Query", **query, Limit=2, ScanIndexForward=False) == forward[::-1]
+
+    def all_pages(self, operation: str, **members: Any) -> list[Any]:
+        found: list[Any] = []
+        while True:
+            answer = self.ask(operation, **members)
+            found += answer["Items"]
+            if "LastEvaluatedKey" not in answer:
+                return found
+            members["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
     def teardown(self) -> None:
         self.dynamodb.close()
 
@@ -151,4 +216,4 @@ def str_of(each: dict[str, Any]) -> str:
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestModel.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)

@@ -208,7 +208,15 @@ def test_real_depth_is_refused_before_it_can_exhaust_the_stack(text: str) -> Non
 
 
 def test_a_long_chain_is_not_deep() -> None:
-    assert decide(" OR ".join(["n = :4"] * 300 + ["n = :5"]))
+    assert decide(" OR ".join(["n = :4"] * 149 + ["n = :5"]))
+
+
+def test_an_expression_has_at_most_300_operators() -> None:
+    with pytest.raises(DynamoDBError) as caught:
+        decide(" OR ".join(["n = :4"] * 151))
+    assert caught.value.message == (
+        "Invalid ConditionExpression: The expression contains too many operators; operator count: 301"
+    )
 
 
 def test_placeholders_that_no_expression_uses_are_refused() -> None:

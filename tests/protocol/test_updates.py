@@ -111,7 +111,8 @@ def test_an_update_that_does_not_fit_the_item_is_refused(text: str, complaint: s
         ),
         (
             "ADD a :s",
-            "Incorrect operand type for operator or function; operator: ADD, operand type: STRING",
+            "Incorrect operand type for operator or function; operator: ADD, operand type: STRING, "
+            "typeSet: ALLOWED_FOR_ADD_OPERAND",
         ),
         (
             "SET a = b + :s",

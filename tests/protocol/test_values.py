@@ -8,7 +8,7 @@ import pytest
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.sizes import item_size, value_size
-from prejoin.protocol.values import canonical, equal
+from prejoin.protocol.values import canonical, canonical_item, equal
 
 
 def test_numbers_are_normalised_however_deep() -> None:
@@ -67,12 +67,23 @@ def _nested(levels: int) -> dict[str, Any]:
     return value
 
 
-def test_a_value_may_nest_32_levels_and_no_more() -> None:
-    assert canonical(_nested(32)) == _nested(32)
+def test_an_attribute_may_nest_32_levels_itself_the_first_and_no_more() -> None:
+    assert canonical(_nested(31)) == _nested(31)
     with pytest.raises(DynamoDBError, match="Nesting Levels"):
-        canonical(_nested(33))
+        canonical(_nested(32))
+    assert canonical(_nested(32), 0) == _nested(32)
+    with pytest.raises(DynamoDBError, match="Nesting Levels"):
+        canonical(_nested(33), 0)
     with pytest.raises(DynamoDBError, match="Nesting Levels"):
         canonical(_nested(800))
+
+
+@pytest.mark.parametrize("value", [{"M": {"": {"S": "x"}}}, {"L": [{"M": {"": {"S": "x"}}}]}])
+def test_a_name_is_never_empty(value: Any) -> None:
+    with pytest.raises(DynamoDBError, match="Empty attribute name"):
+        canonical(value)
+    with pytest.raises(DynamoDBError, match="Empty attribute name"):
+        canonical_item({"": {"S": "x"}})
 
 
 def test_sets_are_equal_in_any_order_also_inside_a_map() -> None:

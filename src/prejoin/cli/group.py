@@ -20,6 +20,7 @@ _COMMANDS = {
     "explain": "Tell about a message by its code.",
     "schema": "Print the JSON Schema of the document, or of this command's JSON.",
     "demo": "Run the shop: every access pattern, answered.",
+    "serve": "Be a DynamoDB on a port of this machine, for every SDK and the AWS CLI.",
 }
 
 

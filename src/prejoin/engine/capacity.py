@@ -50,7 +50,10 @@ class Capacities:
         self._by_table: dict[int, Capacity] = {}
 
     def of(self, table: Table) -> Capacity:
-        return self._by_table.setdefault(table.id, Capacity(table))
+        found = self._by_table.get(table.id)
+        if found is None:
+            found = self._by_table[table.id] = Capacity(table)
+        return found
 
     def render(self, detail: str | None, *, kind: str | None = None) -> dict[str, Any]:
         """The member of the answer, or nothing where it was not asked for."""

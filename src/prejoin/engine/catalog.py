@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 
 from prejoin.engine.definition import Index, Table
 from prejoin.protocol.errors import not_found, refuse
@@ -21,6 +22,10 @@ class Catalog:
             raise not_found()
         return table
 
+    def find_all(self, connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, Table]:
+        """The tables of these names; the first that does not exist is the error."""
+        return {name: self.find(connection, name) for name in dict.fromkeys(names)}
+
     def get(self, connection: sqlite3.Connection, name: str) -> Table | None:
         row = connection.execute("SELECT id, revision FROM tables WHERE name = ?", (name,)).fetchone()
         if row is None:
@@ -32,6 +37,16 @@ class Catalog:
                 self._known.clear()
             table = self._known[row] = Table.from_bytes(row[0], content)
         return table
+
+    def by_id(self, connection: sqlite3.Connection, identity: int) -> Table:
+        (name,) = connection.execute("SELECT name FROM tables WHERE id = ?", (identity,)).fetchone()
+        return self.find(connection, name)
+
+    def change(self, connection: sqlite3.Connection, table: Table) -> None:
+        """Replace a table's definition; the next revision tells everyone else, in whatever process."""
+        connection.execute(
+            "UPDATE tables SET definition = ?, revision = revision + 1 WHERE id = ?", (table.to_bytes(), table.id)
+        )
 
 
 def index_of(table: Table, name: str) -> Index:

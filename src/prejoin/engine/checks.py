@@ -10,6 +10,8 @@ from prejoin.protocol import limits
 from prejoin.protocol.errors import invalid, refuse
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+")
+_ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})")
+"""Of any region and account: there is one place here."""
 _PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 
 CAPACITY = ("INDEXES", "TOTAL", "NONE")
@@ -62,9 +64,16 @@ class Constraints:
 
 
 def table_name(value: str | None, minimum: int = 1) -> str:
-    """The name of the table a request is about. What is wrong with it is reported before, and without, all else."""
-    if value is not None and minimum <= len(value) <= limits.TABLE_NAME_MAXIMUM and _NAME.fullmatch(value):
-        return value
+    """The name of the table a request is about, given as such or in an ARN.
+
+    What is wrong with it is reported before, and without, all else.
+    """
+    if value is not None:
+        if minimum <= len(value) <= limits.TABLE_NAME_MAXIMUM and _NAME.fullmatch(value):
+            return value
+        arn = _ARN.fullmatch(value)
+        if arn:
+            return arn.group(1)
     constraints = Constraints()
     constraints.name("tableName", value, minimum)
     constraints.finish()

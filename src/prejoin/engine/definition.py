@@ -32,7 +32,7 @@ class Keys:
 
 @dataclass(frozen=True)
 class Index:
-    """A secondary index. Its number is its own within the table, and never used again."""
+    """A secondary index. Its number is its own within the table: the entries in the store carry it."""
 
     number: int
     name: str
@@ -56,6 +56,9 @@ class Table:
     """Read and write units; None is on demand."""
     ttl: str | None = None
     protected: bool = False
+    table_class: str | None = None
+    on_demand_since: float | None = None
+    """When the table last became on demand, as its description tells ever after."""
 
     @cached_property
     def by_name(self) -> dict[str, Index]:
@@ -70,6 +73,16 @@ class Table:
             for attribute in index.keys.attributes
             if attribute.name not in self.keys.names
         )
+
+    @cached_property
+    def index_names(self) -> frozenset[str]:
+        """The attributes that are keys of an index and not of the table."""
+        return frozenset(attribute.name for attribute, _ in self.index_attributes)
+
+    @cached_property
+    def indexes_every_item(self) -> bool:
+        """Whether some index has only keys of the table, which every item has."""
+        return any(set(index.keys.names) <= set(self.keys.names) for index in self.indexes)
 
     @cached_property
     def has_local_indexes(self) -> bool:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from types import TracebackType
 
 import msgspec
 
 from prejoin.engine.catalog import Catalog
 from prejoin.engine.decoding import decode
-from prejoin.engine.operations import OPERATIONS, Engine
-from prejoin.engine.store import Durability, Store
+from prejoin.engine.operations import LATER, OPERATIONS, Engine
+from prejoin.engine.operations.timetolive import EXPIRED_AT_ONCE, expire
+from prejoin.engine.store import Durability, Store, patiently
+from prejoin.engine.totals import Counter
 from prejoin.protocol.errors import DynamoDBError
 
 _encode = msgspec.json.Encoder().encode
+_EXPIRY_SECONDS = 60.0
 
 
 class Embedded:
@@ -37,15 +41,20 @@ class Embedded:
             raise ValueError(
                 f'durability "{durability}" needs a path' if path is None else 'durability "memory" has no path'
             )
-        self._engine = Engine(Store(path, durability), Catalog())
+        self._engine = Engine(Store(path, durability), Catalog(), Counter())
+        self._next_expiry = time.monotonic() + _EXPIRY_SECONDS
 
     def send(self, operation: str, body: bytes) -> bytes:
         """Perform one operation; raise DynamoDBError for whatever DynamoDB would answer with an error."""
         handler = OPERATIONS.get(operation)
         if handler is None:
-            raise DynamoDBError("UnknownOperationException")
+            raise DynamoDBError(
+                "UnknownOperationException", f"This engine has no {operation} yet" if operation in LATER else ""
+            )
+        if time.monotonic() > self._next_expiry:
+            self._expire_some()
         try:
-            return _encode(handler.perform(self._engine, decode(handler.decoder, body)))
+            return _encode(patiently(handler.perform, self._engine, decode(handler.decoder, body)))
         except DynamoDBError:
             raise
         except sqlite3.Error as error:
@@ -55,6 +64,25 @@ class Embedded:
         except Exception as error:
             # A mistake of ours. Callers are promised nothing but DynamoDB errors; the cause stays attached.
             raise DynamoDBError("InternalServerError", f"The engine failed: {error!r}") from error
+
+    def expire(self, now: float | None = None) -> int:
+        """Remove every item whose time to live is past at `now`, by default the present; returns how many.
+
+        The engine does this by itself, a few items at a time, at most once a minute, while it is asked for anything.
+        Until then expired items are answered as any others, as at AWS.
+        """
+        moment = time.time() if now is None else now
+        total = 0
+        while removed := patiently(expire, self._engine, moment):
+            total += removed
+        return total
+
+    def _expire_some(self) -> None:
+        try:
+            full = expire(self._engine, time.time()) == EXPIRED_AT_ONCE
+        except (sqlite3.Error, DynamoDBError):
+            full = False  # the file is busy, or closed: whoever asked is not to suffer for it
+        self._next_expiry = time.monotonic() + (0.0 if full else _EXPIRY_SECONDS)
 
     def close(self) -> None:
         """Release the file; the engine answers nothing after this."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from prejoin.engine.definition import Index, KeyAttribute, Table
 from prejoin.engine.keys import check_not_empty
@@ -14,8 +14,7 @@ from prejoin.protocol.keybytes import Range
 _TYPE = "One or more parameter values were invalid: Condition parameter type does not match schema type"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRange:
+class KeyRange(msgspec.Struct, frozen=True):
     """One partition, and a range of sort key bytes in it."""
 
     partition: bytes

@@ -42,6 +42,10 @@ class SecondaryIndex(Request, frozen=True):
     provisioned_throughput: Throughput | None = None
 
 
+class StreamSpecification(Request, frozen=True):
+    stream_enabled: bool | None = None
+
+
 class CreateTable(Request, frozen=True):
     table_name: str | None = None
     attribute_definitions: list[AttributeDefinition] | None = None
@@ -52,6 +56,33 @@ class CreateTable(Request, frozen=True):
     local_secondary_indexes: list[SecondaryIndex] | None = None
     deletion_protection_enabled: bool | None = None
     table_class: str | None = None
+    stream_specification: StreamSpecification | None = None
+
+
+class IndexDeletion(Request, frozen=True):
+    index_name: str | None = None
+
+
+class IndexUpdate(Request, frozen=True):
+    index_name: str | None = None
+    provisioned_throughput: Throughput | None = None
+
+
+class GlobalIndexUpdate(Request, frozen=True):
+    create: SecondaryIndex | None = None
+    update: IndexUpdate | None = None
+    delete: IndexDeletion | None = None
+
+
+class UpdateTable(Request, frozen=True):
+    table_name: str | None = None
+    attribute_definitions: list[AttributeDefinition] | None = None
+    billing_mode: str | None = None
+    provisioned_throughput: Throughput | None = None
+    global_secondary_index_updates: list[GlobalIndexUpdate] | None = None
+    deletion_protection_enabled: bool | None = None
+    table_class: str | None = None
+    stream_specification: StreamSpecification | None = None
 
 
 class TableNamed(Request, frozen=True):

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, ParamSpec, TypeVar
+
+from prejoin.protocol.errors import DynamoDBError
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Durability = Literal["memory", "normal", "full"]
 
-_SCHEMA_VERSION = 1
-_BUSY_SECONDS = 60.0
+_SCHEMA_VERSION = 2
+_BUSY_SECONDS = 5.0
 _SCHEMA = """
 CREATE TABLE tables (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL, definition BLOB NOT NULL
 );
 CREATE TABLE items (
-    tid INTEGER NOT NULL, pk BLOB NOT NULL, sk BLOB NOT NULL, size INTEGER NOT NULL, item BLOB NOT NULL,
-    PRIMARY KEY (tid, pk, sk)
+    tid INTEGER NOT NULL, hash INTEGER NOT NULL, pk BLOB NOT NULL, sk BLOB NOT NULL,
+    size INTEGER NOT NULL, item BLOB NOT NULL, expires INTEGER,
+    PRIMARY KEY (tid, hash, pk, sk)
 ) WITHOUT ROWID;
+CREATE INDEX expiring ON items (expires) WHERE expires IS NOT NULL;
 CREATE TABLE entries (
-    tid INTEGER NOT NULL, number INTEGER NOT NULL, ipk BLOB NOT NULL, isk BLOB NOT NULL,
+    tid INTEGER NOT NULL, number INTEGER NOT NULL, ihash INTEGER NOT NULL, ipk BLOB NOT NULL, isk BLOB NOT NULL,
     pk BLOB NOT NULL, sk BLOB NOT NULL, size INTEGER NOT NULL, item BLOB NOT NULL,
-    PRIMARY KEY (tid, number, ipk, isk, pk, sk)
+    PRIMARY KEY (tid, number, ihash, ipk, isk, pk, sk)
 ) WITHOUT ROWID;
 CREATE TABLE tokens (
     token TEXT PRIMARY KEY, digest BLOB NOT NULL, answer BLOB NOT NULL, expires REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX forgetting ON tokens (expires);
 """
 
 
@@ -50,8 +60,7 @@ class Store:
         self._abandoned: list[sqlite3.Connection] = []
         self._pid = os.getpid()
         self._closed = False
-        connection = self._connect()
-        self._create(connection)
+        connection = patiently(self._prepared)
         self._idle.append(connection)
 
     @contextmanager
@@ -139,25 +148,78 @@ class Store:
             check_same_thread=False,
             cached_statements=512,
         )
-        if self._path is not None:
-            connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self._durability]}")
-        connection.execute("PRAGMA cache_size=-16000")
+        try:
+            if self._path is not None:
+                connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self._durability]}")
+            connection.execute("PRAGMA cache_size=-16000")
+        except BaseException:
+            connection.close()
+            raise
         self._open.append(connection)
         return connection
 
-    def _create(self, connection: sqlite3.Connection) -> None:
-        connection.execute("BEGIN IMMEDIATE")
+    def _prepared(self) -> sqlite3.Connection:
+        """The first connection, on a file that is ours, with our tables in it."""
+        name = Path(self._path or "").name
+        try:
+            connection = self._connect()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                version = self._create(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                self.close()
+                self._closed = False
+                raise
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            raise ValueError(f"{name} is not a file of prejoin's: {error}") from error
+        if version != _SCHEMA_VERSION:
+            self.close()
+            age = "newer" if version > _SCHEMA_VERSION else "older"
+            raise ValueError(
+                f"{name} was written by another prejoin: its format, {version}, is {age} than {_SCHEMA_VERSION}"
+                if version
+                else f"{name} is a database of something else"
+            )
+        return connection
+
+    @staticmethod
+    def _create(connection: sqlite3.Connection) -> int:
+        """Make the tables in an empty database; returns the version of what is there, 0 for someone else's."""
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version == 0:
+        if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-        if version > _SCHEMA_VERSION:
-            self.close()
-            name = Path(self._path or "").name
-            raise ValueError(f"{name} was written by a newer prejoin: its format is {version}")
+            return _SCHEMA_VERSION
+        return int(version)
 
 
+def patiently(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Do some work, and again while another process holds the file, for a minute at most.
+
+    Only for work that is undone when it fails. SQLite waits by itself in most places; in a few, as when two
+    processes open a new file at once, it cannot.
+    """
+    deadline = 0.0
+    while True:
+        try:
+            return work(*arguments, **named)
+        except sqlite3.OperationalError as error:
+            now = time.monotonic()
+            deadline = deadline or now + _PATIENCE_SECONDS
+            if error.sqlite_errorcode & 0xFF not in _BUSY_CODES:
+                raise
+            if now > deadline:
+                raise DynamoDBError(
+                    "InternalServerError", "Another process holds the file: no turn to write within a minute"
+                ) from error
+            time.sleep(random.uniform(0.001, 0.05))  # noqa: S311
+
+
+_BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+_PATIENCE_SECONDS = 60.0
 _SYNCHRONOUS = {"memory": "OFF", "normal": "NORMAL", "full": "FULL"}

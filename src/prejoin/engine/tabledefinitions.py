@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from prejoin.engine.checks import Constraints, table_name
 from prejoin.engine.definition import Index, KeyAttribute, Keys, Table
-from prejoin.engine.requests import CreateTable, KeyElement, SecondaryIndex, Throughput
+from prejoin.engine.requests import (
+    AttributeDefinition,
+    CreateTable,
+    KeyElement,
+    SecondaryIndex,
+    StreamSpecification,
+    Throughput,
+)
 from prejoin.protocol import limits
 from prejoin.protocol.errors import refuse
 
 _INVALID = "One or more parameter values were invalid: "
+TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 
 
 def check_create_table(request: CreateTable) -> str:
@@ -18,25 +26,45 @@ def check_create_table(request: CreateTable) -> str:
     name = table_name(request.table_name, limits.TABLE_NAME_MINIMUM)
     constraints = Constraints()
     constraints.one_of("billingMode", request.billing_mode, ("PROVISIONED", "PAY_PER_REQUEST"))
-    _check_throughput(constraints, "provisionedThroughput", request.provisioned_throughput)
+    check_throughput(constraints, "provisionedThroughput", request.provisioned_throughput)
     constraints.required("attributeDefinitions", request.attribute_definitions)
-    for number, definition in enumerate(request.attribute_definitions or (), 1):
-        where = f"attributeDefinitions.{number}.member"
-        constraints.required(f"{where}.attributeName", definition.attribute_name)
-        constraints.required(f"{where}.attributeType", definition.attribute_type)
-        constraints.one_of(f"{where}.attributeType", definition.attribute_type, ("B", "N", "S"))
+    check_attributes(constraints, request.attribute_definitions)
     _check_key_schema(constraints, "keySchema", request.key_schema, 2)
     for member, indexes, most in (
         ("localSecondaryIndexes", request.local_secondary_indexes, 2),
         ("globalSecondaryIndexes", request.global_secondary_indexes, 8),
     ):
         for number, index in enumerate(indexes or (), 1):
-            _check_index(constraints, f"{member}.{number}.member", index, most)
+            check_index(constraints, f"{member}.{number}.member", index, most)
+    constraints.one_of("tableClass", request.table_class, TABLE_CLASSES)
     constraints.finish()
+    check_streams(request.stream_specification)
     return name
 
 
-def _check_index(constraints: Constraints, where: str, index: SecondaryIndex, most: int) -> None:
+def check_streams(wish: StreamSpecification | None) -> None:
+    if wish is not None and wish.stream_enabled:
+        refuse("StreamSpecification: this engine has no streams yet")
+
+
+def check_attributes(constraints: Constraints, definitions: list[AttributeDefinition] | None) -> None:
+    for number, definition in enumerate(definitions or (), 1):
+        where = f"attributeDefinitions.{number}.member"
+        constraints.required(f"{where}.attributeName", definition.attribute_name)
+        _check_attribute_name(constraints, f"{where}.attributeName", definition.attribute_name)
+        constraints.required(f"{where}.attributeType", definition.attribute_type)
+        constraints.one_of(f"{where}.attributeType", definition.attribute_type, ("B", "N", "S"))
+
+
+def _check_attribute_name(constraints: Constraints, where: str, name: str | None) -> None:
+    """Attributes of keys, and those that an index projects, have shorter names than others."""
+    if name == "":
+        constraints.fail(where, name, "Member must have length greater than or equal to 1")
+    elif name is not None and len(name) > limits.KEY_NAME_LENGTH:
+        constraints.fail(where, name, f"Member must have length less than or equal to {limits.KEY_NAME_LENGTH}")
+
+
+def check_index(constraints: Constraints, where: str, index: SecondaryIndex, most: int) -> None:
     constraints.name(f"{where}.indexName", index.index_name)
     _check_key_schema(constraints, f"{where}.keySchema", index.key_schema, most)
     constraints.required(f"{where}.projection", index.projection)
@@ -47,7 +75,9 @@ def _check_index(constraints: Constraints, where: str, index: SecondaryIndex, mo
             constraints.fail(
                 f"{where}.projection.nonKeyAttributes", "[]", "Member must have length greater than or equal to 1"
             )
-    _check_throughput(constraints, f"{where}.provisionedThroughput", index.provisioned_throughput)
+        for number, name in enumerate(index.projection.non_key_attributes or (), 1):
+            _check_attribute_name(constraints, f"{where}.projection.nonKeyAttributes.{number}.member", name)
+    check_throughput(constraints, f"{where}.provisionedThroughput", index.provisioned_throughput)
 
 
 def _check_key_schema(constraints: Constraints, where: str, elements: list[KeyElement] | None, most: int) -> None:
@@ -64,11 +94,12 @@ def _check_key_schema(constraints: Constraints, where: str, elements: list[KeyEl
         constraints.fail(where, f"[{shown}]", f"Member must have length less than or equal to {most}")
     for number, element in enumerate(elements, 1):
         constraints.required(f"{where}.{number}.member.attributeName", element.attribute_name)
+        _check_attribute_name(constraints, f"{where}.{number}.member.attributeName", element.attribute_name)
         constraints.required(f"{where}.{number}.member.keyType", element.key_type)
         constraints.one_of(f"{where}.{number}.member.keyType", element.key_type, ("HASH", "RANGE"))
 
 
-def _check_throughput(constraints: Constraints, where: str, throughput: Throughput | None) -> None:
+def check_throughput(constraints: Constraints, where: str, throughput: Throughput | None) -> None:
     if throughput is not None:
         for member, units in (
             ("writeCapacityUnits", throughput.write_capacity_units),
@@ -81,7 +112,7 @@ def _check_throughput(constraints: Constraints, where: str, throughput: Throughp
 def read_definition(request: CreateTable, name: str) -> Table:
     """The definition, after the rules that span several members."""
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
-    throughput = _throughput(request.provisioned_throughput)
+    throughput = throughput_of(request.provisioned_throughput)
     if on_demand and throughput is not None:
         refuse(
             _INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
@@ -106,13 +137,13 @@ def read_definition(request: CreateTable, name: str) -> Table:
     if local and len(local) > limits.LOCAL_INDEXES:
         refuse(_INVALID + "Number of LocalSecondaryIndexes exceeds per-table limit of 5")
     globals_ = [
-        _index(len(local) + number, index, types, is_global=True, on_demand=on_demand)
+        read_index(len(local) + number, index, types, is_global=True, on_demand=on_demand)
         for number, index in enumerate(_given(request.global_secondary_indexes, "GlobalSecondaryIndexes"))
     ]
     if len(globals_) > limits.GLOBAL_INDEXES:
         refuse(_INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20")
     indexes = (*local, *globals_)
-    _check_indexes_together(indexes)
+    check_indexes_together(indexes)
     for index in indexes:
         used.update(index.keys.names)
     if used != set(types):
@@ -136,6 +167,7 @@ def read_definition(request: CreateTable, name: str) -> Table:
         indexes=indexes,
         throughput=throughput,
         protected=bool(request.deletion_protection_enabled),
+        table_class=request.table_class,
     )
 
 
@@ -174,7 +206,7 @@ def _local_index(number: int, index: SecondaryIndex, types: dict[str, str], tabl
             _INVALID + "Table KeySchema does not have a range key, which is required when specifying a "
             "LocalSecondaryIndex"
         )
-    found = _index(number, index, types, is_global=False)
+    found = read_index(number, index, types, is_global=False)
     if not found.keys.sort:
         refuse(_INVALID + f"Index KeySchema does not have a range key for index: {found.name}")
     if found.keys.partition != table.partition:
@@ -186,7 +218,7 @@ def _local_index(number: int, index: SecondaryIndex, types: dict[str, str], tabl
     return found
 
 
-def _index(
+def read_index(
     number: int, index: SecondaryIndex, types: dict[str, str], *, is_global: bool, on_demand: bool = False
 ) -> Index:
     keys = _keys(index.key_schema or [], types, is_table=not is_global)
@@ -207,16 +239,20 @@ def _index(
         refuse(_INVALID + f"ProjectionType is {kind}, but NonKeyAttributes is specified")
     if kind == "INCLUDE" and not included:
         refuse(_INVALID + "ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
-    throughput = _throughput(index.provisioned_throughput)
+    if len(set(included)) < len(included):
+        refuse(_INVALID + f"Duplicate attribute in NonKeyAttributes of index: {index.index_name}")
+    throughput = throughput_of(index.provisioned_throughput)
     if on_demand and throughput is not None:
         refuse(
             _INVALID + f"ProvisionedThroughput should not be specified for index: {index.index_name} "
             "when BillingMode is PAY_PER_REQUEST"
         )
+    if is_global and not on_demand and throughput is None:
+        refuse(_INVALID + f"ProvisionedThroughput must be specified for index: {index.index_name}")
     return Index(number, str(index.index_name), keys, is_global, kind, tuple(included), throughput)
 
 
-def _check_indexes_together(indexes: tuple[Index, ...]) -> None:
+def check_indexes_together(indexes: tuple[Index, ...]) -> None:
     seen: set[str] = set()
     for index in indexes:
         if index.name in seen:
@@ -226,7 +262,7 @@ def _check_indexes_together(indexes: tuple[Index, ...]) -> None:
         refuse(_INVALID + "Number of NonKeyAttributes over all indexes exceeds the limit of 100")
 
 
-def _throughput(throughput: Throughput | None) -> tuple[int, int] | None:
+def throughput_of(throughput: Throughput | None) -> tuple[int, int] | None:
     if throughput is None:
         return None
     return throughput.read_capacity_units or 0, throughput.write_capacity_units or 0

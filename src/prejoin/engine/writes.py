@@ -7,35 +7,39 @@ an open transaction it gives an `Outcome`.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
+
+import msgspec
 
 from prejoin.engine import rows
 from prejoin.engine.capacity import Capacity
 from prejoin.engine.checks import expression_parameters
 from prejoin.engine.definition import Table
-from prejoin.engine.keys import ItemKey, check_index_keys, item_key, key_bytes
+from prejoin.engine.expiry import expiry
+from prejoin.engine.keys import ItemKey, check_index_keys, check_scalar, item_key, key_bytes
 from prejoin.engine.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteOptions
 from prejoin.engine.rows import Row, Version
 from prejoin.protocol import limits
 from prejoin.protocol.errors import condition_failed, invalid, refuse
 from prejoin.protocol.expressions import (
     Condition,
+    Path,
     Substitutions,
     Update,
     apply,
     bind_condition,
     bind_update,
+    document_paths,
     evaluate,
 )
-from prejoin.protocol.expressions.nodes import Literal, SetAction
+from prejoin.protocol.expressions.nodes import Literal, Operand, SetAction
 from prejoin.protocol.prices import write_units
 from prejoin.protocol.sizes import item_size
 from prejoin.protocol.values import Item, canonical_item
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(msgspec.Struct, frozen=True):
     """A checked write whose table is still to be found. `content` is a whole item to put, or a key."""
 
     kind: str
@@ -45,17 +49,17 @@ class Pending:
     update: Update | None = None
     show_on_failure: bool = False
     size: int = 0
+    nested: tuple[Path, ...] = ()
+    """The paths into documents that its expressions read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     pending: Pending
     table: Table
     key: ItemKey
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """The item before and after; what was not needed to perform the write is not decoded."""
 
     before: Row | None
@@ -65,21 +69,21 @@ class Outcome:
 
 def prepare(request: WriteOptions, table_name: str) -> Pending:
     """Check a write as far as that goes without its table."""
-    update_expression = request.update_expression if isinstance(request, UpdateItem) else None
-    expressions = {"ConditionExpression": request.condition_expression}
-    legacy = {"Expected": request.expected, "ConditionalOperator": request.conditional_operator}
+    text, update_expression, legacy = request.condition_expression, None, None
     if isinstance(request, UpdateItem):
-        expressions = {"UpdateExpression": update_expression, **expressions}
-        legacy = {"AttributeUpdates": request.attribute_updates, **legacy}
+        update_expression, legacy = request.update_expression, request.attribute_updates
     names, values = request.expression_attribute_names, request.expression_attribute_values
-    expression_parameters(expressions, legacy, names, values)
+    is_plain = text is None and update_expression is None
+    if legacy is not None or request.expected is not None or request.conditional_operator is not None or is_plain:
+        _check_parameters(request)
     content = canonical_item(_content(request))
     size = item_size(content)
     if isinstance(request, PutItem) and size > limits.ITEM_SIZE:
         refuse("Item size has exceeded the maximum allowed size")
+    if is_plain:
+        return Pending(_KINDS[type(request)], table_name, content, size=size)
     substitutions = Substitutions(names, values)
     update = None if update_expression is None else bind_update(update_expression, substitutions)
-    text = request.condition_expression
     condition = None if text is None else bind_condition(text, substitutions)
     substitutions.finish()
     return Pending(
@@ -90,7 +94,25 @@ def prepare(request: WriteOptions, table_name: str) -> Pending:
         update,
         request.return_values_on_condition_check_failure == "ALL_OLD",
         size,
+        _nested(text, [condition]) + _nested(update_expression, update.operands if update else ()),
     )
+
+
+def _check_parameters(request: WriteOptions) -> None:
+    expressions = {"ConditionExpression": request.condition_expression}
+    legacy = {"Expected": request.expected, "ConditionalOperator": request.conditional_operator}
+    if isinstance(request, UpdateItem):
+        expressions = {"UpdateExpression": request.update_expression, **expressions}
+        legacy = {"AttributeUpdates": request.attribute_updates, **legacy}
+    names, values = request.expression_attribute_names, request.expression_attribute_values
+    expression_parameters(expressions, legacy, names, values)
+
+
+def _nested(text: str | None, trees: Iterable[Condition | Operand | None]) -> tuple[Path, ...]:
+    """The paths into documents that an expression reads; most have none, and are not searched."""
+    if text is None or not ("." in text or "[" in text):
+        return ()
+    return tuple(path for tree in trees if tree is not None for path in document_paths(tree) if len(path.steps) > 1)
 
 
 def _content(request: WriteOptions) -> Any:
@@ -108,22 +130,24 @@ def bind(pending: Pending, table: Table) -> Write:
     if pending.kind == "put":
         key = item_key(table, pending.content)
         check_index_keys(table, pending.content)
-        return Write(pending, table, key)
-    key = key_bytes(table, pending.content)
+    else:
+        key = key_bytes(table, pending.content)
+    if pending.nested:
+        check_scalar(table, pending.nested)
     if pending.update is not None:
         _check_updated_paths(table, pending.update)
     return Write(pending, table, key)
 
 
 def _check_updated_paths(table: Table, update: Update) -> None:
-    heads = {path.steps[0]: path for path in update.paths}
+    heads = {action.path.steps[0] for action in update.actions}
     for name in table.keys.names:
         if name in heads:
             refuse(
                 "One or more parameter values were invalid: "
                 f"Cannot update attribute {name}. This attribute is part of the key"
             )
-    if not table.indexes:
+    if heads.isdisjoint(table.index_names):
         return
     literals = {
         str(action.path.steps[0]): action.operand.value
@@ -131,12 +155,7 @@ def _check_updated_paths(table: Table, update: Update) -> None:
         if isinstance(action, SetAction) and isinstance(action.operand, Literal) and len(action.path.steps) == 1
     }
     check_index_keys(table, literals)
-    for attribute, _ in table.index_attributes:
-        if attribute.name in heads and len(heads[attribute.name].steps) > 1:
-            refuse(
-                "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-                f"IndexKey: {attribute.name}"
-            )
+    check_scalar(table, update.paths)
 
 
 def perform(
@@ -157,7 +176,8 @@ def perform(
     new_item = _changed(write, old_item)
     after = None if new_item is None else _row(pending, new_item)
     if after is not None:
-        rows.store(connection, table, key, after)
+        expires = None if table.ttl is None or new_item is None else expiry(new_item.get(table.ttl))
+        rows.store(connection, table, key, after, expires)
     elif before is not None:
         rows.remove(connection, table, key)
     larger = max(before.size if before else 0, after.size if after else 0)
@@ -170,7 +190,6 @@ def perform(
             Version(old_item, before) if old_item is not None and before is not None else None,
             Version(new_item, after) if new_item is not None and after is not None else None,
             capacity,
-            transactional=transactional,
         )
     return Outcome(before, after, new_item)
 

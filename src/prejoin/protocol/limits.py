@@ -32,6 +32,9 @@ EXPRESSION_DEPTH: Final = 100
 
 TABLE_NAME_MINIMUM: Final = 3
 TABLE_NAME_MAXIMUM: Final = 255
+KEY_NAME_LENGTH: Final = 255
+"""Of attributes in keys, and of those that an index projects by name; any other attribute's name may be longer."""
+ATTRIBUTE_NAME_SIZE: Final = 64 * KB - 1
 GLOBAL_INDEXES: Final = 20
 LOCAL_INDEXES: Final = 5
 INDEX_PARTITION_ATTRIBUTES: Final = 4

@@ -73,6 +73,7 @@ def render(number: Number) -> str:
     return "-" + text if number.negative else text
 
 
+@lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
     """The one text under which DynamoDB stores and answers this number.
 
@@ -104,6 +105,7 @@ def subtract(left: str, right: str) -> str:
     return normalise(str(_EXACT.subtract(value(left), value(right))))
 
 
+@lru_cache(maxsize=4096)
 def size(text: str) -> int:
     """Bytes that a canonical number counts in an item: one for each pair of digits around the point, one for
     the exponent, one for a minus.

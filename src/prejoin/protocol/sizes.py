@@ -14,7 +14,12 @@ def item_size(item: Item) -> int:
     """
     total = 0
     for name, value in item.items():
-        total += (len(name) if name.isascii() else len(name.encode())) + value_size(value)
+        total += len(name) if name.isascii() else len(name.encode())
+        text = value.get("S")
+        if text is None:
+            total += value_size(value)
+        else:
+            total += len(text) if text.isascii() else len(text.encode())
     return total
 
 

@@ -44,11 +44,37 @@ def kind(value: Value) -> str:
 
 def canonical_item(item: Any) -> Item:
     """Check every value of an item and put it into canonical form."""
-    return {name: canonical(value) for name, value in item.items()}
+    return _canonical_members(item, 1)
+
+
+def _canonical_members(named: dict[str, Any], depth: int) -> Item:
+    found: Item = {}
+    for name, value in named.items():
+        if not 0 < len(name) <= _SHORT_NAME:
+            _check_name(name)
+        # Most values are one text, and are canonical as they come.
+        if len(value) == 1 and value.get("S") is not None:
+            found[name] = value
+        else:
+            found[name] = canonical(value, depth)
+    return found
+
+
+_SHORT_NAME = limits.ATTRIBUTE_NAME_SIZE // 4
+"""So many characters are within the limit at any number of bytes a character."""
+
+
+def _check_name(name: str) -> None:
+    if not name:
+        refuse("Empty attribute name")
+    if len(name.encode()) > limits.ATTRIBUTE_NAME_SIZE:
+        refuse("Attribute name is too large, must be less than 65536 bytes")
 
 
 def canonical(value: Any, depth: int = 1) -> Value:
     """Check a value and put it into the form in which DynamoDB answers it, or raise what DynamoDB answers.
+
+    `depth` is the level the value stands on: 1 for an attribute, 0 for a value that an expression will place.
 
     >>> canonical({"N": "01.50"})
     {'N': '1.5'}
@@ -64,7 +90,7 @@ def canonical(value: Any, depth: int = 1) -> Value:
             return {"N": numbers.normalise(content)}
         if name == "M":
             _check_depth(depth)
-            return {"M": {key: canonical(member, depth + 1) for key, member in content.items()}}
+            return {"M": _canonical_members(content, depth + 1)}
         if name == "L":
             _check_depth(depth)
             return {"L": [canonical(member, depth + 1) for member in content]}
@@ -80,8 +106,12 @@ def canonical(value: Any, depth: int = 1) -> Value:
 
 
 def _check_depth(depth: int) -> None:
-    if depth > limits.NESTING:
-        refuse("Nesting Levels have exceeded supported limits")
+    # The attribute is the first level, so that lists and maps can make up one level less than there may be.
+    if depth >= limits.NESTING:
+        refuse(
+            "Nesting Levels have exceeded supported limits: "
+            "Attributes in the item have nested levels beyond supported limit"
+        )
 
 
 def _canonical_set(name: str, members: list[str]) -> list[str]:

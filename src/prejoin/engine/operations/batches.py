@@ -7,7 +7,7 @@ from typing import Any
 from prejoin.engine import rows
 from prejoin.engine.capacity import Capacities
 from prejoin.engine.checks import CAPACITY, METRICS, Constraints, table_name
-from prejoin.engine.keys import ItemKey, key_bytes
+from prejoin.engine.keys import ItemKey, check_scalar, key_bytes
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.operations.items import collection_metrics, projection_of, shown
 from prejoin.engine.requests import BatchGetItem, BatchWriteItem, WriteRequest
@@ -50,7 +50,8 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
     constraints.finish()
     for name, wish in request.request_items.items():
         keys = [canonical_item(key) for key in wish.keys or ()]
-        wishes[table_name(name)] = (keys, projection_of(wish), STRONG if wish.consistent_read else EVENTUAL)
+        table_name(name)
+        wishes[name] = (keys, projection_of(wish), STRONG if wish.consistent_read else EVENTUAL)
     if sum(len(keys) for keys, _, _ in wishes.values()) > limits.BATCH_GET_KEYS:
         refuse("Too many items requested for the BatchGetItem call")
     responses: dict[str, list[Any]] = {}
@@ -58,10 +59,13 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
     capacities = Capacities()
     total = 0
     with engine.store.reading() as connection:
-        tables = {name: engine.catalog.find(connection, name) for name in wishes}
+        tables = {name: engine.catalog.find(connection, table_name(name)) for name in wishes}
         places = {name: [key_bytes(tables[name], key) for key in keys] for name, (keys, _, _) in wishes.items()}
         if any(len(set(keys)) < len(keys) for keys in places.values()):
             refuse(_DUPLICATES)
+        for name, (_, projection, _) in wishes.items():
+            if projection is not None:
+                check_scalar(tables[name], projection.paths)
         for name, (keys, projection, factor) in wishes.items():
             found = responses[name] = []
             capacity = capacities.of(tables[name])
@@ -108,7 +112,8 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
     capacities = Capacities()
     metrics: dict[str, list[Any]] = {}
     with engine.store.writing() as connection:
-        writes = [bind(write, engine.catalog.find(connection, write.table_name)) for write in pending]
+        tables = engine.catalog.find_all(connection, (write.table_name for write in pending))
+        writes = [bind(write, tables[write.table_name]) for write in pending]
         places: set[tuple[int, ItemKey]] = {(write.table.id, write.key) for write in writes}
         if len(places) < len(writes):
             refuse(_DUPLICATES)

@@ -18,7 +18,7 @@ from prejoin.engine.checks import (
     table_name,
 )
 from prejoin.engine.definition import Table
-from prejoin.engine.keys import key_bytes
+from prejoin.engine.keys import check_scalar, key_bytes
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.requests import DeleteItem, GetItem, PutItem, UpdateItem, WriteOptions
 from prejoin.engine.writes import Outcome, Pending, bind, perform, prepare
@@ -38,7 +38,10 @@ def get_item(engine: Engine, request: GetItem) -> dict[str, Any]:
     key = canonical_item(request.key)
     with engine.store.reading() as connection:
         table = engine.catalog.find(connection, name)
-        row = rows.fetch(connection, table, key_bytes(table, key))
+        place = key_bytes(table, key)
+        if projection is not None:
+            check_scalar(table, projection.paths)
+        row = rows.fetch(connection, table, place)
     capacity = Capacity(table)
     factor = STRONG if request.consistent_read else EVENTUAL
     capacity.add(read_units(row.size if row else 0, factor))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,9 +12,9 @@ from prejoin.engine.catalog import index_of
 from prejoin.engine.checks import CAPACITY, SELECT, Constraints, expression_parameters, table_name
 from prejoin.engine.definition import Index, Keys, Table
 from prejoin.engine.keyranges import KeyRange, key_range
-from prejoin.engine.keys import check_not_empty, index_key, stored_under
+from prejoin.engine.keys import check_not_empty, check_scalar, index_key, stored_under
 from prejoin.engine.operations.engine import Engine
-from prejoin.engine.pages import Cut, Page, read_page
+from prejoin.engine.pages import Cut, Page, read_page, segment_range
 from prejoin.engine.requests import Query, ReadPage, Scan
 from prejoin.protocol.errors import DynamoDBError, invalid, refuse
 from prejoin.protocol.expressions import (
@@ -25,12 +24,12 @@ from prejoin.protocol.expressions import (
     Substitutions,
     bind_condition,
     bind_projection,
+    document_paths,
     evaluate,
     heads,
     key_conditions,
     project,
 )
-from prejoin.protocol.expressions.nodes import document_paths
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.values import Item, canonical_item
 
@@ -39,8 +38,7 @@ _SEGMENTS = 1_000_000
 _START = "The provided starting key is invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
+class _Wish(msgspec.Struct, frozen=True):
     """A checked request, before its table is found."""
 
     start: Item | None
@@ -188,13 +186,13 @@ def _read(
             table,
             index,
             keys,
-            None if wish.start is None else _position(table, index, wish.start, keys),
+            None if wish.start is None else _position(table, index, wish.start, keys, segment),
             request.limit,
             forward,
             _needs_whole_items(table, index, request, wish),
             segment,
         )
-        _check_filter(table, index, wish)
+        _check_expressions(table, index, wish)
         page = read_page(connection, cut)
     return _answer(table, index, request, wish, page)
 
@@ -219,35 +217,62 @@ def _needs_whole_items(table: Table, index: Index | None, request: ReadPage, wis
     return bool(missing)
 
 
-def _check_filter(table: Table, index: Index | None, wish: _Wish) -> None:
-    if wish.filter is None or wish.conditions is None:
+def _check_expressions(table: Table, index: Index | None, wish: _Wish) -> None:
+    if wish.projection is not None:
+        check_scalar(table, wish.projection.paths)
+    if wish.filter is None:
+        return
+    paths = document_paths(wish.filter)
+    check_scalar(table, paths)
+    if wish.conditions is None:
         return
     names = (table.keys if index is None else index.keys).names
-    for path in document_paths(wish.filter):
+    for path in paths:
         if path.steps[0] in names:
             refuse(
                 f"Filter Expression can only contain non-primary key attributes: Primary key attribute: {path.steps[0]}"
             )
+    projected = None if index is None else table.projected(index)
+    if index is not None and projected is not None:
+        missing = sorted({str(path.steps[0]) for path in paths} - projected)
+        if missing:
+            refuse(
+                _INVALID + f"Secondary index {index.name} does not project one or more filter attributes: "
+                f"[{', '.join(missing)}]"
+            )
 
 
-def _position(table: Table, index: Index | None, start: Item, keys: KeyRange | None) -> tuple[bytes, ...]:
+def _position(
+    table: Table, index: Index | None, start: Item, keys: KeyRange | None, segment: tuple[int, int] | None
+) -> tuple[int | bytes, ...]:
     """The key bytes to go on after: of the index where one is read, then of the table."""
     names = table.position_names(index)
     if set(start) != set(names):
         refuse(_START if keys is not None or index is not None else f"{_START}: {_MISMATCH}")
     _check_position(table.keys, start)
-    position: tuple[bytes, ...] = stored_under(table, start)
+    stored = stored_under(table, start)
+    hashed, partition, sort = stored
+    position: tuple[int | bytes, ...] = stored
     if index is not None:
         _check_position(index.keys, start)
         found = index_key(index, start)
-        assert found is not None, "a starting key has all key attributes of its index"
-        position = (*found, *position)
+        if found is None:
+            refuse(f"{_START}: {_MISMATCH}")
+        hashed, partition, sort = found
+        position = (*found, stored.pk, stored.sk)
     if keys is not None:
         low, high = keys.sort
-        if position[0] != keys.partition:
+        if partition != keys.partition:
             refuse("The provided starting key is outside query boundaries based on provided conditions")
-        if position[1] < low or (high is not None and position[1] >= high):
+        if sort < low or (high is not None and sort >= high):
             refuse("The provided starting key does not match the range key predicate")
+    if segment is not None:
+        first, last = segment_range(*segment)
+        if not first <= hashed < last:
+            refuse(
+                f"{_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
+                f"TotalSegments: {segment[1]} Segment: {segment[0]}"
+            )
     return position
 
 
@@ -267,9 +292,9 @@ def _answer(table: Table, index: Index | None, request: ReadPage, wish: _Wish, p
     if wish.filter is None and wish.projection is None:
         count = scanned
         if request.select != "COUNT":
-            answer["Items"] = [msgspec.Raw(row.content) for row in page.rows]
+            answer["Items"] = [msgspec.Raw(row[1]) for row in page.rows]
     else:
-        items = [rows.decode_item(row.content) for row in page.rows]
+        items = [rows.decode_item(row[1]) for row in page.rows]
         if wish.filter is not None:
             items = [item for item in items if evaluate(wish.filter, item)]
         count = len(items)
@@ -278,7 +303,7 @@ def _answer(table: Table, index: Index | None, request: ReadPage, wish: _Wish, p
             answer["Items"] = items if paths is None else [project(item, paths) for item in items]
     answer |= {"Count": count, "ScannedCount": scanned}
     if page.more:
-        last = rows.decode_item(page.rows[-1].content)
+        last = rows.decode_item(page.rows[-1][1])
         answer["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
     capacity = Capacity(table)
     factor = STRONG if request.consistent_read else EVENTUAL

@@ -1,4 +1,4 @@
-"""CreateTable, DescribeTable, DeleteTable and ListTables."""
+"""CreateTable, UpdateTable, DescribeTable, DeleteTable and ListTables."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
+from prejoin.engine import rows
 from prejoin.engine.checks import Constraints, table_name
-from prejoin.engine.definition import Table
+from prejoin.engine.definition import Index, Keys, Table
 from prejoin.engine.operations.engine import Engine
-from prejoin.engine.requests import CreateTable, ListTables, TableNamed
+from prejoin.engine.requests import CreateTable, ListTables, TableNamed, UpdateTable
 from prejoin.engine.tabledefinitions import check_create_table, read_definition
+from prejoin.engine.tableupdates import check_update_table, next_definition
+from prejoin.engine.totals import NOTHING, Totals
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
 
 _PAGE_OF_NAMES = 100
@@ -20,21 +23,47 @@ _PAGE_OF_NAMES = 100
 
 def create_table(engine: Engine, request: CreateTable) -> dict[str, Any]:
     name = check_create_table(request)
-    table = replace(read_definition(request, name), uuid=str(uuid.uuid4()), created=time.time())
+    table = read_definition(request, name)
+    now = time.time()
+    table = replace(
+        table, uuid=str(uuid.uuid4()), created=now, on_demand_since=now if table.throughput is None else None
+    )
     with engine.store.writing() as connection:
         if engine.catalog.get(connection, name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {name}")
         row = (name, 1, table.to_bytes())
         connection.execute("INSERT INTO tables (name, revision, definition) VALUES (?, ?, ?)", row)
-    return {"TableDescription": describe(table, "CREATING", (0, 0), {})}
+    return {"TableDescription": describe(table, "CREATING", NOTHING)}
+
+
+def update_table(engine: Engine, request: UpdateTable) -> dict[str, Any]:
+    """Change a table in one transaction, so that no one sees an index half filled."""
+    name = check_update_table(request)
+    with engine.store.writing() as connection:
+        table = _find(engine, connection, name)
+        change = next_definition(request, table, time.time())
+        if change.deleted is not None:
+            rows.drop_index(connection, table, change.deleted)
+        if change.created is not None:
+            rows.fill_index(connection, change.table, change.created)
+        engine.catalog.change(connection, change.table)
+        totals = engine.counter.count(connection, change.table)
+    statuses = {} if change.created is None else {change.created.name: "CREATING"}
+    if change.deleted is not None:
+        # The answer is about a change that goes on, as at AWS: what is being deleted is still shown.
+        statuses[change.deleted.name] = "DELETING"
+        shown = replace(change.table, indexes=table.indexes, attributes=table.attributes)
+    else:
+        shown = change.table
+    return {"TableDescription": describe(shown, "UPDATING", totals, statuses)}
 
 
 def describe_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
     name = table_name(request.table_name)
     with engine.store.reading(snapshot=True) as connection:
         table = _find(engine, connection, name)
-        totals, entries = _totals(connection, table)
-    return {"Table": describe(table, "ACTIVE", totals, entries)}
+        totals = engine.counter.count(connection, table)
+    return {"Table": describe(table, "ACTIVE", totals)}
 
 
 def delete_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
@@ -48,7 +77,7 @@ def delete_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
             )
         for statement in ("items WHERE tid", "entries WHERE tid", "tables WHERE id"):
             connection.execute(f"DELETE FROM {statement} = ?", (table.id,))  # noqa: S608
-    return {"TableDescription": describe(table, "DELETING", (0, 0), {})}
+    return {"TableDescription": describe(table, "DELETING", NOTHING)}
 
 
 def list_tables(engine: Engine, request: ListTables) -> dict[str, Any]:
@@ -79,19 +108,10 @@ def _find(engine: Engine, connection: sqlite3.Connection, name: str) -> Table:
     return table
 
 
-def _totals(connection: sqlite3.Connection, table: Table) -> tuple[tuple[int, int], dict[int, tuple[int, int]]]:
-    """Number and bytes of the items, and of the entries of each index."""
-    items = connection.execute(
-        "SELECT count(*), coalesce(sum(size), 0) FROM items WHERE tid = ?", (table.id,)
-    ).fetchone()
-    rows = connection.execute(
-        "SELECT number, count(*), sum(size) FROM entries WHERE tid = ? GROUP BY number", (table.id,)
-    ).fetchall()
-    return items, {number: (count, size) for number, count, size in rows}
-
-
-def describe(table: Table, status: str, totals: tuple[int, int], entries: dict[int, tuple[int, int]]) -> dict[str, Any]:
-    """The TableDescription."""
+def describe(table: Table, status: str, totals: Totals, statuses: dict[str, str] | None = None) -> dict[str, Any]:
+    """The TableDescription. `statuses` are those of indexes that are not active, where the table is not new."""
+    index_status = {} if statuses is None else statuses
+    usual = status if statuses is None else "ACTIVE"
     shown: dict[str, Any] = {
         "AttributeDefinitions": [
             {"AttributeName": attribute.name, "AttributeType": attribute.type} for attribute in table.attributes
@@ -101,17 +121,22 @@ def describe(table: Table, status: str, totals: tuple[int, int], entries: dict[i
         "TableStatus": status,
         "CreationDateTime": table.created,
         "ProvisionedThroughput": _throughput(table.throughput),
-        "TableSizeBytes": totals[1],
-        "ItemCount": totals[0],
+        "TableSizeBytes": totals.items[1],
+        "ItemCount": totals.items[0],
         "TableArn": table.arn,
         "TableId": table.uuid,
         "DeletionProtectionEnabled": table.protected,
     }
-    if table.throughput is None:
-        shown["BillingModeSummary"] = {"BillingMode": "PAY_PER_REQUEST"}
+    if table.on_demand_since is not None:
+        shown["BillingModeSummary"] = {
+            "BillingMode": "PAY_PER_REQUEST" if table.throughput is None else "PROVISIONED",
+            "LastUpdateToPayPerRequestDateTime": table.on_demand_since,
+        }
+    if table.table_class is not None:
+        shown["TableClassSummary"] = {"TableClass": table.table_class}
     for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
         indexes = [
-            _describe_index(table, index, status, entries.get(index.number, (0, 0)))
+            _describe_index(table, index, index_status.get(index.name, usual), totals.entries.get(index.number, (0, 0)))
             for index in table.indexes
             if index.is_global is is_global
         ]
@@ -120,11 +145,11 @@ def describe(table: Table, status: str, totals: tuple[int, int], entries: dict[i
     return shown
 
 
-def _describe_index(table: Table, index: Any, status: str, totals: tuple[int, int]) -> dict[str, Any]:
+def _describe_index(table: Table, index: Index, status: str, totals: tuple[int, int]) -> dict[str, Any]:
     projection: dict[str, Any] = {"ProjectionType": index.projection}
     if index.included:
         projection["NonKeyAttributes"] = list(index.included)
-    shown = {
+    shown: dict[str, Any] = {
         "IndexName": index.name,
         "KeySchema": _key_schema(index.keys),
         "Projection": projection,
@@ -134,10 +159,12 @@ def _describe_index(table: Table, index: Any, status: str, totals: tuple[int, in
     }
     if index.is_global:
         shown |= {"IndexStatus": status, "ProvisionedThroughput": _throughput(index.throughput)}
+        if status == "CREATING":
+            shown["Backfilling"] = True
     return shown
 
 
-def _key_schema(keys: Any) -> list[dict[str, str]]:
+def _key_schema(keys: Keys) -> list[dict[str, str]]:
     return [
         {"AttributeName": attribute.name, "KeyType": kind}
         for kind, attributes in (("HASH", keys.partition), ("RANGE", keys.sort))

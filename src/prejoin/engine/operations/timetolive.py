@@ -1,13 +1,16 @@
-"""UpdateTimeToLive and DescribeTimeToLive."""
+"""UpdateTimeToLive and DescribeTimeToLive, and the removal of what has expired."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+from prejoin.engine import rows
+from prejoin.engine.capacity import Capacity
 from prejoin.engine.checks import Constraints, table_name
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.requests import TableNamed, UpdateTimeToLive
+from prejoin.engine.writes import Pending, Write, perform
 from prejoin.protocol.errors import not_found, refuse
 
 
@@ -36,10 +39,8 @@ def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, 
         if not wish.enabled and table.ttl != wish.attribute_name:
             refuse(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.ttl}")
         changed = replace(table, ttl=wish.attribute_name if wish.enabled else None)
-        connection.execute(
-            "UPDATE tables SET definition = ?, revision = revision + 1 WHERE id = ?",
-            (changed.to_bytes(), table.id),
-        )
+        engine.catalog.change(connection, changed)
+        rows.set_expiries(connection, changed)
     return {"TimeToLiveSpecification": {"AttributeName": wish.attribute_name, "Enabled": wish.enabled}}
 
 
@@ -52,3 +53,23 @@ def describe_time_to_live(engine: Engine, request: TableNamed) -> dict[str, Any]
     if table.ttl is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
     return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": table.ttl}}
+
+
+EXPIRED_AT_ONCE = 100
+"""How many expired items one transaction removes, so that no other writer waits long."""
+
+
+def expire(engine: Engine, now: float) -> int:
+    """Remove items that have expired, a bounded number of them; returns how many.
+
+    They go as a DeleteItem would remove them, out of every index too.
+    """
+    with engine.store.reading() as connection:
+        if not rows.expired(connection, now, 1):
+            return 0
+    with engine.store.writing() as connection:
+        gone = rows.expired(connection, now, EXPIRED_AT_ONCE)
+        for identity, key in gone:
+            table = engine.catalog.by_id(connection, identity)
+            perform(connection, Write(Pending("delete", table.name, {}), table, key), Capacity(table))
+    return len(gone)

@@ -13,15 +13,17 @@ from prejoin.engine import rows
 from prejoin.engine.capacity import Capacities
 from prejoin.engine.checks import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
 from prejoin.engine.definition import Table
-from prejoin.engine.keys import ItemKey, key_bytes
+from prejoin.engine.keys import ItemKey, check_scalar, key_bytes
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.operations.items import collection_metrics, projection_of, shown
 from prejoin.engine.requests import (
     ConditionCheck,
+    DeleteItem,
     PutItem,
     TransactGetItems,
     TransactWrite,
     TransactWriteItems,
+    UpdateItem,
     WriteOptions,
 )
 from prejoin.engine.writes import Write, bind, perform, prepare
@@ -46,7 +48,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
     constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
     actions = [_action(member) for member in request.transact_items or ()]
     for number, action in enumerate(actions, 1):
-        _check_action(constraints, f"transactItems.{number}.member", action)
+        _check_action(constraints, number, action)
     constraints.finish()
     pending = [prepare(action, table_name(action.table_name)) for action in actions]
     if sum(write.size for write in pending) > limits.TRANSACTION_SIZE:
@@ -55,12 +57,12 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
     with engine.store.writing() as connection:
         if token is not None and (answer := _answered_before(connection, token, request)) is not None:
             return answer
-        tables = [engine.catalog.find(connection, write.table_name) for write in pending]
+        tables = engine.catalog.find_all(connection, (write.table_name for write in pending))
         bound_writes: list[Write] = []
         reasons: list[dict[str, Any]] = []
-        for write, table in zip(pending, tables, strict=True):
+        for write in pending:
             try:
-                bound_writes.append(bind(write, table))
+                bound_writes.append(bind(write, tables[write.table_name]))
                 reasons.append(_NONE)
             except DynamoDBError as error:
                 reasons.append(_reason(error))
@@ -93,30 +95,27 @@ def _action(member: TransactWrite) -> WriteOptions:
     return given[0]
 
 
-def _check_action(constraints: Constraints, where: str, action: WriteOptions) -> None:
-    kind = _MEMBERS[type(action).__name__]
-    constraints.required(f"{where}.{kind}.tableName", action.table_name)
-    if isinstance(action, PutItem):
-        constraints.required(f"{where}.{kind}.item", action.item)
-    else:
-        constraints.required(f"{where}.{kind}.key", getattr(action, "key", None))
-    if isinstance(action, ConditionCheck):
-        constraints.required(f"{where}.{kind}.conditionExpression", action.condition_expression)
-    if kind == "update":
-        constraints.required(f"{where}.{kind}.updateExpression", getattr(action, "update_expression", None))
-    constraints.one_of(
-        f"{where}.{kind}.returnValuesOnConditionCheckFailure",
-        action.return_values_on_condition_check_failure,
-        ON_FAILURE,
-    )
+def _check_action(constraints: Constraints, number: int, action: WriteOptions) -> None:
+    kind, required = _MEMBERS[type(action)]
+    for member, attribute in required:
+        if getattr(action, attribute) is None:
+            constraints.required(f"transactItems.{number}.member.{kind}.{member}", None)
+    if action.return_values_on_condition_check_failure is not None:
+        constraints.one_of(
+            f"transactItems.{number}.member.{kind}.returnValuesOnConditionCheckFailure",
+            action.return_values_on_condition_check_failure,
+            ON_FAILURE,
+        )
 
 
-_MEMBERS = {
-    "PutItem": "put",
-    "UpdateItem": "update",
-    "DeleteItem": "delete",
-    "ConditionCheck": "conditionCheck",
+_TABLE, _KEY = ("tableName", "table_name"), ("key", "key")
+_MEMBERS: dict[type, tuple[str, tuple[tuple[str, str], ...]]] = {
+    PutItem: ("put", (_TABLE, ("item", "item"))),
+    UpdateItem: ("update", (_TABLE, _KEY, ("updateExpression", "update_expression"))),
+    DeleteItem: ("delete", (_TABLE, _KEY)),
+    ConditionCheck: ("conditionCheck", (_TABLE, _KEY, ("conditionExpression", "condition_expression"))),
 }
+"""Of each kind of action: its name, and the members it must have."""
 
 
 def _attempt(connection: sqlite3.Connection, write: Write, capacities: Capacities) -> dict[str, Any]:
@@ -203,12 +202,14 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
     capacities = Capacities()
     responses: list[dict[str, Any]] = []
     with engine.store.reading(snapshot=True) as connection:
-        tables = [engine.catalog.find(connection, name) for name, _, _ in wishes]
+        tables = engine.catalog.find_all(connection, (name for name, _, _ in wishes))
         places: list[tuple[Table, ItemKey]] = []
         reasons: list[dict[str, Any]] = []
-        for table, (_, key, _) in zip(tables, wishes, strict=True):
+        for name, key, projection in wishes:
             try:
-                places.append((table, key_bytes(table, key)))
+                places.append((tables[name], key_bytes(tables[name], key)))
+                if projection is not None:
+                    check_scalar(tables[name], projection.paths)
                 reasons.append(_NONE)
             except DynamoDBError as error:
                 reasons.append(_reason(error))

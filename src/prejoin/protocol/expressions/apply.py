@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from prejoin.protocol import numbers
+from prejoin.protocol import limits, numbers
 from prejoin.protocol.errors import invalid
 from prejoin.protocol.expressions.nodes import (
     AddAction,
@@ -24,6 +24,7 @@ from prejoin.protocol.values import Item, Value, kind
 
 _MISSING = "The provided expression refers to an attribute that does not exist in the item"
 _TYPE = "An operand in the update expression has an incorrect data type"
+_NESTING = "Nesting Levels have exceeded supported limits"
 _PATH = "The document path provided in the update expression is invalid for update"
 
 
@@ -53,7 +54,16 @@ def apply(update: Update, item: Item) -> Item:
                     removals.append(path)
                 else:
                     writes.append((path, left))
+    for path, value in writes:
+        if len(path.steps) + _levels(value) > limits.NESTING:
+            raise invalid(_NESTING)
     changed = dict(item)
+    if all(len(action.path.steps) == 1 for action in update.actions):
+        for path, value in writes:
+            changed[str(path.steps[0])] = value
+        for path in removals:
+            changed.pop(str(path.steps[0]), None)
+        return changed
     for name in {path.steps[0] for path in update.paths if len(path.steps) > 1}:
         if name in changed:
             changed[str(name)] = _clone(changed[str(name)])
@@ -66,6 +76,12 @@ def apply(update: Update, item: Item) -> Item:
     for parent, step in parents:
         _remove(parent, step)
     return changed
+
+
+def _levels(value: Value) -> int:
+    """How many lists and maps lie within one another in a value."""
+    members = value["M"].values() if "M" in value else value.get("L")
+    return 0 if members is None else 1 + max(map(_levels, members), default=0)
 
 
 def _position(path: Path) -> int:

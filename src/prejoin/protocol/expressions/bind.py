@@ -65,12 +65,6 @@ class Binder:
 
     def condition(self, node: Condition) -> Condition:
         match node:
-            case And(parts):
-                return And(tuple(map(self.condition, parts)))
-            case Or(parts):
-                return Or(tuple(map(self.condition, parts)))
-            case Not(part):
-                return Not(self.condition(part))
             case Compare(operator, left, right):
                 bound = Compare(operator, self.operand(left), self.operand(right))
                 self._distinct(operator, (bound.left, bound.right))
@@ -79,6 +73,7 @@ class Binder:
                 return bound
             case Between(operand, low, high):
                 between = Between(self.operand(operand), self.operand(low), self.operand(high))
+                self._distinct("BETWEEN", (between.operand, between.low, between.high))
                 self._orderable("BETWEEN", between.operand, between.low, between.high)
                 self._bounds(between.low, between.high)
                 return between
@@ -87,9 +82,17 @@ class Binder:
                     self._refuse(
                         f"The IN operator is provided with too many operands; number of operands: {len(options)}"
                     )
-                return In(self.operand(operand), tuple(map(self.operand, options)))
+                sought, among = self.operand(operand), tuple(map(self.operand, options))
+                self._distinct("IN", (sought, *among))
+                return In(sought, among)
             case Call():
                 return self._call(node)
+            case And(parts):
+                return And(tuple(map(self.condition, parts)))
+            case Or(parts):
+                return Or(tuple(map(self.condition, parts)))
+            case Not(part):
+                return Not(self.condition(part))
 
     def update(self, update: Update) -> Update:
         actions = tuple(map(self._action, update.actions))
@@ -121,14 +124,13 @@ class Binder:
                 return node
 
     def path(self, path: Path) -> Path:
-        if not any(isinstance(step, str) and step.startswith("#") for step in path.steps):
-            return path
-        resolve = self._substitutions.name
+        resolve, parameter = self._substitutions.name, self._parameter
+        steps = path.steps
+        if len(steps) == 1:
+            head = steps[0]
+            return Path((resolve(head, parameter),)) if isinstance(head, str) and head[0] == "#" else path
         return Path(
-            tuple(
-                resolve(step, self._parameter) if isinstance(step, str) and step.startswith("#") else step
-                for step in path.steps
-            )
+            tuple(resolve(step, parameter) if isinstance(step, str) and step[0] == "#" else step for step in steps)
         )
 
     def _action(self, action: Action) -> Action:
@@ -207,7 +209,7 @@ class Binder:
         if static is not None and static not in allowed:
             self._refuse(
                 f"Incorrect operand type for operator or function; operator: {operator}, "
-                f"operand type: {_LONG_NAMES[static]}"
+                f"operand type: {_LONG_NAMES[static]}, typeSet: ALLOWED_FOR_{operator}_OPERAND"
             )
 
     def _bounds(self, low: Operand, high: Operand) -> None:

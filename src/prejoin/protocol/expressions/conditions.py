@@ -5,7 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 
 from prejoin.protocol import limits
-from prejoin.protocol.expressions.nodes import And, Between, Call, Compare, Condition, In, Not, Operand, Or
+from prejoin.protocol.expressions.nodes import (
+    And,
+    Between,
+    Call,
+    Compare,
+    Condition,
+    In,
+    Not,
+    Operand,
+    Or,
+    operator_count,
+)
 from prejoin.protocol.expressions.reader import Reader
 
 FUNCTIONS = frozenset({"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains", "size"})
@@ -26,7 +37,8 @@ Not(part=Call(function='attribute_exists', arguments=(Path(steps=('b',)),)))))
     closings = _matching_parentheses(reader)
     condition = _Builder(reader, closings).build()
     _complain_about_redundant_parentheses(reader, closings)
-    reader.finish("parentheses", "unknown function", "misused function", "reserved")
+    reader.count_operators(operator_count([condition]))
+    reader.finish("parentheses", "unknown function", "misused function", "reserved", "operators", "nesting")
     return condition
 
 

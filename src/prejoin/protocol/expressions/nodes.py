@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+
+import msgspec
 
 from prejoin.protocol.values import Value
 
@@ -10,38 +12,33 @@ Steps = tuple[str | int, ...]
 """A document path: attribute names and list positions. In a parsed tree a name may be a `#placeholder`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(msgspec.Struct, frozen=True):
     steps: Steps
 
     def __str__(self) -> str:
         return "[" + ", ".join(f"[{step}]" if isinstance(step, int) else step for step in self.steps) + "]"
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(msgspec.Struct, frozen=True):
     """A `:value` of a parsed expression."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(msgspec.Struct, frozen=True):
     """A value of a bound expression."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A function: of a condition, as `size(tags)`, or of an update, as `if_not_exists(n, :zero)`."""
 
     function: str
     arguments: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(msgspec.Struct, frozen=True):
     """`left + right` or `left - right` in SET."""
 
     operator: str
@@ -52,63 +49,53 @@ class Arithmetic:
 Operand = Path | Placeholder | Literal | Call | Arithmetic
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(msgspec.Struct, frozen=True):
     operator: str
     left: Operand
     right: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(msgspec.Struct, frozen=True):
     operand: Operand
     low: Operand
     high: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class In:
+class In(msgspec.Struct, frozen=True):
     operand: Operand
     options: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(msgspec.Struct, frozen=True):
     parts: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(msgspec.Struct, frozen=True):
     parts: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(msgspec.Struct, frozen=True):
     part: Condition
 
 
 Condition = Compare | Between | In | Call | And | Or | Not
 
 
-@dataclass(frozen=True, slots=True)
-class SetAction:
+class SetAction(msgspec.Struct, frozen=True):
     path: Path
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveAction:
+class RemoveAction(msgspec.Struct, frozen=True):
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class AddAction:
+class AddAction(msgspec.Struct, frozen=True):
     path: Path
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteAction:
+class DeleteAction(msgspec.Struct, frozen=True):
     path: Path
     operand: Operand
 
@@ -116,8 +103,7 @@ class DeleteAction:
 Action = SetAction | RemoveAction | AddAction | DeleteAction
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(msgspec.Struct, frozen=True):
     """The actions of an UpdateExpression, in the order written."""
 
     actions: tuple[Action, ...]
@@ -126,10 +112,40 @@ class Update:
     def paths(self) -> tuple[Path, ...]:
         return tuple(action.path for action in self.actions)
 
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """What the SET actions read."""
+        return tuple(action.operand for action in self.actions if isinstance(action, SetAction))
 
-@dataclass(frozen=True, slots=True)
-class Projection:
+
+class Projection(msgspec.Struct, frozen=True):
     paths: tuple[Path, ...]
+
+
+def operator_count(trees: Iterable[Condition | Operand]) -> int:
+    """The operators and functions in parsed trees, as the limit of an expression counts them."""
+    count = 0
+    waiting: list[Condition | Operand] = list(trees)
+    while waiting:
+        node = waiting.pop()
+        count += 1
+        match node:
+            case And(parts) | Or(parts):
+                count += len(parts) - 2
+                waiting += parts
+            case Not(part):
+                waiting.append(part)
+            case Call(_, arguments):
+                waiting += arguments
+            case Compare(_, left, right) | Arithmetic(_, left, right):
+                waiting += (left, right)
+            case Between(operand, low, high):
+                waiting += (operand, low, high)
+            case In(operand, options):
+                waiting += (operand, *options)
+            case _:
+                count -= 1
+    return count
 
 
 def document_paths(tree: Condition | Operand) -> list[Path]:

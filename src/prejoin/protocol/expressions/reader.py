@@ -99,6 +99,10 @@ class Reader:
                 steps.append(int(self.advance().text[:18]))
                 self.expect("]")
             else:
+                if len(steps) > limits.NESTING:
+                    self.complain(
+                        "nesting", f"The document path has too many nesting levels; nesting levels: {len(steps)}"
+                    )
                 return Path(tuple(steps))
 
     def operand(self, depth: int = 0) -> Operand:
@@ -134,6 +138,10 @@ class Reader:
             self.complain("unknown function", f"Invalid function name; function: {function}")
         return Call(function, tuple(arguments))
 
+    def count_operators(self, count: int) -> None:
+        if count > limits.EXPRESSION_OPERATORS:
+            self.complain("operators", f"The expression contains too many operators; operator count: {count}")
+
     def too_deep(self) -> NoReturn:
         raise invalid(
             f"Invalid {self.parameter}: The expression is nested too deeply; maximum depth: {limits.EXPRESSION_DEPTH}"
@@ -142,6 +150,8 @@ class Reader:
 
 def path_clash(paths: list[Path]) -> str | None:
     """The complaint about the first two paths of which one lies within, or contradicts, the other."""
+    if len({path.steps[0] for path in paths}) == len(paths):
+        return None
     seen: dict[Steps, Path] = {}
     conflict: str | None = None
     heads: dict[Steps, tuple[type, Path]] = {}

@@ -24,6 +24,9 @@ class Substitutions:
         self._values: dict[str, Value] = {}
         if names is not None:
             _check_keys(names, _NAME, "ExpressionAttributeNames")
+            for key, name in names.items():
+                if not name:
+                    refuse(f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}")
         if values is not None:
             _check_keys(values, _VALUE, "ExpressionAttributeValues")
             self._values = {key: _checked_value(key, value) for key, value in values.items()}
@@ -31,6 +34,9 @@ class Substitutions:
                 refuse("ExpressionAttributeValues exceeds max size")
         self._unused_names = dict.fromkeys(self._names)
         self._unused_values = dict.fromkeys(self._values)
+
+    def __bool__(self) -> bool:
+        return bool(self._names or self._values)
 
     def name(self, placeholder: str, parameter: str) -> str:
         name = self._names.get(placeholder)
@@ -74,7 +80,7 @@ def _check_keys(given: dict[str, Any], form: re.Pattern[str], parameter: str) ->
 
 def _checked_value(key: str, value: Any) -> Value:
     try:
-        return canonical(value)
+        return canonical(value, 0)
     except DynamoDBError as error:
         if error.code != "ValidationException":
             raise

@@ -14,6 +14,7 @@ from prejoin.protocol.expressions.nodes import (
     RemoveAction,
     SetAction,
     Update,
+    operator_count,
 )
 from prejoin.protocol.expressions.reader import Reader
 
@@ -44,8 +45,10 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
             actions.append(_action(reader, section))
         if reader.token.kind == "end":
             break
-    reader.finish("reserved", "unknown function", "section")
-    return Update(tuple(actions))
+    update = Update(tuple(actions))
+    reader.count_operators(operator_count(update.operands))
+    reader.finish("reserved", "unknown function", "section", "operators", "nesting")
+    return update
 
 
 def _action(reader: Reader, section: str) -> Action:

@@ -1,0 +1,77 @@
+"""One HTTP answer: its bytes, with the headers that DynamoDB sends; and the errors of AWS's outer layer."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import dataclass
+from email.utils import formatdate
+from http import HTTPStatus
+from random import getrandbits
+from typing import Final
+
+import msgspec
+
+JSON: Final = "application/x-amz-json-1.0"
+PLAIN: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: bytes
+    content_type: str = JSON
+
+    def encode(self, *, keep_alive: bool) -> bytes:
+        head = (
+            f"HTTP/1.1 {self.status} {_REASONS[self.status]}\r\n"
+            f"Server: prejoin\r\nDate: {http_date()}\r\n"
+            f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
+            f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n"
+            f"x-amzn-RequestId: {request_id()}\r\nx-amz-crc32: {zlib.crc32(self.body)}\r\n\r\n"
+        )
+        return head.encode("ascii") + self.body
+
+
+def outer_error(code: str, message: str = "", status: int = 400) -> Answer:
+    """An error of the layer in front of DynamoDB, which has a namespace of its own.
+
+    >>> outer_error("MissingAuthenticationTokenException").body
+    b'{"__type":"com.amazon.coral.service#MissingAuthenticationTokenException"}'
+    """
+    document = {"__type": f"com.amazon.coral.service#{code}"}
+    if message:
+        document["message"] = message
+    return Answer(status, msgspec.json.encode(document))
+
+
+UNKNOWN_OPERATION: Final = outer_error("UnknownOperationException")
+NO_SUCH_PAGE: Final = Answer(404, b"<UnknownOperationException/>\n", "application/xml")
+"""What AWS answers to other methods than POST, and to bodies that are not JSON."""
+NO_TOKEN: Final = outer_error("MissingAuthenticationTokenException", "Request is missing Authentication Token")
+HEALTHY: Final = Answer(200, b"healthy: prejoin\n", PLAIN)
+TOO_LARGE: Final = Answer(413, b"", PLAIN)
+HEAD_TOO_LARGE: Final = Answer(431, b"", PLAIN)
+TOO_SLOW: Final = Answer(408, b"", PLAIN)
+MALFORMED: Final = Answer(400, b"", PLAIN)
+FAULT: Final = outer_error("InternalFailure", "The server failed", 500)
+"""A mistake of ours."""
+
+
+def request_id() -> str:
+    """52 characters, as AWS's have."""
+    return f"{getrandbits(208):052X}"
+
+
+_date = (0, "")
+
+
+def http_date() -> str:
+    global _date
+    now = int(time.time())
+    if _date[0] != now:
+        _date = (now, formatdate(now, usegmt=True))
+    return _date[1]
+
+
+_REASONS = {status.value: status.phrase for status in HTTPStatus}

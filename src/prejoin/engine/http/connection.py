@@ -1,0 +1,229 @@
+"""One client's connection: bytes to requests, requests in their order to the front, answers back, and patience."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import cast
+
+import httptools
+
+from prejoin.engine.http.answer import FAULT, HEAD_TOO_LARGE, MALFORMED, TOO_LARGE, TOO_SLOW, Answer
+from prejoin.engine.http.front import Front
+from prejoin.engine.http.limits import Limits
+from prejoin.engine.http.request import Request
+
+_LINGER_SECONDS = 2.0
+
+
+class Connection(asyncio.Protocol):
+    """Requests of one connection are answered one after the other, whatever the client sends ahead.
+
+    A request that cannot be understood is answered after those before it; then nothing more is read, as what follows it
+    has no beginning.
+    """
+
+    def __init__(self, front: Front, limits: Limits, pool: Executor, on_lost: Callable[[Connection], None]) -> None:
+        self._front, self._limits, self._pool, self._on_lost = front, limits, pool, on_lost
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpRequestParser(self)
+        self._waiting: deque[Request | Answer] = deque()
+        self._running = False
+        self._refused = False
+        """Nothing more is understood: an answer that says so is waiting, or sent."""
+        self._stopping = False
+        self._lingering = 0.0
+        self._stalled: float | None = None
+        """Since when the client takes nothing of what it is sent."""
+        self._started: float | None = None
+        """When the first byte came of the request that is being received."""
+        self._heard = self._loop.time()
+        self._in_body = False
+        self._head_size = 0
+        self._request = Request()
+        self._body: list[bytes] = []
+        self._body_size = 0
+
+    # --- asyncio -----------------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._refused = self._stopping = True
+        self._waiting.clear()
+        self._on_lost(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused or self._stopping:
+            return
+        self._heard = self._loop.time()
+        if self._started is None:
+            self._started = self._heard
+        if not self._in_body:
+            self._head_size += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._refuse(MALFORMED)
+        except httptools.HttpParserCallbackError:
+            self._refuse(FAULT)
+        except httptools.HttpParserError:
+            self._refuse(MALFORMED)
+        if not self._in_body and self._started is not None and self._head_size > self._limits.head:
+            self._refuse(HEAD_TOO_LARGE)
+        if len(self._waiting) >= self._limits.waiting:
+            self._transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        """The client sends no more. It may still read: what it asked for is answered before the connection closes."""
+        self._stopping = True
+        return self._running or bool(self._waiting)
+
+    def pause_writing(self) -> None:
+        self._stalled = self._loop.time()
+
+    def resume_writing(self) -> None:
+        self._stalled = None
+        self._next()
+
+    # --- httptools ---------------------------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._request, self._body, self._body_size = Request(), [], 0
+
+    def on_url(self, url: bytes) -> None:
+        self._request.url += url
+
+    def on_header(self, name: bytes, value: bytes | None) -> None:
+        if not self._in_body:
+            self._request.headers.append((name.lower(), value or b""))
+
+    def on_headers_complete(self) -> None:
+        self._in_body = True
+        self._head_size = 0
+        size = sum(len(name) + len(value) + 4 for name, value in self._request.headers) + len(self._request.url)
+        length = self._request.header(b"content-length")
+        if size > self._limits.head:
+            self._refuse(HEAD_TOO_LARGE)
+        elif length is not None and int(length) > self._limits.body:
+            self._refuse(TOO_LARGE)
+        elif (self._request.header(b"expect") or b"").lower() == b"100-continue" and not self._running:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._body_size += len(body)
+        if self._body_size > self._limits.body:
+            self._body.clear()
+            self._refuse(TOO_LARGE)
+        if not self._refused:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        self._started = None
+        if self._refused:
+            return
+        request = self._request
+        request.method = self._parser.get_method()
+        request.keep_alive = self._parser.should_keep_alive()
+        request.body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        self._body = []
+        if not request.keep_alive:
+            self._refused = True
+        self._waiting.append(request)
+        if not self._running:
+            self._next()
+
+    # --- Answers, in order -------------------------------------------------------------------------------------------
+
+    def _refuse(self, answer: Answer) -> None:
+        if self._refused:
+            return
+        self._refused = True
+        self._waiting.append(answer)
+        if not self._running:
+            self._next()
+
+    def _next(self) -> None:
+        """Begin with what waits longest, unless something runs or the client does not take what it got."""
+        while self._waiting and not self._running and self._stalled is None:
+            waits = self._waiting.popleft()
+            if isinstance(waits, Answer):
+                self._send(waits, keep_alive=False)
+                continue
+            admitted = self._front.admit(waits)
+            if isinstance(admitted, Answer):
+                self._send(admitted, keep_alive=waits.keep_alive)
+            elif admitted in self._front.at_once:
+                self._send(self._front.perform(admitted, waits.body), keep_alive=waits.keep_alive)
+            else:
+                self._running = True
+                self._pool.submit(self._work, admitted, waits)
+        if self._running or self._waiting or self._transport.is_closing():
+            return
+        if self._stopping:
+            self._transport.close()
+        elif not self._transport.is_reading():
+            self._heard = self._loop.time()
+            if self._started is not None:
+                self._started = self._heard
+            self._transport.resume_reading()
+
+    def _work(self, operation: str, request: Request) -> None:
+        """In a thread of the pool."""
+        answer = self._front.perform(operation, request.body)
+        self._loop.call_soon_threadsafe(self._finished, answer, request.keep_alive)
+
+    def _finished(self, answer: Answer, keep_alive: bool) -> None:
+        self._running = False
+        self._send(answer, keep_alive=keep_alive)
+        self._next()
+
+    def _send(self, answer: Answer, *, keep_alive: bool) -> None:
+        if self._transport.is_closing():
+            return
+        self._heard = self._loop.time()
+        self._transport.write(answer.encode(keep_alive=keep_alive and not self._stopping))
+        if not keep_alive:
+            self._waiting.clear()
+            # A close while the client still sends would reset the connection, and the answer with it.
+            self._lingering = self._heard
+            if not self._transport.is_reading():
+                self._transport.resume_reading()
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+
+    # --- Patience ----------------------------------------------------------------------------------------------------
+
+    def look_after(self, now: float) -> None:
+        """End what takes too long. Called every now and then."""
+        limits = self._limits
+        if self._stalled is not None:
+            if now - self._stalled > limits.pause_seconds:
+                self._transport.abort()
+        elif self._lingering:
+            if now - self._lingering > _LINGER_SECONDS:
+                self._transport.abort()
+        elif self._running or self._waiting:
+            return
+        elif self._started is None:
+            if now - self._heard > limits.idle_seconds:
+                self._transport.close()
+        elif (
+            now - self._started > limits.request_seconds
+            or (self._in_body and now - self._heard > limits.pause_seconds)
+            or (not self._in_body and now - self._started > limits.head_seconds)
+        ):
+            self._refuse(TOO_SLOW)
+
+    def stop(self) -> None:
+        """Answer what was asked, then close."""
+        self._stopping = True
+        if not self._running and not self._waiting and not self._lingering:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()

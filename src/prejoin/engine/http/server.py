@@ -1,0 +1,159 @@
+"""The server's life: it listens, looks after its connections, and stops without breaking off what runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+
+from prejoin.engine.http.connection import Connection
+from prejoin.engine.http.front import SHORT_READS, SHORT_WRITES, Engine, Front
+from prejoin.engine.http.guard import Guard
+from prejoin.engine.http.limits import Limits
+from prejoin.engine.http.signature import KeyPair
+
+_THREADS = 4
+_BACKLOG = 512
+
+
+class Server:
+    """An engine behind a port of this machine. Port 0 is any free one.
+
+    In a test it runs in a thread of its own:
+
+    >>> from urllib.request import urlopen
+    >>> from prejoin.engine import Embedded
+    >>> with Embedded() as engine, Server(engine, port=0) as url:
+    ...     urlopen(url).read()
+    b'healthy: prejoin\\n'
+
+    `run()` serves in the thread that calls it, until SIGTERM or SIGINT. The engine is the caller's, to be closed after.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        keys: KeyPair | None = None,
+        guard: Guard | None = None,
+        limits: Limits | None = None,
+        in_memory: bool = False,
+    ) -> None:
+        """`in_memory` says that no other process can hold the engine up, so that short writes too are done at once."""
+        at_once = SHORT_READS | SHORT_WRITES if in_memory else SHORT_READS
+        self._front = Front(engine, guard or Guard(), keys, at_once)
+        self._limits = limits or Limits()
+        self._address = (host, port)
+        self._socket: socket.socket | None = None
+        self._connections: set[Connection] = set()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told_to_stop: asyncio.Event | None = None
+
+    @property
+    def url(self) -> str:
+        """Where clients reach it; known once it listens."""
+        if self._socket is None:
+            raise RuntimeError("the server does not listen yet")
+        listens, port = self._socket.getsockname()[:2]
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listens, str(listens))  # noqa: S104
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def listen(self) -> str:
+        """Take the port, or raise OSError. Gives the URL; clients that come from now on wait to be served."""
+        if self._socket is None:
+            host, port = self._address
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return self.url
+
+    def run(self, on_ready: Callable[[str], None] = lambda url: None) -> None:
+        """Serve until SIGTERM or SIGINT. Only in a program's main thread."""
+        url = self.listen()
+        asyncio.run(self._serve(lambda: on_ready(url), signals=True))
+
+    def start(self) -> str:
+        """Serve in a thread until `stop()`; gives the URL."""
+        url = self.listen()
+        ready = threading.Event()
+
+        def serve() -> None:
+            try:
+                asyncio.run(self._serve(ready.set, signals=False))
+            finally:
+                ready.set()  # whoever waits is not left waiting, whatever happened
+
+        self._thread = threading.Thread(target=serve, name="prejoin-http", daemon=True)
+        self._thread.start()
+        ready.wait()
+        return url
+
+    def stop(self) -> None:
+        """Finish what runs, close, and wait for both."""
+        loop, event, thread = self._loop, self._told_to_stop, self._thread
+        if thread is None or loop is None or event is None:
+            return
+        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+            loop.call_soon_threadsafe(event.set)
+        thread.join()
+        self._thread = None
+
+    def __enter__(self) -> str:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def _serve(self, on_ready: Callable[[], None], *, signals: bool) -> None:
+        assert self._socket is not None
+        self._loop = loop = asyncio.get_running_loop()
+        self._told_to_stop = told_to_stop = asyncio.Event()
+        if signals:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, told_to_stop.set)
+        with ThreadPoolExecutor(_THREADS, "prejoin-engine") as pool:
+            listening = await loop.create_server(lambda: self._connection(pool), sock=self._socket)
+            caretaker = asyncio.create_task(self._look_after())
+            try:
+                on_ready()
+                await told_to_stop.wait()
+            finally:
+                listening.close()
+                await self._finish()
+                caretaker.cancel()
+                self._socket = None
+
+    def _connection(self, pool: ThreadPoolExecutor) -> Connection:
+        connection = Connection(self._front, self._limits, pool, self._connections.discard)
+        self._connections.add(connection)
+        return connection
+
+    async def _look_after(self) -> None:
+        loop = asyncio.get_running_loop()
+        limits = self._limits
+        shortest = min(limits.head_seconds, limits.pause_seconds, limits.request_seconds, limits.idle_seconds)
+        while True:
+            await asyncio.sleep(min(1.0, shortest / 4))
+            now = loop.time()
+            for connection in tuple(self._connections):
+                connection.look_after(now)
+
+    async def _finish(self) -> None:
+        for connection in tuple(self._connections):
+            connection.stop()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._limits.stop_seconds
+        while self._connections and loop.time() < end:
+            await asyncio.sleep(0.01)
+        for connection in tuple(self._connections):
+            connection.abort()
+        await asyncio.sleep(0)

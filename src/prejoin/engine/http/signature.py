@@ -1,0 +1,194 @@
+"""AWS's Signature Version 4, verified: headers, payload and time. Refusals are in AWS's words and in its order."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from urllib.parse import quote, unquote_to_bytes
+
+from prejoin.engine.http.answer import NO_TOKEN, Answer, outer_error
+from prejoin.engine.http.request import Request
+
+_ALGORITHM = "AWS4-HMAC-SHA256"
+_SKEW = timedelta(minutes=15)
+_BASIC = re.compile(r"\d{8}T\d{6}Z")
+_MISMATCH = (
+    "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key "
+    "and signing method. Consult the service documentation for details."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    access_key: str
+    secret_key: str
+
+    def __repr__(self) -> str:
+        return f"KeyPair({self.access_key!r}, …)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Authorization:
+    algorithm: str
+    access_key: str
+    scope: tuple[str, str, str, str]
+    """Day, region, service, terminator."""
+    signed: tuple[str, ...]
+    signature: str
+    moment: datetime
+
+    @property
+    def date(self) -> str:
+        return self.moment.strftime("%Y%m%dT%H%M%SZ")
+
+
+class _RefusedError(Exception):
+    def __init__(self, kind: str, message: str) -> None:
+        self.answer = outer_error(f"{kind}Exception", message)
+
+
+def has_token(request: Request) -> bool:
+    """Whether a request carries a signature at all, right or wrong."""
+    return (request.header(b"authorization") or b"").lstrip().startswith(b"AWS4-")
+
+
+def refusal(request: Request, keys: KeyPair, now: datetime | None = None) -> Answer | None:
+    """The answer to a request that is not signed with these keys; None where it is. A session token is ignored."""
+    if not has_token(request):
+        return NO_TOKEN
+    try:
+        given = _read(request)
+        _check_scope(given, now or datetime.now(UTC))
+        if not hmac.compare_digest(given.access_key.encode(), keys.access_key.encode()):
+            raise _RefusedError("UnrecognizedClient", "The security token included in the request is invalid.")
+        expected = _signature(request, given, keys.secret_key)
+        if not hmac.compare_digest(expected.encode(), given.signature.encode()):
+            raise _RefusedError("InvalidSignature", _MISMATCH)
+    except _RefusedError as refused:
+        return refused.answer
+    return None
+
+
+def _read(request: Request) -> _Authorization:
+    header = (request.header(b"authorization") or b"").decode("latin-1").strip()
+    algorithm, _, rest = header.partition(" ")
+    parts: dict[str, str] = {}
+    for part in rest.split(","):
+        name, equals, value = part.strip().partition("=")
+        if not equals:
+            raise _RefusedError(
+                "IncompleteSignature",
+                f"'{name}' not a valid key=value pair (missing equal-sign) in Authorization header: '{header}'.",
+            )
+        parts[name] = value
+    date = request.header(b"x-amz-date") or request.header(b"date")
+    missing = [
+        f"Authorization header requires '{name}' parameter. "
+        for name in ("Credential", "Signature", "SignedHeaders")
+        if not parts.get(name)
+    ]
+    if date is None:
+        missing.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
+    if missing or date is None:
+        raise _RefusedError("IncompleteSignature", f"{''.join(missing)}Authorization={header}")
+    signed = tuple(parts["SignedHeaders"].lower().split(";"))
+    if "host" not in signed:
+        raise _RefusedError("InvalidSignature", "'Host' must be a 'SignedHeader' in the AWS Authorization.")
+    if algorithm != _ALGORITHM:
+        raise _RefusedError(
+            "IncompleteSignature", f"Unsupported AWS 'algorithm': '{algorithm}' (only AWS4-HMAC-SHA256 for now). "
+        )
+    credential = parts["Credential"].rstrip("/")
+    elements = credential.rsplit("/", 4)
+    if len(elements) != 5:
+        raise _RefusedError(
+            "IncompleteSignature",
+            "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, "
+            f"got '{credential}'",
+        )
+    key, day, region, service, term = elements
+    return _Authorization(
+        algorithm, key, (day, region, service, term), signed, parts["Signature"], _moment(date.decode("latin-1"))
+    )
+
+
+def _moment(date: str) -> datetime:
+    try:
+        if _BASIC.fullmatch(date):
+            return datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        return parsedate_to_datetime(date).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise _RefusedError(
+            "IncompleteSignature",
+            f"Date must be in ISO-8601 'basic format'. Got '{date}'. See http://en.wikipedia.org/wiki/ISO_8601",
+        ) from None
+
+
+def _check_scope(given: _Authorization, now: datetime) -> None:
+    stamp = "%Y%m%dT%H%M%SZ"
+    now = now.replace(microsecond=0)
+    if given.moment < now - _SKEW:
+        limit, current = (now - _SKEW).strftime(stamp), now.strftime(stamp)
+        raise _RefusedError(
+            "InvalidSignature", f"Signature expired: {given.date} is now earlier than {limit} ({current} - 15 min.)"
+        )
+    if given.moment > now + _SKEW:
+        limit, current = (now + _SKEW).strftime(stamp), now.strftime(stamp)
+        raise _RefusedError(
+            "InvalidSignature",
+            f"Signature not yet current: {given.date} is still later than {limit} ({current} + 15 min.)",
+        )
+    day, _, service, term = given.scope
+    wrong = []
+    if service != "dynamodb":
+        wrong.append("Credential should be scoped to correct service: 'dynamodb'. ")
+    if term != "aws4_request":
+        wrong.append(f"Credential should be scoped with a valid terminator: 'aws4_request', not '{term}'. ")
+    if day != given.date[:8]:
+        wrong.append(
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
+            f"'{day}' != '{given.date[:8]}', from '{given.date}'."
+        )
+    if wrong:
+        raise _RefusedError("InvalidSignature", "".join(wrong))
+
+
+def _signature(request: Request, given: _Authorization, secret: str) -> str:
+    path, _, query = request.url.partition(b"?")
+    lines = [
+        request.method,
+        _canonical_path(path),
+        _canonical_query(query),
+        *(name.encode("latin-1") + b":" + _joined(request, name.encode("latin-1")) for name in given.signed),
+        b"",
+        ";".join(given.signed).encode("latin-1"),
+        hashlib.sha256(request.body).hexdigest().encode(),
+    ]
+    digest = hashlib.sha256(b"\n".join(lines)).hexdigest()
+    scope = "/".join(given.scope)
+    to_sign = "\n".join((given.algorithm, given.date, scope, digest))
+    key = f"AWS4{secret}".encode()
+    for part in (*given.scope, to_sign):
+        key = hmac.digest(key, part.encode("latin-1"), "sha256")
+    return key.hex()
+
+
+def _joined(request: Request, name: bytes) -> bytes:
+    values = [b" ".join(value.split()) for known, value in request.headers if known == name]
+    return b",".join(values)
+
+
+def _canonical_path(path: bytes) -> bytes:
+    return quote(unquote_to_bytes(path or b"/"), safe="/-_.~").encode()
+
+
+def _canonical_query(query: bytes) -> bytes:
+    pairs = []
+    for part in query.split(b"&") if query else ():
+        name, _, value = part.partition(b"=")
+        pairs.append(tuple(quote(unquote_to_bytes(text), safe="-_.~") for text in (name, value)))
+    return "&".join(f"{name}={value}" for name, value in sorted(pairs)).encode()

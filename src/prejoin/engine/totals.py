@@ -1,0 +1,58 @@
+"""How much a table and its indexes hold: counted, and where counting takes long, not counted every time."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from prejoin.engine.definition import Table
+
+_QUICK_SECONDS = 0.005
+_SHARE = 50
+
+
+class Totals(NamedTuple):
+    """Number and bytes of the items, and of the entries of each index by its number."""
+
+    items: tuple[int, int]
+    entries: dict[int, tuple[int, int]]
+
+
+NOTHING = Totals((0, 0), {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    totals: Totals
+    again: float
+
+
+class Counter:
+    """Counts exactly as long as that is quick. A large table is counted so often that it takes a fiftieth of the time.
+
+    DynamoDB itself counts every six hours or so.
+    """
+
+    def __init__(self) -> None:
+        self._counted: dict[tuple[int, int], _Counted] = {}
+
+    def count(self, connection: sqlite3.Connection, table: Table) -> Totals:
+        begun = time.monotonic()
+        # A table whose indexes have changed is another thing to count.
+        thing = (table.id, hash(tuple(index.number for index in table.indexes)))
+        known = self._counted.get(thing)
+        if known is not None and begun < known.again:
+            return known.totals
+        items = connection.execute(
+            "SELECT count(*), coalesce(sum(size), 0) FROM items WHERE tid = ?", (table.id,)
+        ).fetchone()
+        found = connection.execute(
+            "SELECT number, count(*), sum(size) FROM entries WHERE tid = ? GROUP BY number", (table.id,)
+        )
+        totals = Totals(items, {number: (count, size) for number, count, size in found})
+        taken = time.monotonic() - begun
+        if taken > _QUICK_SECONDS:
+            self._counted[thing] = _Counted(totals, begun + taken * _SHARE)
+        return totals

@@ -1,0 +1,152 @@
+"""One call of a botocore client, answered by an engine: its events fire, nothing is signed, resolved or sent.
+
+What code above the client can see is botocore's own doing: parameters are validated, the resource's conversions,
+paginators, waiters, stubs and exceptions work. What lies below (endpoint, signature, retries, HTTP) does not happen.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from prejoin.engine.http.answer import JSON, http_date, request_id
+from prejoin.engine.http.front import Engine
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.testing.shapes import binary_reader, plainly_valid
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+_AS_THEY_STAND = frozenset(
+    {
+        "Attributes",
+        "Count",
+        "Item",
+        "Items",
+        "LastEvaluatedKey",
+        "Responses",
+        "ScannedCount",
+        "UnprocessedItems",
+        "UnprocessedKeys",
+    }
+)
+"""Members of answers in which JSON and Python say the same, binary values apart."""
+
+
+class Http:
+    """An HTTP answer that never was, as far as handlers of events ask for one."""
+
+    __slots__ = ("content", "headers", "raw", "status_code", "url")
+
+    def __init__(self, url: str, status_code: int, headers: dict[str, str], content: bytes) -> None:
+        self.url, self.status_code, self.headers, self.content, self.raw = url, status_code, headers, content, None
+
+    @property
+    def text(self) -> str:
+        return self.content.decode()
+
+
+class _Operation:
+    """What is the same in all calls of one operation."""
+
+    __slots__ = ("before_build", "before_call", "called", "model", "provide", "read_binary", "target", "valid")
+
+    def __init__(self, service: Any, name: str) -> None:
+        self.model = service.operation_model(name)
+        shape, answer = self.model.input_shape, self.model.output_shape
+        self.valid: Callable[[Any], bool] = plainly_valid(shape) if shape is not None else lambda value: False
+        self.read_binary = binary_reader(answer) if answer is not None else None
+        self.target = f"{service.metadata['targetPrefix']}.{name}"
+        suffix = f"{service.service_id.hyphenize()}.{name}"
+        self.provide, self.before_build = f"provide-client-params.{suffix}", f"before-parameter-build.{suffix}"
+        self.before_call, self.called = f"before-call.{suffix}", f"after-call.{suffix}"
+
+
+def call(engine: Engine, client: Any, name: str, params: dict[str, Any]) -> dict[str, Any]:
+    """What `client._make_api_call` does, with an engine at its end."""
+    # Kept in the client itself, so that it goes when the client goes; a client has an answer to every getattr().
+    operations: dict[str, _Operation] = client.__dict__.setdefault("_prejoin_operations", {})
+    operation = operations.get(name)
+    if operation is None:
+        operation = operations[name] = _Operation(client.meta.service_model, name)
+    model, events = operation.model, client.meta.events
+    context = {
+        "client_region": client.meta.region_name,
+        "client_config": client.meta.config,
+        "has_streaming_input": False,
+        "auth_type": model.auth_type,
+    }
+    for _, given in events.emit(operation.provide, params=params, model=model, context=context):
+        if given is not None:
+            params = given
+            break
+    events.emit(operation.before_build, params=params, model=model, context=context)
+    request = {
+        "url_path": "/",
+        "query_string": "",
+        "method": "POST",
+        "headers": {"X-Amz-Target": operation.target, "Content-Type": JSON},
+        "body": _body(client, operation, params),
+        "url": client.meta.endpoint_url,
+        "context": context,
+    }
+    _, stubbed = events.emit_until_response(
+        operation.before_call, model=model, params=request, request_signer=client._request_signer, context=context
+    )
+    http, answer = stubbed if stubbed is not None else _ask(engine, client, operation, request)
+    events.emit(operation.called, http_response=http, parsed=answer, model=model, context=context)
+    if http.status_code >= 300:
+        code = context.get("error_code_override") or answer.get("Error", {}).get("Code")
+        raise client.exceptions.from_code(code)(answer, name)
+    parsed: dict[str, Any] = answer
+    return parsed
+
+
+def _body(client: Any, operation: _Operation, params: dict[str, Any]) -> bytes:
+    if operation.valid(params):
+        try:
+            return _encode(params)
+        except (ValueError, RecursionError):  # half a surrogate pair; botocore knows what to do with it
+            pass
+    body = client._serializer.serialize_to_request(params, operation.model)["body"]
+    return body.encode() if isinstance(body, str) else bytes(body)
+
+
+def _ask(engine: Engine, client: Any, operation: _Operation, request: dict[str, Any]) -> tuple[Http, Any]:
+    try:
+        status, body = 200, engine.send(operation.model.name, request["body"])
+    except DynamoDBError as error:
+        status, body = error.status, error.body()
+    number = request_id()
+    headers = {
+        "server": "prejoin",
+        "date": http_date(),
+        "content-type": JSON,
+        "content-length": str(len(body)),
+        "x-amzn-requestid": number,
+        "x-amz-crc32": str(zlib.crc32(body)),
+    }
+    http = Http(request["url"], status, headers, body)
+    answer: dict[str, Any] = _decode(body) if status == 200 else {}
+    if status == 200 and _AS_THEY_STAND.issuperset(answer):
+        if operation.read_binary is not None and (b'"B"' in body or b'"BS"' in body):
+            operation.read_binary(answer)
+        answer["ResponseMetadata"] = {"RequestId": number, "HTTPStatusCode": 200, "HTTPHeaders": headers}
+    else:
+        answer = _parse(client, operation, {"headers": headers, "status_code": status, "body": body})
+    answer["ResponseMetadata"]["RetryAttempts"] = 0
+    return http, answer
+
+
+def _parse(client: Any, operation: _Operation, response: dict[str, Any]) -> dict[str, Any]:
+    """botocore's own reading, with the members that its model gives to an error."""
+    parser = client._response_parser
+    answer: dict[str, Any] = parser.parse(response, operation.model.output_shape)
+    if response["status_code"] >= 300:
+        shape = client.meta.service_model.shape_for_error_code(answer.get("Error", {}).get("Code"))
+        if shape is not None:
+            answer.update(parser.parse(response, shape))
+    return answer

@@ -1,0 +1,154 @@
+"""botocore's shapes, compiled: which parameters are right as they stand, and where an answer holds binary values.
+
+Both only ever say yes where botocore would. What they do not recognise, botocore itself decides; so they may be simple.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable
+from typing import Any
+
+Check = Callable[[Any], bool]
+Read = Callable[[Any], Any]
+
+
+def plainly_valid(shape: Any) -> Check:
+    """A function that says whether a value fits a shape and is, as it is, what goes into the JSON."""
+    return _check(shape, {})
+
+
+def _check(shape: Any, known: dict[str, Check]) -> Check:
+    kind, least = shape.type_name, shape.metadata.get("min", 0)
+    if kind == "string" and not least:
+        return lambda value: type(value) is str
+    if kind == "string":
+        return lambda value: type(value) is str and len(value) >= least
+    if kind in ("integer", "long"):
+        return lambda value: type(value) is int and ("min" not in shape.metadata or value >= least)
+    if kind == "boolean":
+        return lambda value: type(value) is bool
+    if kind == "blob":
+        return lambda value: type(value) is bytes and len(value) >= least
+    if kind not in ("structure", "map", "list") or shape.metadata.get("union") or shape.metadata.get("document"):
+        return lambda value: False
+    if shape.name in known:
+        return known[shape.name]
+    # A shape may contain itself, as a value may: the name stands for the check before there is one.
+    found: list[Check] = []
+    known[shape.name] = lambda value: found[0](value)
+    make = {"structure": _check_structure, "map": _check_map, "list": _check_list}[kind]
+    found.append(make(shape, least, known))
+    known[shape.name] = found[0]
+    return found[0]
+
+
+def _check_structure(shape: Any, _: int, known: dict[str, Check]) -> Check:
+    members = {
+        name: _check(member, known)
+        for name, member in shape.members.items()
+        if member.serialization.get("name", name) == name and "location" not in member.serialization
+    }
+    required = tuple(shape.metadata.get("required", ()))
+
+    def check(value: Any) -> bool:
+        if type(value) is not dict:
+            return False
+        for name in required:
+            if name not in value:
+                return False
+        for name, inner in value.items():
+            member = members.get(name)
+            if member is None or not member(inner):
+                return False
+        return True
+
+    return check
+
+
+def _check_map(shape: Any, least: int, known: dict[str, Check]) -> Check:
+    key, member = _check(shape.key, known), _check(shape.value, known)
+
+    def check(value: Any) -> bool:
+        if type(value) is not dict or len(value) < least:
+            return False
+        # Not all(): its generator would double the cost.
+        for name, inner in value.items():  # noqa: SIM110
+            if not key(name) or not member(inner):
+                return False
+        return True
+
+    return check
+
+
+def _check_list(shape: Any, least: int, known: dict[str, Check]) -> Check:
+    member = _check(shape.member, known)
+
+    def check(value: Any) -> bool:
+        if type(value) not in (list, tuple) or len(value) < least:
+            return False
+        for inner in value:  # noqa: SIM110
+            if not member(inner):
+                return False
+        return True
+
+    return check
+
+
+def binary_reader(shape: Any) -> Read | None:
+    """A function that decodes, in place, the binary values of an answer of a shape; None where there can be none."""
+    return _read(shape, {})
+
+
+def _read(shape: Any, known: dict[str, Read]) -> Read | None:
+    if shape.type_name == "blob":
+        return b64decode
+    if shape.type_name not in ("structure", "map", "list"):
+        return None
+    if shape.name in known:
+        return known[shape.name]
+    found: list[Read] = []
+    known[shape.name] = lambda value: found[0](value) if found else value
+    read = _read_container(shape, known)
+    if read is not None:
+        found.append(read)
+        known[shape.name] = read
+    return read
+
+
+def _read_container(shape: Any, known: dict[str, Read]) -> Read | None:
+    if shape.type_name == "structure":
+        members = {name: read for name, member in shape.members.items() if (read := _read(member, known)) is not None}
+        return _structure_reader(members) if members else None
+    inner = _read(shape.value if shape.type_name == "map" else shape.member, known)
+    if inner is None:
+        return None
+    return _map_reader(inner) if shape.type_name == "map" else _list_reader(inner)
+
+
+def _structure_reader(members: dict[str, Read]) -> Read:
+    def read(value: Any) -> Any:
+        for name in value:
+            member = members.get(name)
+            if member is not None:
+                value[name] = member(value[name])
+        return value
+
+    return read
+
+
+def _map_reader(inner: Read) -> Read:
+    def read(value: Any) -> Any:
+        for name in value:
+            value[name] = inner(value[name])
+        return value
+
+    return read
+
+
+def _list_reader(inner: Read) -> Read:
+    def read(value: Any) -> Any:
+        value[:] = [inner(element) for element in value]
+        return value
+
+    return read

@@ -1,0 +1,67 @@
+"""A table in one line: the CreateTable request for keys in shorthand, or for a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prejoin.table import Schema
+
+_TYPES = ("S", "N", "B")
+
+
+def create_table(
+    name: str,
+    keys: str | Schema = "pk, sk",
+    indexes: Mapping[str, str] | None = None,
+    local_indexes: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The members of a CreateTable request, paid by the request, indexes with all attributes.
+
+    Keys are the partition key and the sort key, each with its type where it is not a string; an index may have several
+    attributes in either. Other tables than these are made by sending their CreateTable.
+
+    >>> create_table("shop", "id")["KeySchema"]
+    [{'AttributeName': 'id', 'KeyType': 'HASH'}]
+    >>> request = create_table("shop", "pk, sk", {"by-rank": "tenant + game, rank:N"})
+    >>> [element["AttributeName"] for element in request["GlobalSecondaryIndexes"][0]["KeySchema"]]
+    ['tenant', 'game', 'rank']
+    """
+    if not isinstance(keys, str):
+        if indexes or local_indexes:
+            raise TypeError("a schema has its indexes in itself")
+        from prejoin.table.definition import create_table as of_schema
+
+        return of_schema(keys, name)
+    types: dict[str, str] = {}
+    request: dict[str, Any] = {
+        "TableName": name,
+        "KeySchema": _key_schema(keys, types),
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    for member, given in (("GlobalSecondaryIndexes", indexes), ("LocalSecondaryIndexes", local_indexes)):
+        if given:
+            request[member] = [
+                {"IndexName": index, "KeySchema": _key_schema(of, types), "Projection": {"ProjectionType": "ALL"}}
+                for index, of in given.items()
+            ]
+    request["AttributeDefinitions"] = [{"AttributeName": n, "AttributeType": t or "S"} for n, t in types.items()]
+    return request
+
+
+def _key_schema(keys: str, types: dict[str, str]) -> list[dict[str, str]]:
+    parts = keys.split(",")
+    if len(parts) > 2:
+        raise ValueError(f"a key is a partition key and a sort key, and {keys!r} has {len(parts)} parts")
+    elements = []
+    for kind, part in zip(("HASH", "RANGE"), parts, strict=False):
+        for attribute in part.split("+"):
+            name, _, given = (text.strip() for text in attribute.partition(":"))
+            if not name or given not in ("", *_TYPES):
+                raise ValueError(f"{attribute.strip()!r} in {keys!r} is not an attribute: write `name` or `name:N`")
+            if given and types.get(name, given) not in ("", given):
+                raise ValueError(f"{name} is given two types, {types[name]} and {given}")
+            types[name] = given or types.get(name, "")
+            elements.append({"AttributeName": name, "KeyType": kind})
+    return elements

@@ -1,0 +1,180 @@
+"""Limits, and what may not be named: each refused in AWS's words, none only when it is too late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from prejoin.engine import Embedded
+
+from .conftest import SHOP, Ask, item, key_schema, refusal, values
+
+KEY = item(pk="a", sk="1")
+SCALARS = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"N": "1"}
+    for _ in range(depth):
+        value = {"M": {"a": value}}
+    return value
+
+
+def test_an_update_nests_no_deeper_than_a_put_could(shop: Ask) -> None:
+    shop("PutItem", Item={**KEY, "m": nested(31)})
+    assert "Nesting Levels" in refusal(shop, "PutItem", Item={**KEY, "m": nested(32)}).message
+    path = "m" + ".a" * 31
+
+    def put_at_the_bottom(value: dict[str, Any]) -> Any:
+        return shop(
+            "UpdateItem",
+            Key=KEY,
+            UpdateExpression=f"SET {path} = :v",
+            ExpressionAttributeValues={":v": value},
+        )
+
+    put_at_the_bottom({"N": "2"})
+    assert refusal(put_at_the_bottom, nested(1)).message == "Nesting Levels have exceeded supported limits"
+    assert refusal(put_at_the_bottom, {"L": []}).message == "Nesting Levels have exceeded supported limits"
+
+
+def test_a_path_has_at_most_32_steps(shop: Ask) -> None:
+    error = refusal(shop, "GetItem", Key=KEY, ProjectionExpression="a" + ".a" * 32)
+    assert error.message == (
+        "Invalid ProjectionExpression: The document path has too many nesting levels; nesting levels: 33"
+    )
+    shop("GetItem", Key=KEY, ProjectionExpression="a" + ".a" * 31)
+
+
+@pytest.mark.parametrize(
+    ("members", "complaint"),
+    [
+        (
+            {"ExpressionAttributeNames": {"#a": ""}},
+            "ExpressionAttributeNames contains invalid value: Empty attribute name",
+        ),
+        (
+            {
+                "ExpressionAttributeNames": {"#a": "x"},
+                "ExpressionAttributeValues": {":v": {"M": {"": {"S": "x"}}}},
+            },
+            "ExpressionAttributeValues contains invalid value: Empty attribute name",
+        ),
+    ],
+)
+def test_no_attribute_is_without_a_name(shop: Ask, members: dict[str, Any], complaint: str) -> None:
+    update = {"UpdateExpression": "SET #a = :v", "ExpressionAttributeValues": values(v=1), **members}
+    assert complaint in refusal(shop, "UpdateItem", Key=KEY, **update).message
+    assert refusal(shop, "PutItem", Item={**KEY, "": {"S": "x"}}).message == "Empty attribute name"
+
+
+@pytest.mark.parametrize(
+    ("operation", "members"),
+    [
+        ("GetItem", {"Key": KEY, "ProjectionExpression": "{}"}),
+        ("DeleteItem", {"Key": KEY, "ConditionExpression": "attribute_exists({})"}),
+        ("PutItem", {"Item": KEY, "ConditionExpression": "attribute_exists({})"}),
+        ("UpdateItem", {"Key": KEY, "UpdateExpression": "SET x = {}"}),
+        ("Scan", {"FilterExpression": "attribute_exists({})"}),
+        ("Scan", {"ProjectionExpression": "{}"}),
+        (
+            "Query",
+            {
+                "KeyConditionExpression": "pk = :p",
+                "FilterExpression": "attribute_exists({})",
+                "ExpressionAttributeValues": values(p="a"),
+            },
+        ),
+        ("BatchGetItem", {"RequestItems": {"shop": {"Keys": [KEY], "ProjectionExpression": "{}"}}}),
+    ],
+)
+@pytest.mark.parametrize(("path", "which"), [("pk.a", "Key: pk"), ("g1pk[0]", "IndexKey: g1pk")])
+def test_no_path_leads_into_a_key(shop: Ask, operation: str, members: dict[str, Any], path: str, which: str) -> None:
+    def filled(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: filled(each) for name, each in part.items()}
+        return part.replace("{}", path) if isinstance(part, str) else part
+
+    assert refusal(shop, operation, **filled(members)).message == SCALARS + which
+
+
+@pytest.mark.parametrize("index", ["by-city", "by-rank"])
+def test_a_query_filters_only_on_what_its_index_holds(shop: Ask, index: str) -> None:
+    key = "city" if index == "by-city" else "pk"
+    query = {
+        "IndexName": index,
+        "KeyConditionExpression": f"{key} = :k",
+        "FilterExpression": "absent = :k",
+        "ExpressionAttributeValues": values(k="x"),
+    }
+    assert refusal(shop, "Query", **query).message == (
+        f"One or more parameter values were invalid: Secondary index {index} does not project one or more filter "
+        "attributes: [absent]"
+    )
+
+
+@pytest.mark.parametrize("condition", ["a = a", "a BETWEEN :v AND a", "a IN (:v, a)", "contains(a, a)"])
+def test_an_attribute_is_not_compared_with_itself(shop: Ask, condition: str) -> None:
+    given = values(v=1) if ":v" in condition else None
+    error = refusal(shop, "PutItem", Item=KEY, ConditionExpression=condition, ExpressionAttributeValues=given)
+    assert "The first operand must be distinct from the remaining operands" in error.message
+
+
+def test_the_attributes_of_an_index_key_count_together(ask: Ask) -> None:
+    names = ("pk", "a", "b", "c", "d")
+    ask(
+        "CreateTable",
+        TableName="wide",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in names],
+        KeySchema=key_schema("pk"),
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "multi",
+                "KeySchema": key_schema("a", "b", sort=("c", "d")),
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+
+    def put(**sizes: int) -> Any:
+        return ask("PutItem", TableName="wide", Item=item(pk="1", **{name: "x" * size for name, size in sizes.items()}))
+
+    put(a=1024, b=1024, c=512, d=512)
+    assert ask("Scan", TableName="wide", IndexName="multi")["Count"] == 1
+    assert "hash keys has exceeded the size limit of 2048" in refusal(put, a=1024, b=1025, c=1, d=1).message
+    assert "range keys has exceeded the size limit of 1024" in refusal(put, a=1, b=1, c=512, d=513).message
+    # Half a key is in no index, but too large all the same.
+    assert "range keys has exceeded the size limit of 1024" in refusal(put, c=1025).message
+
+
+def test_a_start_key_of_another_segment_is_refused(shop: Ask) -> None:
+    for number in range(20):
+        shop("PutItem", Item=item(pk=f"p{number}", sk="1"))
+    first = shop("Scan", Segment=0, TotalSegments=4, Limit=1)["LastEvaluatedKey"]
+    error = refusal(shop, "Scan", Segment=1, TotalSegments=4, ExclusiveStartKey=first)
+    assert "Please use ExclusiveStartKey with correct Segment. TotalSegments: 4 Segment: 1" in error.message
+
+
+@pytest.mark.parametrize(
+    ("operation", "members", "named"),
+    [
+        ("PutItem", {"Item": KEY, "Expected": {"a": {"Exists": False}}}, "Expected"),
+        ("UpdateItem", {"Key": KEY, "AttributeUpdates": {}}, "AttributeUpdates"),
+        ("GetItem", {"Key": KEY, "AttributesToGet": ["a"]}, "AttributesToGet"),
+        ("Query", {"KeyConditions": {}}, "KeyConditions"),
+        ("Scan", {"ScanFilter": {}}, "ScanFilter"),
+    ],
+)
+def test_a_legacy_parameter_is_refused_by_name(shop: Ask, operation: str, members: dict[str, Any], named: str) -> None:
+    assert refusal(shop, operation, **members).message == (
+        f"{named} is a legacy parameter, which this engine does not have: use an expression instead"
+    )
+
+
+def test_what_is_still_to_come_says_so(ask: Ask, dynamodb: Embedded) -> None:
+    streams = {**SHOP, "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
+    assert refusal(ask, "CreateTable", **streams).message == "StreamSpecification: this engine has no streams yet"
+    error = refusal(dynamodb.send, "ExecuteStatement", b"{}")
+    assert (error.code, error.message) == ("UnknownOperationException", "This engine has no ExecuteStatement yet")

@@ -1,0 +1,462 @@
+"""The HTTP front as AWS's clients see it: headers, envelopes, limits, order, patience, and who may not ask."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from prejoin.engine import Embedded
+from prejoin.engine.http import Guard, Limits, Server
+from prejoin.protocol.errors import DynamoDBError
+
+SHORT = Limits(
+    body=4096, head=2048, head_seconds=0.3, pause_seconds=0.3, request_seconds=1.0, idle_seconds=0.6, stop_seconds=5
+)
+TOKEN = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request"}
+
+
+@dataclass(frozen=True)
+class Got:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return dict(json.loads(self.body))
+
+    @property
+    def kind(self) -> str:
+        return str(self.json["__type"])
+
+
+class Client:
+    """A socket, and no more of HTTP than is needed."""
+
+    def __init__(self, url: str) -> None:
+        host, _, port = url.removeprefix("http://").rpartition(":")
+        self.host = f"{host}:{port}"
+        self.socket = socket.create_connection((host, int(port)), timeout=10)
+        self._rest = b""
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def head(self, operation: str, size: int, **headers: str | None) -> bytes:
+        given: dict[str, str | None] = {
+            "Host": self.host,
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": f"DynamoDB_20120810.{operation}",
+            "Content-Length": str(size),
+            **TOKEN,
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        lines = "".join(f"{name}: {value}\r\n" for name, value in given.items() if value is not None)
+        return f"POST / HTTP/1.1\r\n{lines}\r\n".encode()
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def ask(self, operation: str, body: Any = None, **headers: str | None) -> Got:
+        data = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
+        self.send(self.head(operation, len(data), **headers) + data)
+        return self.read()
+
+    def read(self) -> Got:
+        while b"\r\n\r\n" not in self._rest:
+            self._more()
+        head, _, self._rest = self._rest.partition(b"\r\n\r\n")
+        first, *lines = head.decode().split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+        size = int(headers.get("content-length", 0))
+        while len(self._rest) < size:
+            self._more()
+        body, self._rest = self._rest[:size], self._rest[size:]
+        return Got(int(first.split()[1]), headers, body)
+
+    def _more(self) -> None:
+        data = self.socket.recv(65536)
+        if not data:
+            raise EOFError
+        self._rest += data
+
+    def closed(self) -> bool:
+        """Whether the server closes the connection, waiting for it."""
+        try:
+            return not self._rest and self.socket.recv(1) == b""
+        except ConnectionError:
+            return True
+
+
+class Slow:
+    """An engine whose Scan takes as long as the test says."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.running = threading.Event()
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        if operation == "Scan":
+            self.running.set()
+            assert self.go_on.wait(10)
+        if operation == "Query":
+            raise ZeroDivisionError("a mistake of ours")
+        if operation == "BatchGetItem":
+            return b'{"Responses":"' + b"x" * 3_000_000 + b'"}'
+        return json.dumps({"operation": operation, "size": len(body)}).encode()
+
+
+@pytest.fixture
+def url(dynamodb: Embedded) -> Iterator[str]:
+    with Server(dynamodb, port=0) as url:
+        yield url
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with Client(url) as client:
+        yield client
+
+
+@pytest.fixture
+def short() -> Iterator[tuple[str, Slow]]:
+    """A server with small limits and little patience."""
+    engine = Slow()
+    with Server(engine, port=0, limits=SHORT) as url:
+        yield url, engine
+        engine.go_on.set()
+
+
+# --- Answers --------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_has_the_headers_that_dynamodb_sends(client: Client) -> None:
+    got = client.ask("ListTables")
+    assert (got.status, got.json) == (200, {"TableNames": []})
+    assert got.headers["content-type"] == "application/x-amz-json-1.0"
+    assert got.headers["x-amz-crc32"] == str(zlib.crc32(got.body))
+    assert len(got.headers["x-amzn-requestid"]) == 52
+    assert client.ask("ListTables").headers["x-amzn-requestid"] != got.headers["x-amzn-requestid"]
+
+
+def test_an_error_of_the_engine_has_its_envelope_and_status(client: Client, dynamodb: Embedded) -> None:
+    body = b'{"TableName":"nowhere"}'
+    with pytest.raises(DynamoDBError) as caught:
+        dynamodb.send("DescribeTable", body)
+    got = client.ask("DescribeTable", body)
+    assert (got.status, got.body) == (400, caught.value.body())
+    assert got.kind == "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"
+
+
+@pytest.mark.parametrize("target", [None, "", "Nonsense", "DynamoDB_20111205.ListTables", "DynamoDB_20120810.Nonsense"])
+def test_an_unknown_target_is_an_unknown_operation(client: Client, target: str | None) -> None:
+    got = client.ask("", X_Amz_Target=target)
+    assert (got.status, got.kind) == (400, "com.amazon.coral.service#UnknownOperationException")
+
+
+@pytest.mark.parametrize("authorization", [None, "", "Basic abc"])
+def test_a_request_without_a_signature_lacks_an_authentication_token(client: Client, authorization: str | None) -> None:
+    got = client.ask("ListTables", Authorization=authorization)
+    assert (got.status, got.kind) == (400, "com.amazon.coral.service#MissingAuthenticationTokenException")
+    assert got.json["message"] == "Request is missing Authentication Token"
+
+
+@pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b"[" * 5000, b"nul", b"[]"])
+def test_a_body_that_is_not_a_json_object_cannot_be_serialized(client: Client, body: bytes) -> None:
+    got = client.ask("ListTables", body)
+    assert (got.status, got.kind) == (400, "com.amazon.coral.service#SerializationException")
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_other_methods_find_nothing(client: Client, method: str) -> None:
+    client.send(f"{method} /tables HTTP/1.1\r\nHost: {client.host}\r\n\r\n".encode())
+    got = client.read()
+    assert (got.status, got.body) == (404, b"<UnknownOperationException/>\n")
+
+
+def test_a_body_of_another_type_finds_nothing(client: Client) -> None:
+    got = client.ask("ListTables", b"{}", Content_Type="text/plain")
+    assert (got.status, got.body) == (404, b"<UnknownOperationException/>\n")
+    assert client.ask("ListTables", b"{}", Content_Type="application/json; charset=utf-8").status == 200
+
+
+def test_it_says_that_it_is_there(client: Client) -> None:
+    client.send(f"GET / HTTP/1.1\r\nHost: {client.host}\r\n\r\n".encode())
+    assert client.read().body.startswith(b"healthy")
+
+
+def test_a_mistake_of_ours_is_an_answer_too(short: tuple[str, Slow]) -> None:
+    with Client(short[0]) as client:
+        got = client.ask("Query")
+        assert (got.status, got.kind) == (500, "com.amazon.coral.service#InternalFailure")
+        assert client.ask("GetItem").status == 200
+
+
+# --- Connections ----------------------------------------------------------------------------------------------------
+
+
+def test_a_connection_serves_many_requests(client: Client) -> None:
+    assert [client.ask("ListTables").status for _ in range(50)] == [200] * 50
+
+
+def test_requests_sent_ahead_are_answered_in_their_order(short: tuple[str, Slow]) -> None:
+    url, engine = short
+    engine.go_on.set()
+    names = ["Scan", "GetItem", "PutItem", "GetItem", "Scan", "BatchGetItem", "GetItem"] * 15
+    with Client(url) as client:
+        requests = b"".join(client.head(name, at) + b" " * at for at, name in enumerate(names))
+        threading.Thread(target=client.send, args=(requests,)).start()
+        for at, name in enumerate(names):
+            got = client.read()
+            assert got.status == 200
+            assert name == "BatchGetItem" or got.json == {"operation": name, "size": at}
+
+
+def test_a_slow_request_holds_up_no_other_connection(short: tuple[str, Slow]) -> None:
+    url, engine = short
+    with Client(url) as slow, Client(url) as quick:
+        slow.send(slow.head("Scan", 0))
+        assert engine.running.wait(5)
+        assert quick.ask("GetItem").status == quick.ask("PutItem").status == 200
+        engine.go_on.set()
+        assert slow.read().json["operation"] == "Scan"
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 1000])
+def test_a_request_may_come_in_pieces(client: Client, pieces: int) -> None:
+    data = client.head("ListTables", 2) + b"{}"
+    for at in range(0, len(data), pieces):
+        client.send(data[at : at + pieces])
+    assert client.read().status == 200
+
+
+def test_a_body_may_come_in_chunks(client: Client) -> None:
+    head = client.head("DescribeTable", 0, Content_Length=None, Transfer_Encoding="chunked")
+    client.send(head + b'c\r\n{"TableName"\r\n' + b'b;x=y\r\n:"nowhere"}\r\n' + b"0\r\nTrailer: t\r\n\r\n")
+    assert client.read().kind.endswith("#ResourceNotFoundException")
+    assert client.ask("ListTables").status == 200
+
+
+def test_a_client_that_wants_it_is_told_to_go_on(client: Client) -> None:
+    client.send(client.head("ListTables", 2, Expect="100-continue"))
+    assert client.read().status == 100
+    client.send(b"{}")
+    assert client.read().status == 200
+
+
+def test_a_connection_closes_when_the_client_says_so(client: Client) -> None:
+    got = client.ask("ListTables", Connection="close")
+    assert (got.status, got.headers["connection"]) == (200, "close")
+    assert client.closed()
+
+
+def test_a_client_that_stops_sending_still_gets_its_answer(short: tuple[str, Slow]) -> None:
+    url, engine = short
+    with Client(url) as client:
+        client.send(client.head("Scan", 0))
+        client.socket.shutdown(socket.SHUT_WR)
+        assert engine.running.wait(5)
+        engine.go_on.set()
+        assert client.read().status == 200
+        assert client.closed()
+
+
+# --- Limits ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(client: Client) -> None:
+    client.send(client.head("PutItem", 17 * 1024 * 1024))
+    assert client.read().status == 413
+    assert client.closed()
+
+
+def test_a_body_of_sixteen_megabytes_is_read(client: Client) -> None:
+    got = client.ask("ListTables", b"{" + b" " * (16 * 1024 * 1024 - 2) + b"}")
+    assert got.status == 200
+
+
+def test_a_body_that_turns_out_too_large_is_refused_while_it_comes(short: tuple[str, Slow]) -> None:
+    with Client(short[0]) as client:
+        client.send(client.head("PutItem", 0, Content_Length=None, Transfer_Encoding="chunked"))
+        for _ in range(5):
+            client.send(b"400\r\n" + b"x" * 1024 + b"\r\n")
+        assert client.read().status == 413
+        assert client.closed()
+
+
+def test_the_refusal_arrives_although_the_client_is_still_sending(short: tuple[str, Slow]) -> None:
+    with Client(short[0]) as client:
+        client.send(client.head("PutItem", 2_000_000) + b"x" * 2_000_000)
+        assert client.read().status == 413
+
+
+@pytest.mark.parametrize("end", [b"", b": v\r\n\r\n"], ids=["endless", "complete"])
+def test_headers_have_a_limit(short: tuple[str, Slow], end: bytes) -> None:
+    with Client(short[0]) as client:
+        client.send(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + b"x" * 3000 + end)
+        assert client.read().status == 431
+        assert client.closed()
+
+
+def test_what_is_not_http_is_refused_after_what_came_before(short: tuple[str, Slow]) -> None:
+    url, engine = short
+    with Client(url) as client:
+        client.send(client.head("Scan", 0) + b"\x16\x03\x01 what?\r\n\r\n")
+        engine.go_on.set()
+        assert [client.read().status, client.read().status] == [200, 400]
+        assert client.closed()
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    ["Content-Length: 2\r\nContent-Length: 3", "Content-Length: 2\r\nTransfer-Encoding: chunked", "Content-Length: -1"],
+)
+def test_a_request_with_two_ends_is_refused(client: Client, lengths: str) -> None:
+    client.send(f"POST / HTTP/1.1\r\nHost: {client.host}\r\n{lengths}\r\n\r\n".encode())
+    assert client.read().status == 400
+    assert client.closed()
+
+
+# --- Patience -------------------------------------------------------------------------------------------------------
+
+
+def test_a_client_that_never_ends_its_headers_is_timed_out(short: tuple[str, Slow]) -> None:
+    with Client(short[0]) as client:
+        end = time.monotonic() + 5
+        with pytest.raises((ConnectionError, StopIteration)):
+            client.send(b"POST / HTTP/1.1\r\nHost: localhost\r\n")
+            while time.monotonic() < end:  # never silent for long, never done
+                client.send(b"A: b\r\n")
+                client.socket.settimeout(0.05)
+                try:
+                    assert client.read().status == 408
+                    raise StopIteration
+                except TimeoutError:
+                    continue
+        assert time.monotonic() < end
+
+
+def test_a_client_that_stops_in_its_body_is_timed_out(short: tuple[str, Slow]) -> None:
+    with Client(short[0]) as client:
+        client.send(client.head("PutItem", 10) + b"{")
+        assert client.read().status == 408
+        assert client.closed()
+
+
+def test_an_idle_connection_is_closed_without_a_word(short: tuple[str, Slow]) -> None:
+    with Client(short[0]) as client:
+        assert client.ask("GetItem").status == 200
+        assert client.closed()
+
+
+def test_a_request_that_takes_long_is_not_timed_out(short: tuple[str, Slow]) -> None:
+    url, engine = short
+    with Client(url) as client:
+        client.send(client.head("Scan", 0))
+        time.sleep(1.2)
+        engine.go_on.set()
+        assert client.read().status == 200
+
+
+def test_a_client_that_takes_no_answers_is_cut_off(short: tuple[str, Slow]) -> None:
+    with Client(short[0]) as client:
+        client.send(client.head("BatchGetItem", 0) * 10)
+        time.sleep(1)
+        with pytest.raises((ConnectionError, EOFError)):
+            for _ in range(10):
+                client.read()
+
+
+# --- Stopping -------------------------------------------------------------------------------------------------------
+
+
+def test_stopping_finishes_what_runs_and_closes_what_is_idle() -> None:
+    engine = Slow()
+    server = Server(engine, port=0)
+    url = server.start()
+    with Client(url) as busy, Client(url) as idle:
+        assert idle.ask("GetItem").status == 200
+        busy.send(busy.head("Scan", 0))
+        assert engine.running.wait(5)
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        assert idle.closed()
+        with pytest.raises(ConnectionRefusedError):
+            Client(url)
+        engine.go_on.set()
+        got = busy.read()
+        assert (got.status, got.headers["connection"]) == (200, "close")
+        stopping.join(5)
+        assert not stopping.is_alive()
+
+
+def test_a_port_in_use_is_an_error_at_once(url: str, dynamodb: Embedded) -> None:
+    port = int(url.rpartition(":")[2])
+    with pytest.raises(OSError, match="in use"):
+        Server(dynamodb, port=port).start()
+
+
+def test_it_listens_on_ipv6_too(dynamodb: Embedded) -> None:
+    if not socket.has_ipv6:
+        pytest.skip("there is no IPv6 here")
+    try:
+        server = Server(dynamodb, host="::1", port=0)
+        url = server.start()
+    except OSError:
+        pytest.skip("there is no IPv6 loopback here")
+    assert url.startswith("http://[::1]:")
+    server.stop()
+
+
+# --- Web pages ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "", "localhost:x"])
+def test_a_name_that_was_pointed_at_this_machine_is_refused(client: Client, host: str) -> None:
+    got = client.ask("ListTables", Host=host)
+    assert (got.status, got.kind) == (403, "com.amazon.coral.service#AccessDeniedException")
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8000", "127.0.0.1:1", "[::1]:8000", "db.localhost", "10.0.0.7"]
+)
+def test_loopback_names_and_addresses_are_served(client: Client, host: str) -> None:
+    assert client.ask("ListTables", Host=host).status == 200
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:3000", ""])
+def test_a_request_of_a_web_page_is_refused(client: Client, origin: str) -> None:
+    assert client.ask("ListTables", Origin=origin).status == 403
+
+
+def test_a_preflight_is_never_agreed_to(client: Client) -> None:
+    client.send(
+        f"OPTIONS / HTTP/1.1\r\nHost: {client.host}\r\nOrigin: https://evil.example\r\n"
+        "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: x-amz-target\r\n\r\n".encode()
+    )
+    got = client.read()
+    assert got.status == 403
+    assert not [name for name in got.headers if name.startswith("access-control")]
+
+
+def test_what_is_allowed_by_name_is_served(dynamodb: Embedded) -> None:
+    guard = Guard(hosts=frozenset({"dynamodb"}), origins=frozenset({"http://localhost:3000"}))
+    with Server(dynamodb, port=0, guard=guard) as url, Client(url) as client:
+        assert client.ask("ListTables", Host="dynamodb:8000", Origin="http://localhost:3000").status == 200
+        assert client.ask("ListTables", Host="other:8000").status == 403
+
+
+def test_a_request_needs_exactly_one_host(client: Client) -> None:
+    assert client.ask("ListTables", Host=None).status == 400
+    assert client.ask("ListTables", host="evil.example").status == 400

@@ -1,0 +1,86 @@
+"""Servers as processes of their own, ours and another's; and where scripts/wide put the clients."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / ".tools" / "wide"
+KEYS = {"AWS_ACCESS_KEY_ID": "AKIDLOCAL", "AWS_SECRET_ACCESS_KEY": "local-secret", "AWS_DEFAULT_REGION": "us-east-1"}
+
+
+def tool(path: str) -> Path:
+    found = TOOLS / path
+    if not found.exists():
+        pytest.fail(f"{path} is not installed: the wide tier is run by scripts/wide")
+    return found
+
+
+@contextmanager
+def running(*command: str | Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(20)
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+@pytest.fixture(scope="session")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """`prejoin serve` on a file, with signatures verified: real clients sign every request."""
+    file = tmp_path_factory.mktemp("wide") / "wide.db"
+    start = "from prejoin.cli import main; main()"
+    arguments = ["serve", "--port", "0", "--db", str(file), "--access-key", KEYS["AWS_ACCESS_KEY_ID"]]
+    with running(sys.executable, "-c", start, *arguments, PREJOIN_SECRET_KEY=KEYS["AWS_SECRET_ACCESS_KEY"]) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        found = re.search(r"http://\S+?(?=,)", said)
+        assert found, said
+        yield found.group()
+        process.terminate()
+        assert process.wait(20) == 0
+        rest = process.stderr.read()
+        assert "Traceback" not in rest
+
+
+@pytest.fixture(scope="session")
+def other_url() -> Iterator[str]:
+    """dynoxide, a DynamoDB that others wrote."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    binary = tool("js/node_modules/@dynoxide/linux-x64/dynoxide")
+    with running(binary, "--host", "127.0.0.1", "--port", str(port)) as process:
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            assert process.poll() is None, "dynoxide has ended"
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(autouse=True)
+def _account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every client signs with the same made-up key, and finds no other."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

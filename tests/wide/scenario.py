@@ -1,0 +1,239 @@
+"""One application's requests, in boto3: what is answered to each, without what differs from run to run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+TABLE: dict[str, Any] = {
+    "TableName": "scenario",
+    "BillingMode": "PAY_PER_REQUEST",
+    "AttributeDefinitions": [
+        {"AttributeName": name, "AttributeType": kind}
+        for name, kind in {"pk": "S", "sk": "S", "status": "S", "placed": "N"}.items()
+    ],
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "by-status",
+            "KeySchema": [
+                {"AttributeName": "status", "KeyType": "HASH"},
+                {"AttributeName": "placed", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+    ],
+}
+
+
+class Scenario:
+    """Sends requests to a table and keeps what came of each."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.answers: dict[str, Any] = {}
+
+    def step(self, name: str, operation: str, /, **request: Any) -> Any:
+        assert name not in self.answers
+        if operation not in ("batch_write_item", "batch_get_item", "transact_write_items", "transact_get_items"):
+            request = {"TableName": TABLE["TableName"], **request}
+        try:
+            answer = getattr(self.client, operation)(**request)
+            answer.pop("ResponseMetadata")
+        except ClientError as error:
+            answer = {**error.response, "raised": type(error).__name__}
+            answer["status"] = answer.pop("ResponseMetadata")["HTTPStatusCode"]
+        self.answers[name] = answer
+        return answer
+
+
+def key(pk: str, sk: str) -> dict[str, Any]:
+    return {"pk": {"S": pk}, "sk": {"S": sk}}
+
+
+def order(at: int, **more: Any) -> dict[str, Any]:
+    status = "OPEN" if at % 2 else "DONE"
+    return {**key("USER#1", f"ORDER#{at:03}"), "status": {"S": status}, "placed": {"N": str(at)}, **more}
+
+
+def run(client: Any) -> dict[str, Any]:
+    """The whole scenario; the table is made before and removed after."""
+    client.create_table(**TABLE)
+    client.get_waiter("table_exists").wait(TableName=TABLE["TableName"], WaiterConfig={"Delay": 1})
+    scenario = Scenario(client)
+    _items(scenario.step)
+    _queries(scenario.step)
+    _batches_and_transactions(scenario.step)
+    _errors(scenario.step)
+    client.delete_table(TableName=TABLE["TableName"])
+    return scenario.answers
+
+
+def _items(step: Any) -> None:
+    user = {
+        **key("USER#1", "PROFILE"),
+        "name": {"S": "Zoë"},
+        "visits": {"N": "1"},
+        "photo": {"B": b"\x00\xff"},
+        "tags": {"SS": ["a", "b"]},
+        "address": {"M": {"city": {"S": "Köln"}, "lines": {"L": [{"S": "1"}, {"NULL": True}]}}},
+    }
+    step("put", "put_item", Item=user, ReturnConsumedCapacity="TOTAL")
+    step("get", "get_item", Key=key("USER#1", "PROFILE"), ConsistentRead=True, ReturnConsumedCapacity="TOTAL")
+    step("get nothing", "get_item", Key=key("USER#1", "NOTHING"))
+    step(
+        "project",
+        "get_item",
+        Key=key("USER#1", "PROFILE"),
+        ProjectionExpression="#n, address.#l[0]",
+        ExpressionAttributeNames={"#n": "name", "#l": "lines"},
+    )
+    step(
+        "update",
+        "update_item",
+        Key=key("USER#1", "PROFILE"),
+        UpdateExpression="SET visits = visits + :one, address.zip = :zip REMOVE photo ADD tags :tag",
+        ConditionExpression="attribute_exists(pk) AND visits < :most",
+        ExpressionAttributeValues={
+            ":one": {"N": "1"},
+            ":zip": {"S": "50667"},
+            ":tag": {"SS": ["c"]},
+            ":most": {"N": "10"},
+        },
+        ReturnValues="ALL_NEW",
+    )
+    step(
+        "update old",
+        "update_item",
+        Key=key("USER#1", "PROFILE"),
+        UpdateExpression="SET visits = if_not_exists(nothing, :zero)",
+        ExpressionAttributeValues={":zero": {"N": "0"}},
+        ReturnValues="UPDATED_OLD",
+    )
+    step(
+        "upsert",
+        "update_item",
+        Key=key("USER#2", "PROFILE"),
+        UpdateExpression="ADD visits :one",
+        ExpressionAttributeValues={":one": {"N": "1"}},
+        ReturnValues="ALL_NEW",
+    )
+    step("delete", "delete_item", Key=key("USER#2", "PROFILE"), ReturnValues="ALL_OLD")
+
+
+def _queries(step: Any) -> None:
+    for at in range(12):
+        step(f"put order {at}", "put_item", Item=order(at, note={"S": "x" * at}))
+    orders = {
+        "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
+        "ExpressionAttributeValues": {":p": {"S": "USER#1"}, ":s": {"S": "ORDER#"}},
+    }
+    step("query", "query", **orders, ReturnConsumedCapacity="INDEXES")
+    step("query back", "query", **orders, ScanIndexForward=False, Limit=3)
+    page = step("page 1", "query", **orders, Limit=5)
+    step("page 2", "query", **orders, Limit=5, ExclusiveStartKey=page["LastEvaluatedKey"])
+    step("count", "query", **orders, Select="COUNT")
+    step(
+        "filter",
+        "query",
+        KeyConditionExpression="pk = :p AND sk BETWEEN :a AND :b",
+        FilterExpression="size(note) > :n AND #s IN (:open, :none)",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={
+            ":p": {"S": "USER#1"},
+            ":a": {"S": "ORDER#002"},
+            ":b": {"S": "ORDER#009"},
+            ":n": {"N": "3"},
+            ":open": {"S": "OPEN"},
+            ":none": {"S": "NONE"},
+        },
+    )
+    step(
+        "index",
+        "query",
+        IndexName="by-status",
+        KeyConditionExpression="#s = :s AND placed > :n",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":s": {"S": "OPEN"}, ":n": {"N": "4"}},
+        Limit=2,
+        ReturnConsumedCapacity="INDEXES",
+    )
+
+
+def _batches_and_transactions(step: Any) -> None:
+    puts = [{"PutRequest": {"Item": {**key("BATCH", f"{at:02}"), "n": {"N": str(at)}}}} for at in range(10)]
+    step("batch write", "batch_write_item", RequestItems={"scenario": puts})
+    deletes = [{"DeleteRequest": {"Key": key("BATCH", "09")}}]
+    step("batch delete", "batch_write_item", RequestItems={"scenario": deletes})
+    step("batch get", "batch_get_item", RequestItems={"scenario": {"Keys": [key("BATCH", "03")]}})
+    step(
+        "transact",
+        "transact_write_items",
+        TransactItems=[
+            {"Put": {"TableName": "scenario", "Item": order(50), "ConditionExpression": "attribute_not_exists(pk)"}},
+            {
+                "Update": {
+                    "TableName": "scenario",
+                    "Key": key("BATCH", "01"),
+                    "UpdateExpression": "SET n = n - :one",
+                    "ExpressionAttributeValues": {":one": {"N": "1"}},
+                }
+            },
+            {"Delete": {"TableName": "scenario", "Key": key("BATCH", "02")}},
+            {
+                "ConditionCheck": {
+                    "TableName": "scenario",
+                    "Key": key("USER#1", "PROFILE"),
+                    "ConditionExpression": "attribute_exists(pk)",
+                }
+            },
+        ],
+    )
+    step(
+        "transact cancelled",
+        "transact_write_items",
+        TransactItems=[
+            {"Put": {"TableName": "scenario", "Item": order(60)}},
+            {
+                "Put": {
+                    "TableName": "scenario",
+                    "Item": order(50),
+                    "ConditionExpression": "attribute_not_exists(pk)",
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
+            },
+        ],
+    )
+    keys = [key("USER#1", "ORDER#050"), key("USER#1", "ORDER#060"), key("BATCH", "01"), key("BATCH", "02")]
+    step(
+        "transact get",
+        "transact_get_items",
+        TransactItems=[{"Get": {"TableName": "scenario", "Key": one}} for one in keys],
+    )
+
+
+def _errors(step: Any) -> None:
+    profile = key("USER#1", "PROFILE")
+    step(
+        "condition fails",
+        "put_item",
+        Item=profile,
+        ConditionExpression="attribute_not_exists(pk)",
+        ReturnValuesOnConditionCheckFailure="ALL_OLD",
+    )
+    step("no such table", "get_item", TableName="nowhere", Key=profile)
+    step("key of wrong type", "get_item", Key={"pk": {"N": "1"}, "sk": {"S": "a"}})
+    step("half a key", "get_item", Key={"pk": {"S": "1"}})
+    step("reserved word", "get_item", Key=profile, ProjectionExpression="name")
+    step("unknown value", "query", KeyConditionExpression="pk = :p")
+    step(
+        "number in words",
+        "put_item",
+        Item={**profile, "n": {"N": "one"}},
+    )
+    step(
+        "table again",
+        "create_table",
+        **{name: value for name, value in TABLE.items() if name != "TableName"},
+    )
