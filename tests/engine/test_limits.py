@@ -149,6 +149,31 @@ def test_the_attributes_of_an_index_key_count_together(ask: Ask) -> None:
     assert "range keys has exceeded the size limit of 1024" in refusal(put, c=1025).message
 
 
+def test_the_items_of_a_transaction_are_4_mb_together_at_most(shop: Ask) -> None:
+    keys = [item(pk="a", sk=str(number)) for number in range(11)]
+    for key in keys:
+        shop("PutItem", Item={**key, "fat": {"S": "x" * 390_000}})
+
+    def gets(number: int) -> Any:
+        return shop(
+            "TransactGetItems", TransactItems=[{"Get": {"TableName": "shop", "Key": key}} for key in keys[:number]]
+        )
+
+    def updates(number: int, size: int) -> Any:
+        action = {
+            "TableName": "shop",
+            "UpdateExpression": "SET more = :v",
+            "ExpressionAttributeValues": values(v="x" * size),
+        }
+        return shop("TransactWriteItems", TransactItems=[{"Update": {**action, "Key": key}} for key in keys[:number]])
+
+    gets(10)
+    updates(10, 1)
+    for call in (lambda: gets(11), lambda: updates(11, 1)):
+        assert refusal(call).message == "Transaction request size exceeds the limit of 4 MB"
+    assert "more" not in shop("GetItem", Key=keys[10])["Item"]
+
+
 def test_a_start_key_of_another_segment_is_refused(shop: Ask) -> None:
     for number in range(20):
         shop("PutItem", Item=item(pk=f"p{number}", sk="1"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -51,8 +52,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
         _check_action(constraints, number, action)
     constraints.finish()
     pending = [prepare(action, table_name(action.table_name)) for action in actions]
-    if sum(write.size for write in pending) > limits.TRANSACTION_SIZE:
-        refuse("Transaction request size exceeds the limit of 4 MB")
+    _check_size(write.size for write in pending)
     capacities = Capacities()
     with engine.store.writing() as connection:
         if token is not None and (answer := _answered_before(connection, token, request)) is not None:
@@ -68,8 +68,10 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
                 reasons.append(_reason(error))
         _cancel_if_any(reasons)
         _check_distinct([(write.table.id, write.key) for write in bound_writes])
-        reasons = [_attempt(connection, write, capacities) for write in bound_writes]
+        sizes: list[int] = []
+        reasons = [_attempt(connection, write, capacities, sizes) for write in bound_writes]
         _cancel_if_any(reasons)
+        _check_size(sizes)
         answer = capacities.render(request.return_consumed_capacity, kind="Write")
         answer |= _metrics(bound_writes) if request.return_item_collection_metrics == "SIZE" else {}
         if token is not None:
@@ -118,13 +120,23 @@ _MEMBERS: dict[type, tuple[str, tuple[tuple[str, str], ...]]] = {
 """Of each kind of action: its name, and the members it must have."""
 
 
-def _attempt(connection: sqlite3.Connection, write: Write, capacities: Capacities) -> dict[str, Any]:
-    """Perform one action; what goes wrong is its cancellation reason, and the others are still tried for theirs."""
+def _attempt(connection: sqlite3.Connection, write: Write, capacities: Capacities, sizes: list[int]) -> dict[str, Any]:
+    """Perform one action; what goes wrong is its cancellation reason, and the others are still tried for theirs.
+
+    The size of the item it leaves is added to `sizes`.
+    """
     try:
-        perform(connection, write, capacities.of(write.table), transactional=True)
+        outcome = perform(connection, write, capacities.of(write.table), transactional=True)
     except DynamoDBError as error:
         return _reason(error)
+    sizes.append(outcome.after.size if outcome.after else 0)
     return _NONE
+
+
+def _check_size(sizes: Iterable[int]) -> None:
+    """All items of a transaction together have a limit, whether they are sent, left or read."""
+    if sum(sizes) > limits.TRANSACTION_SIZE:
+        refuse("Transaction request size exceeds the limit of 4 MB")
 
 
 _REASONS = {
@@ -200,6 +212,7 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
         (table_name(get.table_name), canonical_item(get.key), projection_of(get)) for get in gets if get is not None
     ]
     capacities = Capacities()
+    sizes: list[int] = []
     responses: list[dict[str, Any]] = []
     with engine.store.reading(snapshot=True) as connection:
         tables = engine.catalog.find_all(connection, (name for name, _, _ in wishes))
@@ -217,7 +230,9 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
         _check_distinct([(table.id, key) for table, key in places])
         for (table, place), (_, _, projection) in zip(places, wishes, strict=True):
             row = rows.fetch(connection, table, place)
+            sizes.append(row.size if row else 0)
             capacities.of(table).add(read_units(row.size if row else 0, TRANSACTIONAL))
             responses.append({} if row is None else {"Item": shown(row.content, projection)})
+    _check_size(sizes)
     answer: dict[str, Any] = {"Responses": responses}
     return answer | capacities.render(request.return_consumed_capacity, kind="Read")

@@ -1,0 +1,25 @@
+"""The engine's benchmark runs, for the ways that are ours. What it measures is not asserted: this machine is shared."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_benchmark_compares_all_our_ways_and_writes_nothing() -> None:
+    page = ROOT / "benchmarks" / "engine" / "README.md"
+    before = page.read_text(encoding="utf-8")
+    command = [sys.executable, "benchmarks/engine", "--quick", "--ours"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "left out" not in result.stderr
+    _, _, ratios = result.stdout.partition("Times as fast")
+    rows = {cells[1].strip(): cells[2:-1] for line in ratios.splitlines() if len(cells := line.split("|")) > 2}
+    for way in ("call to object", "call to object, on a file", "bytes in and out", "boto3 through the adapter"):
+        assert all(re.fullmatch(r"[\d.e+*-]+×\**|-", cell.strip()) for cell in rows[f"prejoin, {way}"])
+    assert {cell.strip() for cell in rows["prejoin serve, boto3"]} == {"**1.0×**"}
+    assert page.read_text(encoding="utf-8") == before
