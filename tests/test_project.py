@@ -36,9 +36,10 @@ def test_the_reference_pages_are_what_the_code_says() -> None:
 
 
 def test_the_python_in_the_readme_runs() -> None:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    result = python("-c", block + "\nassert db.get(User, email='a@b.com') == User('42', 'a@b.com', 'Alice')")
-    assert result.stderr == ""
+    first, second = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    check = "assert db.get(User, email='a@b.com') == User('42', 'a@b.com', 'Alice')"
+    for code in (f"{first}\n{check}", f"{second}\ntest_with_boto3_and_no_server()"):
+        assert python("-c", code).stderr == ""
 
 
 def test_links_between_our_pages_lead_somewhere() -> None:
