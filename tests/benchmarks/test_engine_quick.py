@@ -7,7 +7,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+from engine.workload import SCHEMA, TABLE, item, order
+from prejoin.engine import Embedded
+from prejoin.table import Call, Client
+
 ROOT = Path(__file__).parents[2]
+
+
+def test_its_items_are_those_that_the_typed_client_writes() -> None:
+    seen: list[Call] = []
+    with Embedded() as engine:
+        db = Client(SCHEMA, TABLE, engine, observe=seen.append)
+        db.create_table()
+        db.put(order("u000001", 7))
+    assert seen[-1].request["Item"] == item(order("u000001", 7))
 
 
 def test_the_benchmark_compares_all_our_ways_and_writes_nothing() -> None:

@@ -19,12 +19,15 @@ _ANY = (1 << 31) - 1
 _FETCHED = 1000
 
 
+Found = tuple[int, bytes, *tuple[bytes, ...]]
+"""An item's size and its JSON; then, only where the whole item is to be fetched, the key bytes it has in the table."""
+
+
 @dataclass(slots=True)
 class Page:
     """The rows of a page in order; `size` is what they count together; `more` says the page was cut."""
 
-    rows: list[tuple[int, bytes, bytes, bytes]] = field(default_factory=list)
-    """Of each item: its size, its JSON, and the key bytes it has in the table."""
+    rows: list[Found] = field(default_factory=list)
     size: int = 0
     more: bool = False
     fetched_units: list[int] = field(default_factory=list)
@@ -63,7 +66,7 @@ def read_page(connection: sqlite3.Connection, cut: Cut) -> Page:
     return page
 
 
-def _take(page: Page, found: list[tuple[int, bytes, bytes, bytes]]) -> None:
+def _take(page: Page, found: list[Found]) -> None:
     """Add rows to a page, up to the one that makes it 1 MB."""
     size = page.size + sum(map(_SIZE, found))
     if size < limits.PAGE_SIZE:
@@ -82,11 +85,12 @@ _SIZE = itemgetter(0)
 
 
 def _fetch_whole(connection: sqlite3.Connection, table: Table, page: Page) -> None:
-    for number, (_, _, pk, sk) in enumerate(page.rows):
+    for number, (_, _, *key) in enumerate(page.rows):
+        pk, sk = key
         whole = rows.fetch(connection, table, ItemKey(crc32(pk), pk, sk))
         assert whole is not None, "an index entry has its item"
         page.fetched_units.append(whole.size)
-        page.rows[number] = (whole.size, whole.content, pk, sk)
+        page.rows[number] = (whole.size, whole.content)
 
 
 def segment_range(segment: int, total: int) -> tuple[int, int]:
@@ -130,4 +134,5 @@ def _statement(cut: Cut) -> tuple[str, list[int | bytes]]:
         parameters += cut.start[-len(columns) :]
     direction = "" if cut.forward else " DESC"
     order = ", ".join(column + direction for column in columns)
-    return f"SELECT size, item, pk, sk FROM {source}{where} ORDER BY {order}", parameters  # noqa: S608
+    wanted = "size, item, pk, sk" if cut.whole_items else "size, item"
+    return f"SELECT {wanted} FROM {source}{where} ORDER BY {order}", parameters  # noqa: S608
