@@ -1,0 +1,14 @@
+"""How properties are tested: no deadlines, for machines are busy; in CI the same examples each time, elsewhere new ones."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+EXAMPLES = int(os.environ.get("PREJOIN_EXAMPLES", "100"))
+"""scripts/soak asks for more."""
+
+settings.register_profile("anywhere", deadline=None, print_blob=True, max_examples=EXAMPLES)
+settings.register_profile("ci", deadline=None, print_blob=True, max_examples=EXAMPLES, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "anywhere")
