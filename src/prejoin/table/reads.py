@@ -129,10 +129,8 @@ def read(query: Query, limit: int | None, after: str | None) -> Steps[tuple[list
             ready = [stream for stream in streams if stream.items]
             if not ready:
                 break
-            stream = _next(query, ready)
-            item = stream.items.popleft()
-            stream.last = query.key_of(item)
-            found.append(item)
+            taken = _take(query, ready, 1 if len(streams) > 1 else limit and limit - len(found))
+            found += taken
             if len(found) == limit:
                 more = number + 1 < len(groups) or any(s.items or not s.done for s in streams)
                 here = Position(query.name, number, [s.last for s in streams])
@@ -146,6 +144,14 @@ def _fill(query: Query, stream: _Stream, limit: int | None) -> Steps[None]:
         stream.items.extend(answer["Items"])
         stream.start = answer.get("LastEvaluatedKey")
         stream.done = stream.start is None
+
+
+def _take(query: Query, ready: Sequence[_Stream], most: int | None) -> list[Json]:
+    """The items that come next: of one stream as many as there are, of several the one that is first."""
+    stream = _next(query, ready)
+    taken = [stream.items.popleft() for _ in range(min(len(stream.items), most or len(stream.items)))]
+    stream.last = query.key_of(taken[-1])
+    return taken
 
 
 def _next(query: Query, ready: Sequence[_Stream]) -> _Stream:
