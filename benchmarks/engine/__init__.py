@@ -1,0 +1,1 @@
+"""How fast the embedded engine answers, beside other local DynamoDBs, in one run. `python benchmarks/engine`."""
