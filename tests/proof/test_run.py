@@ -21,7 +21,7 @@ from prejoin.proof.run import run_all
 from prejoin.proof.run_reads import run_read
 from prejoin.proof.schema import schema_of
 from prejoin.types import Kind, Type
-from prejoin.workload.files import read_file
+from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Attribute, Entity, Workload
 
 ROOT = Path(__file__).parents[2]
@@ -121,3 +121,61 @@ def test_every_type_and_any_name_goes_through_the_schema_and_back() -> None:
         bench = Bench.ready(workload, design, engine, NOW)
         for item in bench.items["Thing"]:
             assert bench.values(bench.client.get(bench.built.classes["Thing"], id=item["id"])) == ("Thing", item)
+
+
+SOCIAL = """\
+# Social
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `username` (string, natural)
+  - `followers` (integer, mutable)
+
+### Follow
+
+- **Attributes**:
+  - `followed` (string, natural, → User)
+  - `follower` (string, natural, → User)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Follow, User | Followers with their profiles | followed | Collection | - | No | Hot | Eventual | Join |
+| AP-002 | Follow, User | The same, said exactly | followed | Collection | - | No | Hot | Eventual | Join via follower |
+| AP-003 | Follow | How many | followed | Count | - | No | Hot | Eventual | No |
+| AP-004 | User | Some users | username[] | Collection | - | No | Hot | Eventual | No |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-020 | Follow, User | Follow | followed, follower | create Follow; update User by followed (followers += 1) | Yes | - | Warm |
+"""
+SOCIAL_KEYS = """\
+table: social
+slots: [{name: table, pk: [{name: pk}], sk: [{name: sk}]}]
+items:
+  - {entity: User, tag: User, facets: [{slot: table, pk: ["USER#{username}"], sk: ["PROFILE"]}]}
+  - {entity: Follow, tag: Follow, facets: [{slot: table, pk: ["USER#{followed}"], sk: ["FOLLOWER#{follower}"]}]}
+"""
+
+
+def test_a_join_fetches_what_its_items_name_and_a_list_of_ids_each_of_them() -> None:
+    reading = read_text(SOCIAL, "md")
+    assert [d for d in reading.diagnostics if d.severity == "error"] == []
+    design, problems = read_design(SOCIAL_KEYS, reading.workload)
+    assert design is not None, problems
+    with Embedded() as engine:
+        bench = Bench.ready(reading.workload, map_patterns(design, reading.workload), engine, NOW)
+        answers = {a.pattern: a for a in run_all(bench)}
+    assert [(a.pattern, a.wrong, a.problem) for a in answers.values() if not a.right] == []
+    followers = answers["AP-003"].items
+    assert answers["AP-001"].items == answers["AP-002"].items == 2 * followers > 2
+    assert [c.operation for c in answers["AP-001"].calls] == ["Query", *["GetItem"] * followers]
+    assert len(answers["AP-004"].calls) == 3

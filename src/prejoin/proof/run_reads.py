@@ -14,6 +14,7 @@ from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
 from prejoin.proof.data import Values
 from prejoin.proof.reference import reference
+from prejoin.proof.run_joins import follow
 from prejoin.table import TableError, begins_with, between, contains, exists, one_of
 from prejoin.workload.lookup import bindings
 from prejoin.workload.model import RANGES, Combine, Direction, Input, Op, Read
@@ -33,10 +34,13 @@ def run_read(bench: Bench, read: Read) -> Answer:
     try:
         with bench.watched() as calls:
             found = _ask(bench, read, given)
+            others, named = follow(bench, read, found) if read.combine is Combine.JOIN else ([], [])
     except TableError as problem:
         return Answer(read.id, read.description, given=given, problem=str(problem))
     wrong = _difference(read, found, expected)
-    return Answer(read.id, read.description, tuple(calls), len(found), given, wrong)
+    if not wrong and others != named:
+        wrong = f"{len(others)} of the {len(named)} items that they name"
+    return Answer(read.id, read.description, tuple(calls), len(found) + len(others), given, wrong)
 
 
 def inputs_for(bench: Bench, read: Read) -> dict[str, Any]:

@@ -145,8 +145,8 @@ def _make(case: _Case, action: Action, entity: Entity) -> list[Values]:
         known: Values = {}
         for attribute in entity.attributes:
             held = target(case.bench.workload, attribute)
-            if held and (owners := case.chosen.get(held[0].name)):
-                known[attribute.name] = owners[min(index, len(owners) - 1)].get(held[1].name)
+            if held and (owner := _owner(case, attribute, held[0], index)):
+                known[attribute.name] = owner.get(held[1].name)
         for change in action.changes:
             attribute_ = entity.attribute(change.attribute)
             if attribute_ and change.value and change.op is ChangeOp.SET:
@@ -157,6 +157,16 @@ def _make(case: _Case, action: Action, entity: Entity) -> list[Values]:
         found.append(item)
     case.chosen.setdefault(entity.name, []).extend(found)
     return found
+
+
+def _owner(case: _Case, attribute: Attribute, entity: Entity, index: int) -> Values | None:
+    """The item of the entity that a new item refers to by an attribute: of several roles, the one that is meant."""
+    owners = case.chosen.get(entity.name, [])
+    roles = [a.by for a in case.write.actions if a.entity == entity.name and a.by]
+    if roles:
+        index = next((at for at, by in enumerate(roles) if attribute.name in by), len(owners))
+        return owners[index] if index < len(owners) else None
+    return owners[min(index, len(owners) - 1)] if owners else None
 
 
 def _value(case: _Case, change: Change, attribute: Attribute) -> Any:

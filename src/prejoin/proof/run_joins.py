@@ -1,0 +1,36 @@
+"""The second half of a join: each item that was found names another, which is fetched by its id."""
+
+from __future__ import annotations
+
+from prejoin.proof.bench import Bench
+from prejoin.proof.data import Values
+from prejoin.workload.lookup import bindings, equalities, target
+from prejoin.workload.model import Attribute, Entity, Read
+
+Found = list[tuple[str, Values]]
+
+
+def follow(bench: Bench, read: Read, found: Found) -> tuple[Found, Found]:
+    """The items that the found ones name: as they were fetched, and as the data has them."""
+    fetched: Found = []
+    expected: Found = []
+    first = bench.entity(read.entities[0])
+    for name in read.entities[1:]:
+        for attribute in _followed(bench, read, first, bench.entity(name)):
+            held = target(bench.workload, attribute)
+            assert held is not None  # it was followed because it refers to something
+            for value in dict.fromkeys(values[attribute.name] for _, values in found if attribute.name in values):
+                key = bench.named(name, {held[1].name: value})
+                record = bench.client.get(bench.built.classes[name], **key)
+                fetched += [bench.values(record)] if record is not None else []
+                expected += [(name, v) for v in bench.items.get(name, []) if v.get(held[1].name) == value]
+    return fetched, expected
+
+
+def _followed(bench: Bench, read: Read, first: Entity, other: Entity) -> list[Attribute]:
+    """The attribute that leads to the other entity: the one that is said, or the only one that is not asked by."""
+    if read.via and (said := first.attribute(read.via.rpartition(".")[2])):
+        return [said]
+    asked = {bindings(bench.workload, read.entities[:1], name).get(first.name) for name in equalities(read)}
+    leading = [a for a in first.attributes if (held := target(bench.workload, a)) and held[0] is other]
+    return [a for a in leading if a.name not in asked][:1]
