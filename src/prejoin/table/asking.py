@@ -30,6 +30,10 @@ def planned(
 ) -> tuple[Plan, dict[str, Any]]:
     """The plan for what is asked, and the values for it."""
     values = dict(equal)
+    # A question of the same names was planned before: only what its values are is new.
+    shape = (tuple(entity.tag for entity in entities), tuple(values), tuple(order), consistent, roles)
+    if where is None and (known := schema.shapes.get(shape)) and None not in values.values():
+        return known, values
     within, bounds = _split(where, values)
     names = {(role.entity, role.name): role.attribute for role in roles}
     for entity in entities:
@@ -50,13 +54,16 @@ def planned(
         equal=[name for name in values if name not in fixed],
         constants=[(name, plain(values[name])) for name in fixed],
         within=within,
-        order=order,
+        order=shape[2],
         consistent=consistent,
         roles=roles,
     )
     if within:
         values[within.attribute] = bounds
-    return schema.plan(ask), values
+    plan = schema.plan(ask)
+    if where is None and not fixed:
+        schema.shapes[shape] = plan
+    return plan, values
 
 
 def query_of(

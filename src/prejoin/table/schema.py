@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from itertools import combinations
 from typing import Any, TypeVar, cast
@@ -58,6 +58,8 @@ class Schema:
             raise SchemaError("two entities of a schema have the same class or the same tag")
         self.facets: tuple[Facet, ...] = tuple(facet for one in bound for facet in one.facets)
         self._plans: dict[Ask, Plan | Refusal] = {}
+        self.shapes: dict[Hashable, Plan] = {}
+        """Plans by the names of what is asked, where its values do not matter."""
         for one in bound:
             self._check_names(one)
         self._check_collisions()
