@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,7 @@ from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
 from prejoin.proof.bench import Bench
-from prejoin.proof.data import Maker
+from prejoin.proof.data import Maker, Values
 from prejoin.proof.run import run_all
 from prejoin.proof.run_reads import run_read
 from prejoin.proof.schema import schema_of
@@ -90,6 +91,10 @@ def test_data_can_be_made_for_every_workload_and_its_references_hold(path: Path)
     assert Maker(workload, NOW).make_all() == made
 
 
+def _key(bench: Bench, item: Values) -> dict[str, Any]:
+    return bench.named("Thing", {name: item[name] for name in ("id", "日 付", "1st-id")})
+
+
 def test_every_type_and_any_name_goes_through_the_schema_and_back() -> None:
     kinds = [Type(k) for k in Kind if k is not Kind.ENUM] + [Type(Kind.ENUM, values=("A", "B"))]
     names = [
@@ -112,15 +117,19 @@ def test_every_type_and_any_name_goes_through_the_schema_and_back() -> None:
     attributes = [Attribute(n, t) for n, t in zip(names, kinds * 2, strict=False)]
     entity = Entity("Thing", attributes=(Attribute("id", id=True), *attributes))
     workload = Workload(entities=(entity,))
+    entity = replace(entity, attributes=(*entity.attributes, Attribute("日 付", id=True), Attribute("1st-id", id=True)))
+    workload = Workload(entities=(entity,))
     keys = "table: things\nslots: [{name: table, pk: [{name: pk}], sk: [{name: sk}]}]\n"
-    keys += "items: [{entity: Thing, tag: Thing, facets: [{slot: table, pk: ['T#{id}'], sk: ['T']}]}]\n"
+    keys += (
+        "items: [{entity: Thing, tag: Thing, facets: [{slot: table, pk: ['T#{id}'], sk: ['T#{日 付}#{1st-id}']}]}]\n"
+    )
     design, problems = read_design(keys, workload)
     assert design is not None, problems
     assert len(set(schema_of(design, workload).names["Thing"].values())) == len(entity.attributes)
     with Embedded() as engine:
         bench = Bench.ready(workload, design, engine, NOW)
         for item in bench.items["Thing"]:
-            assert bench.values(bench.client.get(bench.built.classes["Thing"], id=item["id"])) == ("Thing", item)
+            assert bench.values(bench.client.get(bench.built.classes["Thing"], **_key(bench, item))) == ("Thing", item)
 
 
 SOCIAL = """\

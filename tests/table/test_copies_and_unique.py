@@ -143,6 +143,7 @@ def test_a_unique_attribute_is_guarded_in_the_same_transaction(table: Table) -> 
 def test_groups_of_unique_attributes_do_not_run_together(table: Table) -> None:
     table.db.insert(User("1", "1", "a#b", "c"))
     table.db.insert(User("2", "2", "a", "b#c"))
+    assert len([key for key in table.written() if key.startswith("UNIQUE#User#")]) == 4
 
 
 def test_a_unique_attribute_can_change_if_the_old_value_is_known(table: Table) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from prejoin.design.facets import types_of
 from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, Operation, Request, Slot
-from prejoin.keys import guard_key
+from prejoin.keys import fields_of, guard_key
 from prejoin.workload.grammar.values import write_comparison, write_value
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Entity, Verb, Workload, Write
@@ -18,7 +16,6 @@ _DID = {
     Verb.DELETE: Did.DELETE,
     Verb.EXPIRE: Did.DELETE,
 }
-_FIELD = re.compile(r"\{([^{}]+)\}")
 _CALL = {Did.PUT: Call.PUT, Did.UPDATE: Call.UPDATE, Did.DELETE: Call.DELETE}
 
 
@@ -136,7 +133,7 @@ def _index_keys(changed: tuple[Change, ...], item: Item, design: Design) -> list
         slot = design.slot(facet.slot)
         for attribute, text in _parts(slot, facet) if slot else ():
             sparse = {w.attribute for w in facet.when}
-            if names & (set(_attributes(text)) | sparse):
+            if names & (set(fields_of(text)) | sparse):
                 found.append(f"SET {attribute} = {text}")
     return found
 
@@ -144,11 +141,6 @@ def _index_keys(changed: tuple[Change, ...], item: Item, design: Design) -> list
 def _parts(slot: Slot, facet: Facet) -> list[tuple[str, str]]:
     attributes = [k.name for k in (*slot.pk, *slot.sk)]
     return list(zip(attributes, (*facet.pk, *facet.sk), strict=False))
-
-
-def _attributes(text: str) -> tuple[str, ...]:
-    """The attributes that a template names."""
-    return tuple(field.partition(":")[0] for field in _FIELD.findall(text))
 
 
 def _key(facet: Facet) -> tuple[str, str]:

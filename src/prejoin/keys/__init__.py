@@ -9,7 +9,7 @@ from .guard import guard_key
 from .planner import Plan, Reason, Refusal, conditions, plan
 from .region import Region
 from .separator import Separator
-from .template import Field, Literal, Template, disjoint, prefix_free
+from .template import Field, Literal, Template, disjoint, fields_of, prefix_free, renamed
 
 __all__ = [
     "TABLE",
@@ -34,7 +34,9 @@ __all__ = [
     "Within",
     "conditions",
     "disjoint",
+    "fields_of",
     "guard_key",
     "plan",
     "prefix_free",
+    "renamed",
 ]

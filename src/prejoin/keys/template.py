@@ -16,7 +16,7 @@ from .separator import Separator
 from .shape import ANYTHING, Shape, literal, meet
 from .specs import encoding_for
 
-_FIELD = re.compile(r"\{([A-Za-z_][\w.-]*)(?::([^{}]*))?\}")
+_FIELD = re.compile(r"\{([^{}:]+)(?::([^{}]*))?\}")
 
 
 @dataclass(frozen=True)
@@ -229,6 +229,24 @@ def _capture(template: Template, index: int, part: Part) -> str:
 def _stop(part: Part) -> str:
     assert isinstance(part, Literal)
     return part.text[0]
+
+
+def fields_of(text: str) -> tuple[str, ...]:
+    """The attributes that a template names, before it is bound to types.
+
+    >>> fields_of("ORDER#{placed_at:day}#{order_id}")
+    ('placed_at', 'order_id')
+    """
+    return tuple(dict.fromkeys(found[1] for found in _FIELD.finditer(text)))
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """A template with other names for its attributes.
+
+    >>> renamed("ORDER#{placedAt:day}", {"placedAt": "placed_at"})
+    'ORDER#{placed_at:day}'
+    """
+    return _FIELD.sub(lambda m: m[0].replace(m[1], names[m[1]], 1), text)
 
 
 def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> list[Part]:

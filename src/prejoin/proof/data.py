@@ -64,7 +64,8 @@ class Maker:
                 continue
             if attribute.optional and self._chance.random() < 0.3:
                 continue
-            item[attribute.name] = self._referred(attribute, chosen) or self.value(attribute)
+            referred = self._referred(attribute, chosen)
+            item[attribute.name] = self.value(attribute) if referred is None else referred
         return item
 
     def _parents(self, entity: Entity) -> dict[str, list[Values]]:

@@ -33,7 +33,6 @@ _PYTHON: Mapping[Kind, Any] = {
     Kind.ULID: str,
     Kind.MAP: dict[str, Any],
 }
-_FIELD = re.compile(r"\{([^{}:]+)((?::[^{}]*)?)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +122,5 @@ def _copy(item: Item, names: Mapping[str, str], design: Design) -> Copy:
 
 def _key(facet: Facet, names: Mapping[str, str], design: Design) -> Key:
     when = [keys.When(names[w.attribute], frozenset(w.values) if w.values else None) for w in facet.when]
-    texts = [_FIELD.sub(lambda m: f"{{{names[m[1]]}{m[2]}}}", text) for text in (*facet.pk, *facet.sk)]
+    texts = [keys.renamed(text, names) for text in (*facet.pk, *facet.sk)]
     return Key(texts[0], texts[1] if facet.sk else None, when or None, design.raw_keys)

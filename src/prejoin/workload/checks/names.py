@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from prejoin.diagnostics import Code
+from prejoin.keys import fields_of
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.grammar.lexer import WORD
@@ -27,7 +28,6 @@ from prejoin.workload.model import (
 )
 from prejoin.workload.reading import Path
 
-_FIELD = re.compile(r"\{([^{}:]+)(?::[^{}]*)?\}")
 _AFFIXES = (
     (re.compile(r"(.+?)_?prefix", re.IGNORECASE), "{} begins_with"),
     (re.compile(r"(?:min|from|start|after|since)_?(.+)", re.IGNORECASE), "{} >="),
@@ -275,7 +275,7 @@ def _decisions(r: Reporter) -> None:
                 _known_entity(r, path, decision.pin.entity)
             case FixedKey():
                 if _known_entity(r, path, decision.pin.entity) and (entity := r.workload.entity(decision.pin.entity)):
-                    for name in _FIELD.findall(decision.pin.pk + decision.pin.sk):
+                    for name in fields_of(decision.pin.pk + decision.pin.sk):
                         if not entity.attribute(name):
                             _unknown_attribute(r, path, name, [entity])
             case Accept() | OutOfScope():
