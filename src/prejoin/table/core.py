@@ -9,9 +9,10 @@ from typing import Any, Generic, TypeVar, cast, overload
 from prejoin.keys import Plan
 from prejoin.protocol.errors import DynamoDBError
 
+from .conversation import Request, Steps
 from .errors import CodecError, TableError, TooMany, TransactionCancelled
 from .expand import expand
-from .reads import Query, Request, Steps, read
+from .reads import Query, read
 from .schema import Schema
 from .values import Json
 from .writes import Action, Write, checked_actions

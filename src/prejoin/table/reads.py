@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from prejoin.keys import TABLE, KeyCondition, Plan
 
 from .codec import Codec
+from .conversation import Request, Steps
 from .cursor import Position, decode_cursor, encode_cursor, fingerprint
 from .expressions import Condition
 from .render import Placeholders, render
 from .schema import Schema
 from .values import Json
-
-R = TypeVar("R")
-
-
-@dataclass(frozen=True)
-class Request:
-    """One call to be made."""
-
-    operation: str
-    body: Mapping[str, Any]
-    key: str = ""
-    """The key as people read it."""
-
-
-Steps = Generator[Request, dict[str, Any], R]
-"""A conversation: requests are yielded, answers sent in, the result returned. Drivers add the I/O."""
 
 
 @dataclass(frozen=True)

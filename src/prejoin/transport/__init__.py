@@ -13,4 +13,12 @@ class Transport(Protocol):
         ...
 
 
-__all__ = ["Transport"]
+class AsyncTransport(Protocol):
+    """A transport that is awaited."""
+
+    async def send_async(self, operation: str, body: bytes) -> bytes:
+        """As `Transport.send`."""
+        ...
+
+
+__all__ = ["AsyncTransport", "Transport"]

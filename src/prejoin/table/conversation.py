@@ -1,0 +1,30 @@
+"""Conversations without I/O: requests are yielded, answers sent in, the result returned. A driver adds the I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+R = TypeVar("R")
+
+read_json: Callable[[bytes], Any] = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call to be made."""
+
+    operation: str
+    body: Mapping[str, Any]
+    key: str = ""
+    """The key as people read it."""
+    read: Callable[[bytes], Any] = read_json
+    """What its answer is read with, where not everything in it is wanted."""
+
+
+Steps = Generator[Request | tuple[Request, ...], Any, R]
+"""A conversation. Of a tuple of requests the order does not matter: a driver may send them side by side, and sends the
+tuple of the answers in."""
