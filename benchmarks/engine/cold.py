@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from common.figures import Figure, figure
+
 from .contenders import Contender, ContenderError, Setting
-from .measure import Figure, Pace, Say, figure
+from .measure import Pace, Say
 from .ways import Way
 
 

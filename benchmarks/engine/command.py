@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from common.tables import write_into
+
 from . import cold, growth, measure, report
 from .contenders import ContenderError, Setting
 from .machine import machine, versions
@@ -47,10 +49,10 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     text = report.report(results)
-    print(f"{report.times(results)}\n\n{text}")
+    print(f"{report.measured(results)}\n\n{text}")
     if not (given.quick or given.only or given.ours):
         (HERE / "results.json").write_text(to_json(results), encoding="utf-8")
-        report.write_into(HERE / "README.md", text)
+        write_into(HERE / "README.md", text)
         _say("wrote results.json and the results in README.md")
     return 0
 

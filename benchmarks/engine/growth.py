@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from common.figures import Figure
+
 from .contenders import Contender, Setting
-from .measure import Figure, Pace, Say, timed
+from .measure import Pace, Say, timed
 from .ways import Engine, Way
 from .workload import OF_A_USER
 

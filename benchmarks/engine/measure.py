@@ -6,8 +6,9 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from statistics import median, quantiles
 from typing import Any
+
+from common.figures import Figure, figure
 
 from .contenders import Contender, ContenderError, Setting
 from .ways import Way
@@ -27,20 +28,6 @@ class Pace:
 
 FULL = Pace(warm_seconds=0.4, warm_java=8, stretch_seconds=0.08, repetitions=9, starts=5)
 QUICK = Pace(warm_seconds=0.03, warm_java=1, stretch_seconds=0.015, repetitions=3, starts=1)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Seconds: the median of the repetitions, and their quartiles."""
-
-    median: float
-    low: float
-    high: float
-
-
-def figure(samples: Sequence[float]) -> Figure:
-    low, _, high = quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else [samples[0]] * 3
-    return Figure(median(samples), low, high)
 
 
 Say = Callable[[str], None]

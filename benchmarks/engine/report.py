@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from common.tables import table, times
 
 from .results import FIRST_ANSWER, MEMORY, TARGETS, Results, reached
 from .ways import BY_ID
-
-BEGIN, END = "<!-- results: written by the benchmark -->", "<!-- end of results -->"
 
 
 def report(results: Results) -> str:
@@ -17,20 +14,13 @@ def report(results: Results) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def times(results: Results) -> str:
+def measured(results: Results) -> str:
     """What was measured, for whoever looks on: not for keeping, another machine has others."""
     rows = [
         [way.name, *(_amount(column, results.cost(column).get(way.id)) for column in results.columns)]
         for way in results.ways
     ]
-    return _table(["", *results.columns], rows)
-
-
-def write_into(page: Path, text: str) -> None:
-    """Puts the report between the marks of a page."""
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+    return table(["", *results.columns], rows)
 
 
 def _where(results: Results) -> str:
@@ -49,7 +39,7 @@ def _ratios(results: Results) -> str:
     for way in results.ways:
         cells = []
         for column, reference in references.items():
-            ratio = _times(results.ratio(column, way.id, reference))
+            ratio = times(results.ratio(column, way.id, reference))
             cells.append(f"**{ratio}**" if way.id == reference else ratio)
         rows.append([way.name, *cells])
     peers = all(not BY_ID[reference].ours for reference in references.values())
@@ -57,18 +47,18 @@ def _ratios(results: Results) -> str:
     head = f"Times as fast as {of} (bold, 1×)"
     if results.starts:
         head += "; for memory, times as small"
-    return f"{head}:\n\n{_table(['', *results.columns], rows)}"
+    return f"{head}:\n\n{table(['', *results.columns], rows)}"
 
 
 def _beside_moto(results: Results) -> str:
     if not any(way.id == "moto" for way in results.ways):
         return ""
     rows = [
-        [way.name, *(_times(results.ratio(column, way.id, "moto")) for column in results.columns)]
+        [way.name, *(times(results.ratio(column, way.id, "moto")) for column in results.columns)]
         for way in results.ways
         if way.ours
     ]
-    return f"Times as fast as moto in process with a boto3 client:\n\n{_table(['', *results.columns], rows)}"
+    return f"Times as fast as moto in process with a boto3 client:\n\n{table(['', *results.columns], rows)}"
 
 
 def _targets(results: Results) -> str:
@@ -83,7 +73,7 @@ def _targets(results: Results) -> str:
     if not rows:
         return ""
     head = ["call to object", "beside", "target", "reached", ""]
-    return f"What the project has set itself:\n\n{_table(head, rows)}"
+    return f"What the project has set itself:\n\n{table(head, rows)}"
 
 
 def _growth(results: Results) -> str:
@@ -95,7 +85,7 @@ def _growth(results: Results) -> str:
         [
             f"{size.items:,} items {'on a file' if size.engine == 'file' else 'in memory'}",
             *(
-                _times(size.seconds[operation].median / smallest[size.engine].seconds[operation].median)
+                times(size.seconds[operation].median / smallest[size.engine].seconds[operation].median)
                 for operation in operations
             ),
         ]
@@ -103,7 +93,7 @@ def _growth(results: Results) -> str:
     ]
     least = f"{results.growth[0].items:,} items"
     head = f"Growth: the time that a call takes, bytes in and out, beside that at {least} (less is better)"
-    return f"{head}:\n\n{_table(['', *operations], rows)}"
+    return f"{head}:\n\n{table(['', *operations], rows)}"
 
 
 def _amount(column: str, cost: float | None) -> str:
@@ -114,23 +104,3 @@ def _amount(column: str, cost: float | None) -> str:
     if column == FIRST_ANSWER or cost >= 0.01:
         return f"{cost * 1e3:.0f} ms"
     return f"{cost * 1e6:.0f} µs"
-
-
-def _times(ratio: float | None) -> str:
-    if ratio is None:
-        return "-"
-    return f"{ratio:.0f}×" if ratio >= 9.95 else f"{ratio:.1f}×" if ratio >= 0.95 else f"{ratio:.2g}×"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
-
-    def line(cells: Sequence[str]) -> str:
-        first, *others = (
-            cell.ljust(width) if at == 0 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        )
-        return f"| {' | '.join([first, *others])} |"
-
-    rule = f"| {'-' * widths[0]} | {' | '.join('-' * (width - 1) + ':' for width in widths[1:])} |"
-    return "\n".join([line(head), rule, *map(line, rows)])

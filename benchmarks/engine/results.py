@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from common.figures import Figure, rounded, usual_spread
+
 from .cold import Start
 from .growth import Size
-from .measure import Figure
 from .ways import BY_ID, WAYS, Way
 
 FIRST_ANSWER, MEMORY = "first answer", "memory"
@@ -58,9 +59,7 @@ class Results:
     @property
     def spread(self) -> float:
         """The middle half of the repetitions, as a part of the median: what it is in the median case."""
-        figures = [figure for by_way in self.operations.values() for figure in by_way.values()]
-        parts = sorted((figure.high - figure.low) / figure.median for figure in figures)
-        return parts[len(parts) // 2]
+        return usual_spread(figure for by_way in self.operations.values() for figure in by_way.values())
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def reached(results: Results, target: Target) -> tuple[float, str] | None:
 
 def to_json(results: Results) -> str:
     def micro(figure: Figure) -> dict[str, float]:
-        return {name: _rounded(seconds * 1e6) for name, seconds in vars(figure).items()}
+        return {name: rounded(seconds * 1e6) for name, seconds in vars(figure).items()}
 
     data = {
         "machine": results.machine,
@@ -116,7 +115,7 @@ def to_json(results: Results) -> str:
             column: {
                 "reference": reference,
                 **{
-                    way.id: _rounded(ratio)
+                    way.id: rounded(ratio)
                     for way in results.ways
                     if (ratio := results.ratio(column, way.id, reference)) is not None
                 },
@@ -138,7 +137,7 @@ def to_json(results: Results) -> str:
                 "operation": target.operation,
                 "beside": target.beside,
                 "target": target.times,
-                "reached": _rounded(found[0]),
+                "reached": rounded(found[0]),
                 "to": found[1],
             }
             for target in TARGETS
@@ -146,7 +145,3 @@ def to_json(results: Results) -> str:
         ],
     }
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-
-
-def _rounded(number: float) -> float:
-    return float(f"{number:.4g}")

@@ -88,7 +88,9 @@ def command(way: Way) -> list[str]:
 
 def environment() -> dict[str, str]:
     """No account, no proxy, nothing of the user's: only what the contenders need."""
-    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(("AWS_", "PREJOIN_"))}
+    # PYTHONDONTWRITEBYTECODE would have ours compiled at each start, and spare those that pip has compiled.
+    foreign = ("AWS_", "PREJOIN_", "PYTHON")
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(foreign)}
     for name in [name for name in kept if name.lower().endswith("_proxy")]:
         del kept[name]
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,8 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prejoin.keys import Bounds, Template, disjoint
+from prejoin.keys import Bounds, Field, KeyValueError, Template, disjoint
 from prejoin.keys.condition import ranged
+from prejoin.keys.shape import Chars, Either, Shape, meet
+from prejoin.keys.specs import BUCKETS, buckets
 from prejoin.types import Kind, Type
 
 # A loaded machine is no reason to fail.
@@ -38,20 +40,63 @@ VALUES: dict[Kind, st.SearchStrategy[Any]] = {
 DESCENDING = [Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME]
 kinds = st.sampled_from(sorted(VALUES))
 
+# Specs that write a value in another form, from which it comes back; with what they take.
+FORMS: dict[tuple[Kind, str], st.SearchStrategy[Any]] = {
+    (Kind.INTEGER, "06d"): st.integers(0, 999_999),
+    (Kind.NUMBER, "3"): st.integers(0, 999),
+    (Kind.DECIMAL, "09.2f"): st.decimals(0, Decimal("999999.99"), places=2),
+    (Kind.DATETIME, "seconds"): st.datetimes(timezones=st.just(UTC)).map(lambda at: at.replace(microsecond=0)),
+    (Kind.DATETIME, "millis"): st.datetimes(timezones=st.just(UTC)).map(
+        lambda at: at.replace(microsecond=at.microsecond // 1000 * 1000)
+    ),
+}
+FIELDS: list[tuple[Kind, str, st.SearchStrategy[Any]]] = [
+    *((kind, "", VALUES[kind]) for kind in sorted(VALUES)),
+    *((kind, "desc", VALUES[kind]) for kind in DESCENDING),
+    *((kind, spec, values) for (kind, spec), values in FORMS.items()),
+    *((kind, f"{spec},desc", values) for (kind, spec), values in FORMS.items()),
+]
+fields = st.sampled_from(FIELDS)
 
-def pair(kind: Kind, spec: str = "") -> Template:
-    return Template.of(f"X#{{a{':' + spec if spec else ''}}}#{{b}}", {"a": Type(kind), "b": Type(Kind.STRING)})
+
+def text_of(spec: str, optional: bool = False) -> str:
+    return f"{{a{'?' * optional}{':' + spec if spec else ''}}}"
 
 
-def last(kind: Kind, spec: str = "") -> Template:
-    return Template.of(f"X#{{a{':' + spec if spec else ''}}}", {"a": Type(kind)})
+def pair(kind: Kind, spec: str = "", optional: bool = False) -> Template:
+    return Template.of(f"X#{text_of(spec, optional)}#{{b}}", {"a": Type(kind), "b": Type(Kind.STRING)})
+
+
+def last(kind: Kind, spec: str = "", optional: bool = False) -> Template:
+    return Template.of(f"X#{text_of(spec, optional)}", {"a": Type(kind)})
+
+
+class Least:
+    """What a missing value is in the order of all values."""
+
+    def __lt__(self, other: object) -> bool:
+        return not isinstance(other, Least)
+
+    def __gt__(self, other: object) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Least)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def rank(value: Any) -> Any:
+    return Least() if value is None else value
 
 
 @law
-@given(st.data(), kinds, TEXT)
-def test_round_trip(data: st.DataObject, kind: Kind, b: str) -> None:
-    a = data.draw(VALUES[kind])
-    template = pair(kind)
+@given(st.data(), fields, TEXT, st.booleans(), st.sampled_from("#!,|:"))
+def test_round_trip(data: st.DataObject, field: tuple[Kind, str, Any], b: str, optional: bool, separator: str) -> None:
+    kind, spec, values = field
+    a = data.draw(st.none() | values if optional else values)
+    text = separator.join(["X", text_of(spec, optional), "{b}"])
+    template = Template.of(text, {"a": Type(kind), "b": Type(Kind.STRING)}, separator)
     assert template.parse(template.build({"a": a, "b": b})) == {"a": a, "b": b}
 
 
@@ -84,13 +129,21 @@ def test_with_a_separator_above_the_letters_keys_are_still_one_to_one(
 
 
 @law
-@given(st.data(), st.sampled_from(DESCENDING))
-def test_desc_turns_the_order_round(data: st.DataObject, kind: Kind) -> None:
-    a1, a2 = data.draw(VALUES[kind]), data.draw(VALUES[kind])
-    template = pair(kind, "desc")
-    one, two = template.build({"a": a1, "b": ""}), template.build({"a": a2, "b": ""})
-    assert (one < two) == (a1 > a2)
-    assert template.parse(one) == {"a": a1, "b": ""}
+@given(st.data(), fields, TEXT, TEXT, st.booleans())
+def test_every_form_keeps_the_order_desc_turns_it_round_and_a_missing_value_is_the_least(
+    data: st.DataObject, field: tuple[Kind, str, Any], b1: str, b2: str, optional: bool
+) -> None:
+    kind, spec, values = field
+    draw = st.none() | values if optional else values
+    a1, a2 = data.draw(draw), data.draw(draw)
+    template = pair(kind, spec, optional)
+    one, two = template.build({"a": a1, "b": b1}), template.build({"a": a2, "b": b2})
+    r1, r2 = rank(a1), rank(a2)
+    assert (one == two) == ((a1, b1) == (a2, b2))
+    if r1 == r2:
+        assert (one < two) == (b1 < b2)
+    else:
+        assert (one < two) == ((r1 > r2) if "desc" in spec else (r1 < r2))
 
 
 @law
@@ -109,30 +162,38 @@ OPS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@law
+@settings(parent=law, max_examples=300)
 @given(
     st.data(),
-    kinds,
+    fields,
     st.sampled_from(sorted(OPS)),
     st.booleans(),
     st.sampled_from([pair, last]),
     st.sampled_from(["X#", ""]),
 )
 def test_a_range_reads_what_a_filter_would_keep_and_nothing_of_its_neighbours(
-    data: st.DataObject, kind: Kind, op: str, descending: bool, form: Callable[..., Template], lead: str
+    data: st.DataObject,
+    field: tuple[Kind, str, Any],
+    op: str,
+    optional: bool,
+    form: Callable[..., Template],
+    lead: str,
 ) -> None:
-    spec = "desc" if descending and kind in DESCENDING else ""
-    template = form(kind, spec)
+    kind, spec, drawn = field
+    if not lead and form is last:
+        optional = False  # a key that may be empty is refused
+    template = form(kind, spec, optional)
     if not lead:
         template = Template.of(template.text.removeprefix("X#"), {"a": Type(kind), "b": Type(Kind.STRING)})
-    values = data.draw(st.lists(VALUES[kind], min_size=1, max_size=8))
-    near = st.sampled_from(values) | VALUES[kind]
+    values = data.draw(st.lists(drawn, min_size=1, max_size=8))
+    near = st.sampled_from(values) | drawn
     bound = data.draw(st.tuples(near, near) if op == "between" else near)
     condition = ranged(template, 1 if lead else 0, {}, Bounds.of(op, bound), "pk")
-    for value in values:
+    for value in [*values, None] if optional else values:
         key = template.build({"a": value, "b": data.draw(TEXT)})
         if key:
-            assert bool(condition and condition.admits(key)) == OPS[op](value, bound)
+            inside = value is not None and OPS[op](value, bound)
+            assert bool(condition and condition.admits(key)) == inside
     if condition and lead:
         for neighbour in ("X", "W#~", "X$", "X#", "Y#a", "X!a", "XX#a", "X$20"):
             assert not condition.admits(neighbour) or neighbour in ("X#", "X$")
@@ -154,16 +215,89 @@ def test_bounds_can_be_open_on_either_side(
 
 
 @law
-@given(TEXT, TEXT, TEXT)
-def test_begins_with_is_about_the_value(value: str, start: str, b: str) -> None:
-    template = pair(Kind.STRING)
+@given(TEXT, TEXT, TEXT, st.booleans())
+def test_begins_with_is_about_the_value(value: str, start: str, b: str, optional: bool) -> None:
+    template = pair(Kind.STRING, optional=optional)
     condition = ranged(template, 1, {}, Bounds.of("begins_with", start), "pk")
     assert condition is not None
     assert condition.admits(template.build({"a": value, "b": b})) == value.startswith(start)
+    if optional:
+        assert not condition.admits(template.build({"a": None, "b": b}))
 
 
-TEMPLATES = ["{a}", "X#{a}", "X#{a}#{b}", "X#{b}#Y", "X#Y", "{n:03d}#{a}", "X#{n}", "{d}", "{a}#Y#{b}", "X#{n:02d}#Y"]
-TYPES = {"a": Type(Kind.STRING), "b": Type(Kind.STRING), "n": Type(Kind.INTEGER), "d": Type(Kind.DATE)}
+RAW = ["user_{a}|{b}", "{d}{b}", "{b}", "X#{d}#{a}", "{n:04d}-{b}", "X#{e}/{b}", "{d:desc}.{n}"]
+RAW_VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "a": TEXT,
+    "b": TEXT,
+    "d": st.dates(),
+    "n": st.integers(0, 9999),
+    "e": st.sampled_from(["X", "Y", "A0"]),
+}
+
+
+@settings(parent=law, max_examples=300)
+@given(st.data(), st.sampled_from(RAW), st.sampled_from(sorted(OPS)))
+def test_a_raw_key_is_one_to_one_and_its_ranges_are_filters_where_it_has_an_order(
+    data: st.DataObject, text: str, op: str
+) -> None:
+    template = Template.of(text, TYPES, raw=True)
+    draw = st.fixed_dictionaries({name: RAW_VALUES[name] for name in template.attributes})
+    items, keys = [], []
+    for item in data.draw(st.lists(draw, min_size=1, max_size=6)):
+        try:
+            key = template.build(item)
+        except KeyValueError:  # it contains what ends it
+            continue
+        assert template.parse(key) == item
+        items.append(item)
+        keys.append(key)
+    at = next(i for i, part in enumerate(template.parts) if isinstance(part, Field))
+    field = template.parts[at]
+    assert isinstance(field, Field)
+    if not field.encoding.ordered:
+        return
+    near = data.draw(draw)[field.attribute], data.draw(draw)[field.attribute]
+    bound = near if op == "between" else near[0]
+    condition = ranged(template, at, {}, Bounds.of(op, bound), "pk")
+    for item, key in zip(items, keys, strict=True):
+        if key:
+            assert bool(condition and condition.admits(key)) == OPS[op](item[field.attribute], bound)
+
+
+@law
+@given(st.sampled_from(sorted(BUCKETS)), st.datetimes(timezones=st.just(UTC)), st.datetimes(timezones=st.just(UTC)))
+def test_a_bucket_holds_times_that_follow_each_other_and_buckets_follow_each_other(
+    unit: str, one: datetime, two: datetime
+) -> None:
+    template = Template.of(f"{{a:{unit}}}", {"a": Type(Kind.DATETIME)})
+    first, second = template.build({"a": one}), template.build({"a": two})
+    assert (first <= second) or one > two
+    near = one + timedelta(days=3) if one.year < 9999 else one
+    passed = list(buckets(unit, one, near)) if unit != "minute" else list(buckets(unit, one, one))
+    assert passed[0] == first
+    assert passed == sorted(set(passed))
+    if unit != "minute":
+        assert passed[-1] == template.build({"a": near})
+
+
+TEMPLATES = [
+    "{e}",
+    "X#{e}#{b}",
+    "X#{b?}#Y",
+    "{a}",
+    "X#{a}",
+    "X#{a}#{b}",
+    "X#{b}#Y",
+    "X#Y",
+    "{n:03d}#{a}",
+    "X#{n}",
+    "{d}",
+    "{a}#Y#{b}",
+    "X#{n:02d}#Y",
+]
+TYPES = {"a": Type(Kind.STRING), "b": Type(Kind.STRING), "n": Type(Kind.INTEGER), "d": Type(Kind.DATE)} | {
+    "e": Type(Kind.ENUM, values=("X", "Y", "A0"))
+}
 
 
 @law
@@ -175,6 +309,7 @@ def test_disjoint_templates_never_write_the_same_key(one: str, other: str, data:
         "b": data.draw(st.sampled_from(["X", "Y", "", "A0"])),
         "n": data.draw(st.integers(0, 12)),
         "d": date(2026, 5, 4),
+        "e": data.draw(st.sampled_from(["X", "Y", "A0"])),
     }
     key = first.build(values)
     if key and second.matches(key):
@@ -192,3 +327,38 @@ def test_times_before_the_year_1000_and_at_the_ends_of_the_calendar_keep_their_o
     keys = [template.build({"t": moment}) for moment in moments]
     assert keys == sorted(keys)
     assert len({len(key) for key in keys}) == 1
+
+
+PIECES = st.sampled_from(["a", "b", "ab"])
+
+
+def shapes(depth: int = 2) -> st.SearchStrategy[Shape]:
+    piece: st.SearchStrategy[Any] = st.builds(
+        Chars, PIECES.map(lambda text: tuple((char, char) for char in text)), st.booleans()
+    )
+    if depth:
+        piece |= st.builds(Either, st.lists(shapes(depth - 1), min_size=1, max_size=3).map(tuple))
+    return st.lists(piece, max_size=3).map(tuple)
+
+
+def texts(shape: Shape, most: int) -> set[str]:
+    """All texts of a shape up to a length."""
+    found = {""}
+    for piece in shape:
+        if isinstance(piece, Either):
+            heads = {text for one in piece.shapes for text in texts(one, most)}
+        else:
+            heads = {low for low, _ in piece.ranges}
+            if piece.many:
+                heads = {""} | {a + b for a in heads | {""} for b in heads} | {c * 3 for c in heads}
+        found = {head + tail for head in found for tail in heads if len(head + tail) <= most}
+    return found
+
+
+@law
+@given(shapes(), shapes())
+def test_shapes_meet_where_a_text_has_both(one: Shape, other: Shape) -> None:
+    if texts(one, 3) & texts(other, 3):
+        assert meet(one, other)
+    if not any(isinstance(p, Either) or p.many for p in one + other):
+        assert meet(one, other) == bool(texts(one, 3) & texts(other, 3))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Template, conditions, disjoint, plan
 from prejoin.types import Kind, Type
 
-TYPES = {name: Type(Kind.STRING) for name in "abc"} | {"n": Type(Kind.INTEGER)}
+TYPES = {name: Type(Kind.STRING) for name in "abcg"} | {"n": Type(Kind.INTEGER), "o": Type(Kind.INTEGER)}
 PARTITIONS = ["P#{a}", "P#{b}", "P#{a}#{b}", "{a}", "ALL", "P#{c:shard(2)}", "{a:lower}"]
 SORTS = [
     "X#{b}#{c}",
@@ -28,9 +28,17 @@ SORTS = [
     "X",
     "X#{b}",
     "{n:desc}#{b}",
+    "X#{o?}#{c}",
+    "{o?:desc}#{c}",
+    "X#{g?}",
+    "{g?}#{o?}#{c}",
 ]
 TEXT = st.sampled_from(["", "a", "ab", "a#b", "b", "A", "X", "a ", "Y"])
-ITEM = st.fixed_dictionaries({"a": TEXT, "b": TEXT, "c": TEXT, "n": st.sampled_from([-10, -1, 0, 1, 2, 10, 11])})
+NUMBER = st.sampled_from([-10, -1, 0, 1, 2, 10, 11])
+# o and g are not there in every item; o and n are numbers.
+ITEM = st.fixed_dictionaries(
+    {"a": TEXT, "b": TEXT, "c": TEXT, "n": NUMBER, "o": st.none() | NUMBER, "g": st.none() | TEXT}
+)
 OPS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -91,7 +99,9 @@ def test_a_plan_reads_what_was_asked_for_and_nothing_else(
         values = {name: items[0][1][name] for name in sorted(ask.equal)}
     if ask.within:
         one, two = data.draw(ITEM)[ask.within.attribute], data.draw(ITEM)[ask.within.attribute]
+        assume(one is not None and two is not None)
         values[ask.within.attribute] = (one, two) if ask.within.op == "between" else one
+    assume(None not in values.values())  # what is not there cannot be asked for
     stored = _stored(facets, items, found.slot)
     expected = [(entity, item) for entity, item, *_ in stored if entity in ask.entities and _answers(item, ask, values)]
     try:
@@ -123,8 +133,10 @@ def _stored(
 
 
 def _answers(item: dict[str, Any], ask: Ask, values: dict[str, Any]) -> bool:
-    if ask.within and not OPS[ask.within.op](item[ask.within.attribute], values[ask.within.attribute]):
-        return False
+    if ask.within:
+        value = item[ask.within.attribute]
+        if value is None or not OPS[ask.within.op](value, values[ask.within.attribute]):
+            return False
     return all(item[name] == values[name] for name in ask.equal)
 
 
@@ -144,7 +156,9 @@ def _read(
 def _rank(one: dict[str, Any], two: dict[str, Any], ask: Ask) -> int:
     for name, descending, _ in ask.order:
         if one[name] != two[name]:
-            return -1 if (one[name] < two[name]) != descending else 1
+            # A value that is not there is less than all others.
+            less = one[name] is None or (two[name] is not None and one[name] < two[name])
+            return -1 if less != descending else 1
     return 0
 
 
@@ -205,7 +219,7 @@ def test_a_collection_is_read_whole_and_alone(data: Any, sorts: list[str]) -> No
     event(f"{found.region.kind} of {len(wanted)}")
     items = data.draw(st.lists(st.tuples(st.sampled_from([f.entity for f in facets]), ITEM), max_size=12))
     items = [(entity, item | {"a": "a"}) for entity, item in items]
-    values = {"a": "a", "b": data.draw(TEXT), "n": data.draw(ITEM)["n"]}
+    values = {"a": "a", "b": data.draw(TEXT), "n": data.draw(NUMBER)}
     stored = _stored(facets, items, TABLE)
     expected = [row[:2] for row in stored if row[0] in wanted and _answers(row[1], found.ask, values)]
     assert sorted(map(repr, _read(found, values, stored))) == sorted(map(repr, expected))

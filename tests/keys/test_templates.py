@@ -10,6 +10,7 @@ from enum import Enum
 import pytest
 
 from prejoin.keys import KeyValueError, Template, TemplateError, disjoint, prefix_free
+from prejoin.keys.specs import buckets
 from prejoin.types import Kind, Type
 
 TYPES = {
@@ -50,6 +51,16 @@ def test_a_template_without_fields_is_a_constant() -> None:
         ("{n}", {"n": -5}, "-l4~"),
         ("{n:desc}", {"n": 5}, "-l4~"),
         ("{price}", {"price": Decimal("19.90")}, "B19.9"),
+        ("{price:09.2f}", {"price": Decimal("19.9")}, "000019.90"),
+        ("{price:6.1,desc}", {"price": Decimal("19.9")}, "9980.0"),
+        ("{placed_at:seconds}", {"placed_at": NOON.replace(microsecond=0)}, "2026-05-04T12:00:00Z"),
+        ("{placed_at:millis}", {"placed_at": NOON.replace(microsecond=7000)}, "2026-05-04T12:00:00.007Z"),
+        ("{placed_at:seconds,desc}", {"placed_at": NOON.replace(microsecond=0)}, "7973-94-95T87:99:99Z"),
+        ("POST#{born?}#{n?:04d}", {"born": None, "n": None}, "POST##"),
+        ("POST#{born?}#{n?:04d}", {"born": date(2026, 5, 4), "n": 7}, "POST#2026-05-04#0007"),
+        ("{n?:desc}", {"n": None}, "~"),
+        ("U#{user_id?}", {"user_id": ""}, "U#$-"),
+        ("U#{blob?}", {"blob": b""}, "U#$-"),
         ("{active}#{status}", {"active": True, "status": "SHIPPED"}, "true#SHIPPED"),
         ("{uid}", {"uid": uuid.UUID(int=7)}, "00000000-0000-0000-0000-000000000007"),
         ("{ulid}", {"ulid": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),
@@ -77,11 +88,25 @@ def test_members_of_an_enum_class_stand_for_their_values() -> None:
 
 @pytest.mark.parametrize(
     ("unit", "value"),
-    [("day", "2026-05-04"), ("hour", "2026-05-04T12"), ("month", "2026-05"), ("year", "2026")],
+    [
+        ("minute", "2026-05-04T12:00"),
+        ("hour", "2026-05-04T12"),
+        ("day", "2026-05-04"),
+        ("week", "2026-W19"),
+        ("month", "2026-05"),
+        ("year", "2026"),
+    ],
 )
 def test_time_buckets_are_derived_and_not_read_back(unit: str, value: str) -> None:
     assert template(f"{{placed_at:{unit}}}").build({"placed_at": NOON}) == value
     assert template(f"{{placed_at:{unit}}}").parse(value) == {}
+
+
+def test_a_week_belongs_to_the_year_that_has_its_thursday() -> None:
+    weekly = template("{born:week}")
+    days = [date(2026, 12, 27), date(2026, 12, 28), date(2027, 1, 3), date(2027, 1, 4)]
+    assert [weekly.build({"born": day}) for day in days] == ["2026-W52", "2026-W53", "2026-W53", "2027-W01"]
+    assert list(buckets("week", days[0], days[3])) == ["2026-W52", "2026-W53", "2027-W01"]
 
 
 def test_shards_and_folded_case_are_derived() -> None:
@@ -112,6 +137,14 @@ def test_the_spec_of_a_shard_never_changes_its_hash() -> None:
         ("{n:06d}", {"n": 1_000_000}, "does not fit into 6 digits"),
         ("{n:06d}", {"n": -5}, "does not fit into 6 digits"),
         ("{price}", {"price": Decimal("NaN")}, "cannot stand in a key"),
+        ("{price:09.2f}", {"price": Decimal("0.001")}, "does not fit into 9 characters with 2 after the point"),
+        ("{price:09.2f}", {"price": Decimal("1000000")}, "does not fit into 9"),
+        ("{price:09.2f}", {"price": Decimal("-1")}, "does not fit into 9"),
+        ("{price:09.2f}", {"price": Decimal("1E+999999")}, "does not fit into 9"),
+        ("{price:09.2f}", {"price": Decimal("NaN")}, "does not fit into 9"),
+        ("{placed_at:seconds}", {"placed_at": NOON}, "finer than seconds: two moments would look alike"),
+        ("X#{born?}", {}, "born has no value"),
+        ("X#{born?}", {"born": "x"}, "'x' is not a date"),
         ("{placed_at}", {"placed_at": datetime(2026, 5, 4)}, "has no time zone"),
         ("{born}", {"born": NOON}, "is not a date"),
         ("{status}", {"status": "LOST"}, "one of PENDING, SHIPPED"),
@@ -142,6 +175,12 @@ def test_a_value_that_a_key_cannot_tell_is_refused(text: str, values: dict[str, 
         ("{n:lower}", "folds text"),
         ("{n:shard(1)}", "two shards or more"),
         ("{n:weekly}", "'weekly' is not a spec"),
+        ("{born:minute}", "has no minute"),
+        ("{price:3.2f}", "too few for 2 places"),
+        ("{user_id:9.2f}", "pads decimals"),
+        ("{born:seconds}", "how fine a date and time is written"),
+        ("{born?}", "without a value of born it would be empty"),
+        ("X#{placed_at?:day}", "not with what is only derived"),
         ("{placed_at:day,month}", "two encodings"),
     ],
 )
@@ -194,6 +233,16 @@ def test_a_raw_template_takes_values_as_they_stand_but_not_what_would_make_two_a
     assert adopted.parse("user_a b#|x|y") == {"user_id": "a b#", "order_id": "x|y"}
     with pytest.raises(KeyValueError, match="two values would look alike"):
         adopted.build({"user_id": "a|b", "order_id": "x"})
+
+
+def test_a_raw_template_may_run_fields_together_where_the_first_has_a_fixed_width() -> None:
+    adopted = template("{born}{user_id}", raw=True)
+    assert adopted.build({"born": date(2026, 5, 4), "user_id": "a"}) == "2026-05-04a"
+    assert adopted.parse("2026-05-04a") == {"born": date(2026, 5, 4), "user_id": "a"}
+    with pytest.raises(TemplateError, match="is of no fixed width"):
+        template("{user_id}{born}", raw=True)
+    with pytest.raises(TemplateError, match="nobody else would read it"):
+        template("X#{born?}", raw=True)
 
 
 @pytest.mark.parametrize("separator", ["|", ":", "/", "_", "!", ","])

@@ -209,3 +209,44 @@ ANY = st.recursive(
 @given(ANY)
 def test_undeclared_values_come_back_as_they_were(value: object) -> None:
     assert decode_any(msgspec.json.decode(msgspec.json.encode(encode_any(value)))) == value
+
+
+class Size(Enum):
+    SMALL = 1
+
+
+@dataclass
+class Shirt:
+    size: Size
+
+
+@dataclass
+class Flags:
+    flags: set[bool]
+
+
+@dataclass
+class Numbered:
+    by_number: dict[int, str]
+
+
+@pytest.mark.parametrize(
+    ("cls", "message"),
+    [
+        (Shirt, "Shirt.size: the members of an enum are words, not 1"),
+        (Flags, "Flags.flags: .*a set is of text, of numbers or of binary"),
+        (Numbered, "Numbered.by_number: .*the names in a map are text"),
+    ],
+)
+def test_a_type_that_dynamodb_does_not_have_is_refused(cls: type, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        Codec.of(cls)
+
+
+def test_numbers_that_others_wrote_are_read_exactly() -> None:
+    codec = Codec.of(Everything)
+    item = codec.encode(FULL)
+    assert codec.decode({**item, "whole": {"N": "1E+3"}}).whole == 1000
+    assert codec.decode({**item, "whole": {"N": "3.0"}}).whole == 3
+    with pytest.raises(CodecError, match="is not an integer"):
+        codec.decode({**item, "whole": {"N": "1.00000000000000000001"}})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Literal
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prejoin.engine import Embedded
-from prejoin.table import Client, Entity, Index, Key, Schema
+from prejoin.keys import KeyValueError
+from prejoin.table import Changes, Client, Entity, Index, Key, NotFound, Schema
 
 NASTY = st.sampled_from(
     ["#", "##", "ORDER", "ORDER#", "a#ORDER#b", "USER#1", "#PROFILE", "PROFILE", "1", "10", "$", "$23", ":0", "#0"]
@@ -128,3 +131,52 @@ def test_a_ranked_query_in_pages_is_a_filter_and_a_sort(
         if cursor is None:
             break
     assert found == expected
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@given(RECORDS, IDS, IDS, st.sampled_from(["update", "upsert", "delete", "put_many", "delete_many"]))
+def test_a_write_by_an_id_touches_its_own_item_and_no_other(
+    records: list[User | Order | Note], user_id: str, order_id: str, verb: str
+) -> None:
+    db, kept = stored(records)
+    others = {str(r): r for r in kept if not (isinstance(r, Order) and (r.user_id, r.order_id) == (user_id, order_id))}
+    changes = Changes({"rank": 7, "status": "DONE"})
+    match verb:
+        case "update":
+            with contextlib.suppress(NotFound):
+                db.apply(Order, changes, user_id=user_id, order_id=order_id)
+        case "upsert":
+            db.apply(Order, changes, user_id=user_id, order_id=order_id, upsert=True)
+        case "delete":
+            db.delete(Order, user_id=user_id, order_id=order_id)
+        case "put_many":
+            db.put_many([Order(user_id, order_id, 7, "DONE")])
+        case _:
+            db.delete_many(Order, [{"user_id": user_id, "order_id": order_id}])
+    for record in others.values():
+        assert db.get(type(record), **{name: getattr(record, name) for name in KEYS[type(record)]}) == record
+    mine = db.get(Order, user_id=user_id, order_id=order_id)
+    there = len(kept) > len(others)
+    written = verb in ("upsert", "put_many") or (verb == "update" and there)
+    assert mine == (Order(user_id, order_id, 7, "DONE") if written else None)
+
+
+KEYS: dict[type, tuple[str, ...]] = {
+    User: ("user_id",),
+    Order: ("user_id", "order_id"),
+    Note: ("user_id", "order_id", "text"),
+}
+
+
+def test_ids_of_2_kb_are_whole_or_refused() -> None:
+    db, _ = stored([])
+    long = "é" * 1021
+    notes = [Note(long + "a", "1", "x"), Note(long, "1", "x"), Note(long, "1", "y" * 1016), Note(long, "1", "y" * 1015)]
+    for note in notes:
+        db.insert(note)
+    assert [db.get(Note, user_id=one.user_id, order_id="1", text=one.text) for one in notes] == notes
+    assert list(db.query(Note, user_id=long + "a")) == notes[:1]
+    with pytest.raises(KeyValueError, match="longer than 2048 bytes"):
+        db.insert(Note(long + "ab", "1", "x"))
+    with pytest.raises(KeyValueError, match="longer than 1024 bytes"):
+        db.delete(Order, user_id="1", order_id="#" * 1000)

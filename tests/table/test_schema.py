@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from prejoin.engine import Embedded
-from prejoin.keys import When
+from prejoin.keys import KeyValueError, When
 from prejoin.table import Client, Copy, Entity, Index, Key, Schema, SchemaError, UnknownAttribute, exists, one_of
 
 
@@ -27,6 +27,13 @@ class Order:
     placed_at: datetime
     status: Literal["PENDING", "SHIPPED", "DONE"]
     count: int = 0
+
+
+@dataclass
+class Flag:
+    flag_id: str
+    on: bool = False
+    count: str = ""
 
 
 USER = Key("USER#{user_id}", "PROFILE")
@@ -63,7 +70,59 @@ def test_the_key_of_an_item_is_made_of_its_attributes() -> None:
         (lambda: Schema(Entity(User, USER, names={"name": "email"})), "two attributes that are called email"),
         (lambda: Schema(Entity(User, USER), Entity(User, Key("V#{user_id}", "X"))), "the same class or the same tag"),
         (lambda: Schema(Entity(User, Key("U#{user_id:shard(4)}", "X"))), "only in a derived form"),
-        (lambda: Schema(order(), indexes=[Index("by-count", pk="count")]), "only text can be a natural key so far"),
+        (lambda: Schema(order(), indexes=[Index("by-mail", pk="mail")]), "nothing is known of mail"),
+        (lambda: Schema(order(), indexes=[Index("by", pk=("status", "status"))]), "names an attribute twice"),
+        (lambda: Schema(order(), indexes=[Index("by", pk=tuple("abcde"))]), "more than four attributes"),
+        (
+            lambda: Schema(order(indexes={"by": Key("A", "B")}), indexes=[Index("by", pk=("status", "count"))]),
+            "an entity cannot give it keys of another make",
+        ),
+        (lambda: Schema(order(), indexes=[Index("by", pk="count"), Index("by", pk="status")]), "a name of its own"),
+        (lambda: Schema(order(), indexes=[Index("table", pk="count")]), "none is called table"),
+        (lambda: Schema(Entity(Flag, Key("F#{flag_id}", "F")), indexes=[Index("on", pk="on")]), "on is a boolean"),
+        (
+            lambda: Schema(Entity(Flag, Key("F#{flag_id}", "F")), order(), indexes=[Index("by", pk="count")]),
+            "count would be a number for .*Order in by.* and text for|count would be text for .*Flag in by",
+        ),
+        (
+            lambda: Schema(
+                order(indexes={"g": Key("{status}", "{count}", when=lambda o: o.status == "DONE")}),
+                indexes=[Index("g", pk="status", sk="count")],
+            ),
+            "`when` cannot change that",
+        ),
+        (lambda: Schema(order(), indexes=[Index("l", local=True)]), "each need a sort key"),
+        (lambda: Schema(order(), indexes=[Index("l", pk="status", sk="count", local=True)]), "leave pk out"),
+        (lambda: Schema(order(), indexes=[Index("l", sk=("status", "count"), local=True)]), "only a global one"),
+        (
+            lambda: Schema(order(indexes={"l": Key("A", "B")}), indexes=[Index("l", local=True)]),
+            "its partition is the table's",
+        ),
+        (
+            lambda: Schema(Entity(User, USER, indexes={"g": Key("N#{name?}", "U")}), indexes=[Index("g")]),
+            "could not be",
+        ),
+        (
+            lambda: Schema(Entity(User, USER, indexes={"g": Key("A", "U#{email?}")}), indexes=[Index("g")]),
+            "email is not optional",
+        ),
+        (lambda: Schema(Entity(User, Key("U#{user_id}", "N#{name?}"))), "name cannot be missing"),
+        (
+            lambda: Schema(Entity(User, USER, indexes={"g": Key("A", "{name?}")}), indexes=[Index("g")]),
+            "it would be empty",
+        ),
+        (lambda: Schema(Entity(User, USER), ttl="email"), "DynamoDB deletes by a number"),
+        (
+            lambda: Schema(Entity(Order, Key("{status}", "{order_id}")), Entity(User, Key("DONE", "{user_id}"))),
+            "could have the same key.*Order in table.*User in table.*such as USER#",
+        ),
+        (
+            lambda: Schema(
+                Entity(User, Key("{user_id}", "X"), copies=[Copy("by", Key("EMAIL#{email}", "{user_id}"))]),
+                pk="user_id",
+            ),
+            "User.user_id is called user_id in the table",
+        ),
         (
             lambda: Schema(order(copies=[Copy("by-id", Key("USER#{user_id}", "ORDER#{order_id}"))])),
             "could have the same key",
@@ -97,6 +156,43 @@ def test_membership_is_said_by_a_condition() -> None:
 def test_an_optional_attribute_in_an_index_key_makes_it_sparse() -> None:
     schema = Schema(Entity(User, USER, indexes={"g": Key("NAME#{name}", "U")}), indexes=[Index("g")])
     assert [facet.when for facet in schema.facets if facet.slot == "g"] == [(When("name"),)]
+
+
+def test_what_an_enum_cannot_be_is_no_collision() -> None:
+    Schema(Entity(Order, Key("{status}", "{order_id}")), Entity(User, Key("USER", "{user_id}")))
+
+
+def test_a_key_is_read_back_as_its_entity_and_values() -> None:
+    schema = Schema(
+        Entity(User, USER, unique=["email"]),
+        order(copies=[Copy("by-status", Key("STATUS#{status}", "{order_id}"))]),
+    )
+    assert schema.read_key("USER#4$232", "ORDER#7") == (Order, {"user_id": "4#2", "order_id": "7"})
+    assert schema.read_key("USER#1", "PROFILE") == (User, {"user_id": "1"})
+    with pytest.raises(KeyValueError, match=r"is not the key of an entity's own item; it is one of Order.*by-status"):
+        schema.read_key("STATUS#DONE", "7")
+    with pytest.raises(KeyValueError, match="'USER#1', 'X' is not the key of an entity's own item; they have User"):
+        schema.read_key("USER#1", "X")
+
+
+def test_a_schema_prints_as_its_key_map() -> None:
+    schema = Schema(
+        Entity(User, USER, unique=["email"]),
+        order(
+            indexes={"gsi1": Key("OPEN", "{placed_at}", when=lambda o: o.status != "DONE")},
+            copies=[Copy("by-id", Key("ORDER#{order_id}", "ORDER"))],
+        ),
+        indexes=[Index("gsi1"), Index("by-status", pk="status", sk=("count", "placed_at"))],
+    )
+    assert str(schema).splitlines() == [
+        "entity             in         partition key              sort key           when",
+        "User               table      USER#{user_id}             PROFILE",
+        "User unique email  table      UNIQUE#User#email#{email}  UNIQUE",
+        "Order              table      USER#{user_id}             ORDER#{order_id}",
+        "Order              gsi1       OPEN                       {placed_at}        status = PENDING or SHIPPED",
+        "Order              by-status  status                     count + placed_at",
+        "Order, copy by-id  table      ORDER#{order_id}           ORDER",
+    ]
 
 
 def test_the_table_is_created_as_the_schema_says() -> None:

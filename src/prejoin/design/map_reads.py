@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from prejoin import keys
 from prejoin.design.model import Call, Operation, Request
-from prejoin.keys import Ask, Facet, Plan, Refusal, Template
+from prejoin.keys import Ask, Facet, Plan, Refusal
 from prejoin.keys import Order as KeyOrder
 from prejoin.workload.grammar.values import write_comparison
 from prejoin.workload.lookup import bindings
@@ -135,5 +135,5 @@ def sort_condition(found: Plan) -> str:
             return f"{within.op} {head}{{{within.attribute}}}" if within else f"begins_with {head}"
 
 
-def _text(template: Template, depth: int) -> str:
+def _text(template: keys.KeyForm, depth: int) -> str:
     return "".join(p.text if isinstance(p, keys.Literal) else f"{{{p.name}}}" for p in template.parts[:depth])

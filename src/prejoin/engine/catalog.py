@@ -5,19 +5,24 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from prejoin.engine.definition import Index, Table
+from prejoin.engine.definition import Index, Table, table_id
 from prejoin.protocol.errors import not_found, refuse
 
 
 class Catalog:
-    """Definitions by table and revision. An id is never used twice, so an entry is never wrong, only unused."""
+    """Definitions by table and revision. An id is never used twice, so an entry is never wrong, only unused.
 
-    def __init__(self) -> None:
+    Where nobody else can change the store, as in memory, names are remembered too.
+    """
+
+    def __init__(self, *, alone: bool) -> None:
+        self._alone = alone
         self._known: dict[tuple[int, int], Table] = {}
+        self._named: dict[str, Table] = {}
 
     def find(self, connection: sqlite3.Connection, name: str) -> Table:
         """The table of this name, or a ResourceNotFoundException."""
-        table = self.get(connection, name)
+        table = self._named.get(name) or self.get(connection, name)
         if table is None:
             raise not_found()
         return table
@@ -36,17 +41,30 @@ class Catalog:
             if len(self._known) > 10_000:
                 self._known.clear()
             table = self._known[row] = Table.from_bytes(row[0], content)
+        if self._alone:
+            self._named[name] = table
         return table
 
-    def by_id(self, connection: sqlite3.Connection, identity: int) -> Table:
-        (name,) = connection.execute("SELECT name FROM tables WHERE id = ?", (identity,)).fetchone()
+    def holding(self, connection: sqlite3.Connection, key: bytes) -> Table:
+        """The table of the item that is stored under this key."""
+        (name,) = connection.execute("SELECT name FROM tables WHERE id = ?", (table_id(key),)).fetchone()
         return self.find(connection, name)
+
+    def add(self, connection: sqlite3.Connection, table: Table) -> None:
+        """Keep a new table's definition."""
+        row = (table.name, 1, table.to_bytes())
+        connection.execute("INSERT INTO tables (name, revision, definition) VALUES (?, ?, ?)", row)
 
     def change(self, connection: sqlite3.Connection, table: Table) -> None:
         """Replace a table's definition; the next revision tells everyone else, in whatever process."""
+        self._named.pop(table.name, None)
         connection.execute(
             "UPDATE tables SET definition = ?, revision = revision + 1 WHERE id = ?", (table.to_bytes(), table.id)
         )
+
+    def remove(self, connection: sqlite3.Connection, table: Table) -> None:
+        self._named.pop(table.name, None)
+        connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
 
 
 def index_of(table: Table, name: str) -> Index:

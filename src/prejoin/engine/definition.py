@@ -61,6 +61,19 @@ class Table:
     """When the table last became on demand, as its description tells ever after."""
 
     @cached_property
+    def prefix(self) -> bytes:
+        """What the key bytes of every item begin with."""
+        return self.id.to_bytes(_ID)
+
+    def index_prefix(self, index: Index) -> bytes:
+        """What the key bytes of every entry of an index begin with."""
+        return self._index_prefixes[index.number]
+
+    @cached_property
+    def _index_prefixes(self) -> dict[int, bytes]:
+        return {index.number: self.prefix + index.number.to_bytes(_ID) for index in self.indexes}
+
+    @cached_property
     def by_name(self) -> dict[str, Index]:
         return {index.name: index for index in self.indexes}
 
@@ -116,6 +129,15 @@ class Table:
     @classmethod
     def from_bytes(cls, identity: int, content: bytes) -> Table:
         return replace(_decoder.decode(content), id=identity)
+
+
+_ID = 4
+"""How many bytes of a key are the table's id."""
+
+
+def table_id(key: bytes) -> int:
+    """The id of the table whose item is stored under these key bytes."""
+    return int.from_bytes(key[:_ID])
 
 
 _encoder = msgspec.json.Encoder()

@@ -14,6 +14,7 @@ from prejoin.engine.decoding import decode
 from prejoin.engine.operations import LATER, OPERATIONS, Engine
 from prejoin.engine.operations.timetolive import EXPIRED_AT_ONCE, expire
 from prejoin.engine.store import Durability, Store, patiently
+from prejoin.engine.tokens import Tokens
 from prejoin.engine.totals import Counter
 from prejoin.protocol.errors import DynamoDBError
 
@@ -41,7 +42,7 @@ class Embedded:
             raise ValueError(
                 f'durability "{durability}" needs a path' if path is None else 'durability "memory" has no path'
             )
-        self._engine = Engine(Store(path, durability), Catalog(), Counter())
+        self._engine = Engine(Store(path, durability), Catalog(alone=path is None), Counter(), Tokens())
         self._next_expiry = time.monotonic() + _EXPIRY_SECONDS
 
     def send(self, operation: str, body: bytes) -> bytes:

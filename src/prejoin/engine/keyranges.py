@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from prejoin.engine.definition import Index, KeyAttribute, Table
-from prejoin.engine.keys import check_not_empty
+from prejoin.engine.keys import check_not_empty, partition_bytes
 from prejoin.protocol import keybytes
 from prejoin.protocol.errors import refuse
 from prejoin.protocol.expressions import KeyCondition
@@ -15,10 +15,10 @@ _TYPE = "One or more parameter values were invalid: Condition parameter type doe
 
 
 class KeyRange(msgspec.Struct, frozen=True):
-    """One partition, and a range of sort key bytes in it."""
+    """What all keys of one partition begin with, and a range of key bytes in it."""
 
     partition: bytes
-    sort: Range
+    bounds: Range
 
 
 def key_range(table: Table, index: Index | None, conditions: dict[str, KeyCondition]) -> KeyRange:
@@ -50,13 +50,16 @@ def key_range(table: Table, index: Index | None, conditions: dict[str, KeyCondit
         refuse(f"Query condition missed key schema element: {missed.name}")
     if any(conditions[attribute.name].operator != "=" for attribute in given[:-1]):
         refuse("Query key condition not supported")
-    partition = keybytes.joined([conditions[attribute.name].operands[0] for attribute in keys.partition])
+    prefix = table.prefix if index is None else table.index_prefix(index)
+    values = [conditions[attribute.name].operands[0] for attribute in keys.partition]
+    partition = partition_bytes(prefix, keybytes.prefix(values))
     if not given:
-        return KeyRange(partition, keybytes.EVERYTHING)
-    begin = keybytes.prefix([conditions[attribute.name].operands[0] for attribute in given[:-1]])
+        return KeyRange(partition, keybytes.under(partition))
+    begin = partition + keybytes.prefix([conditions[attribute.name].operands[0] for attribute in given[:-1]])
     last = conditions[given[-1].name]
-    is_last = len(given) == len(keys.sort)
-    return KeyRange(partition, keybytes.compare_range(begin, last.operator, list(last.operands), last=is_last))
+    # In an index the item's own key comes after its sort key.
+    bounds = keybytes.compare_range(begin, last.operator, last.operands, last=index is None)
+    return KeyRange(partition, bounds)
 
 
 def _check(attribute: KeyAttribute, condition: KeyCondition) -> None:

@@ -1,9 +1,14 @@
-"""Keys of items: checked against a table's definition, and turned into the bytes they are stored under."""
+"""Keys of items: checked against a table's definition, and turned into the bytes they are stored under.
+
+An item lies under the id of its table, the hash of its partition key, that key, and its sort key; the entry of an index
+under the same of the index, and then the item's own key. Partitions lie in the order of a hash, as DynamoDB's do: a
+Scan is in no order that a program could come to rely on, and a segment of a parallel Scan is a range.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NoReturn
 from zlib import crc32
 
 from prejoin.engine.definition import Index, KeyAttribute, Table
@@ -17,19 +22,7 @@ _INVALID = "One or more parameter values were invalid: "
 _EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value. "
 
 
-class ItemKey(NamedTuple):
-    """Where an item is stored. A table without sort key stores under an empty one.
-
-    Partitions lie in the order of a hash, as DynamoDB's do: a Scan is in no order that a program could come to
-    rely on, and a segment of a parallel Scan is a range.
-    """
-
-    hash: int
-    pk: bytes
-    sk: bytes
-
-
-def key_bytes(table: Table, key: Item) -> ItemKey:
+def key_bytes(table: Table, key: Item) -> bytes:
     """The bytes of a `Key`: exactly the table's key attributes, of their types."""
     if len(key) != len(table.keys.names):
         refuse(_MISMATCH)
@@ -37,11 +30,12 @@ def key_bytes(table: Table, key: Item) -> ItemKey:
         value = key.get(attribute.name)
         if value is None or attribute.type not in value:
             refuse(_MISMATCH)
-        check_not_empty(attribute, value)
+        if not value[attribute.type]:
+            _refuse_empty(attribute)
     return stored_under(table, key)
 
 
-def item_key(table: Table, item: Item) -> ItemKey:
+def item_key(table: Table, item: Item) -> bytes:
     """The bytes of a whole item's key."""
     for attribute in table.keys.attributes:
         value = item.get(attribute.name)
@@ -51,30 +45,43 @@ def item_key(table: Table, item: Item) -> ItemKey:
             refuse(
                 _INVALID + f"Type mismatch for key {attribute.name} expected: {attribute.type} actual: {kind(value)}"
             )
-        check_not_empty(attribute, value)
+        if not value[attribute.type]:
+            _refuse_empty(attribute)
     return stored_under(table, item)
 
 
-def stored_under(table: Table, item: Item) -> ItemKey:
-    """The key bytes of an item whose key attributes are known to be right."""
+def stored_under(table: Table, item: Item) -> bytes:
+    """The key bytes of an item whose key attributes are known to be right. Without a sort key, that part is empty."""
     keys = table.keys
-    pk = keybytes.plain(item[keys.partition[0].name])
-    sk = keybytes.plain(item[keys.sort[0].name]) if keys.sort else b""
-    check_sizes(pk, sk)
-    return ItemKey(crc32(pk), pk, sk)
-
-
-def check_sizes(pk: bytes, sk: bytes) -> None:
-    if len(pk) > limits.PARTITION_KEY_SIZE:
+    value = item[keys.partition[0].name]
+    partition = keybytes.terminated(value)
+    sort = keybytes.plain(item[keys.sort[0].name]) if keys.sort else b""
+    if len(partition) > limits.PARTITION_KEY_SIZE and len(keybytes.plain(value)) > limits.PARTITION_KEY_SIZE:
         refuse(_INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes")
-    if len(sk) > limits.SORT_KEY_SIZE:
+    if len(sort) > limits.SORT_KEY_SIZE:
         refuse(_INVALID + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
+    return partition_bytes(table.prefix, partition) + sort
+
+
+def partition_bytes(prefix: bytes, partition: bytes) -> bytes:
+    """What all keys of one partition begin with; `prefix` is that of the table or of the index."""
+    # crc32 alone leaves keys that differ in a digit close together: the multiplication spreads them.
+    return prefix + (crc32(partition) * _SPREAD & 0xFFFFFFFF).to_bytes(4) + partition
+
+
+_SPREAD = 2_654_435_761
+_HASHED = 8
+"""How many bytes of an item's key are the table's id and the hash."""
 
 
 def check_not_empty(attribute: KeyAttribute, value: Value) -> None:
-    if value[attribute.type] == "":
-        what = "string" if attribute.type == "S" else "binary"
-        refuse("One or more parameter values are not valid. " + _EMPTY.format(what) + f"Key: {attribute.name}")
+    if not value[attribute.type]:
+        _refuse_empty(attribute)
+
+
+def _refuse_empty(attribute: KeyAttribute) -> NoReturn:
+    what = "string" if attribute.type == "S" else "binary"
+    refuse("One or more parameter values are not valid. " + _EMPTY.format(what) + f"Key: {attribute.name}")
 
 
 def check_index_keys(table: Table, item: Item) -> None:
@@ -109,7 +116,7 @@ def _check_index_key_sizes(index: Index, item: Item) -> None:
         (keys.partition, limits.PARTITION_KEY_SIZE, "hash"),
         (keys.sort, limits.SORT_KEY_SIZE, "range"),
     ):
-        if _sizes([item[attribute.name] for attribute in attributes if attribute.name in item]) > most:
+        if _size_of(attributes, item) > most:
             refuse(
                 _INVALID + f"Aggregated size of all {what} keys has exceeded the size limit of {most} bytes. "
                 f"IndexName: {index.name}"
@@ -130,32 +137,35 @@ def check_scalar(table: Table, paths: Iterable[Path]) -> None:
             )
 
 
-class IndexKey(NamedTuple):
-    ihash: int
-    ipk: bytes
-    isk: bytes
-
-
-def index_key(index: Index, item: Item) -> IndexKey | None:
-    """Where an index holds an item; None where it does not: the index is sparse.
+def entry_key(table: Table, index: Index, item: Item, key: bytes) -> bytes | None:
+    """Where an index holds an item that is stored under `key`; None where it does not: the index is sparse.
 
     An item without some key attribute is left out. So is one that has a value there which the index cannot hold: such
     an item was written before the index was made, for afterwards it is refused.
     """
-    partition: list[Value] = []
-    sort: list[Value] = []
-    for attributes, found in ((index.keys.partition, partition), (index.keys.sort, sort)):
-        for attribute in attributes:
-            value = item.get(attribute.name)
-            if value is None or not value.get(attribute.type):
-                return None
-            found.append(value)
-    ipk, isk = keybytes.joined(partition), keybytes.joined(sort) if sort else b""
-    if _sizes(partition) > limits.PARTITION_KEY_SIZE or _sizes(sort) > limits.SORT_KEY_SIZE:
+    keys = index.keys
+    partition = _terminated(keys.partition, item)
+    sort = _terminated(keys.sort, item)
+    if partition is None or sort is None:
         return None
-    return IndexKey(crc32(ipk), ipk, isk)
+    # What is longer than the limit may still be within it, since it is counted without what separates attributes.
+    if len(partition) > limits.PARTITION_KEY_SIZE and _size_of(keys.partition, item) > limits.PARTITION_KEY_SIZE:
+        return None
+    if len(sort) > limits.SORT_KEY_SIZE and _size_of(keys.sort, item) > limits.SORT_KEY_SIZE:
+        return None
+    return partition_bytes(table.index_prefix(index), partition) + sort + key[_HASHED:]
 
 
-def _sizes(values: list[Value]) -> int:
-    """What key values count together: each as it would alone."""
-    return sum(len(keybytes.plain(value)) for value in values)
+def _terminated(attributes: tuple[KeyAttribute, ...], item: Item) -> bytes | None:
+    content = b""
+    for attribute in attributes:
+        value = item.get(attribute.name)
+        if value is None or not value.get(attribute.type):
+            return None
+        content += keybytes.terminated(value)
+    return content
+
+
+def _size_of(attributes: tuple[KeyAttribute, ...], item: Item) -> int:
+    """What the key attributes that an item has count together: each as it would alone."""
+    return sum(len(keybytes.plain(item[attribute.name])) for attribute in attributes if attribute.name in item)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 from operator import itemgetter
-from zlib import crc32
 
 import msgspec
 
 from prejoin.engine import rows
 from prejoin.engine.definition import Index, Table
-from prejoin.engine.keyranges import KeyRange
-from prejoin.engine.keys import ItemKey
+from prejoin.engine.keys import stored_under
 from prejoin.protocol import limits
+from prejoin.protocol.keybytes import Range, after, beyond
 
 _ANY = (1 << 31) - 1
 _FETCHED = 1000
 
 
-Found = tuple[int, bytes, *tuple[bytes, ...]]
-"""An item's size and its JSON; then, only where the whole item is to be fetched, the key bytes it has in the table."""
+Found = tuple[int, bytes]
+"""An item's size and its JSON."""
 
 
 @dataclass(slots=True)
@@ -35,18 +34,16 @@ class Page:
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """What to read: a key range, or all of it; where to begin; how far; which way."""
+    """What to read: a range of key bytes; after which of them to begin; how far; which way."""
 
     table: Table
     index: Index | None
-    keys: KeyRange | None
-    start: tuple[int | bytes, ...] | None
+    bounds: Range
+    start: bytes | None
     limit: int | None
     forward: bool = True
     whole_items: bool = False
     """Fetch each item from the table, as a local index does for attributes it does not hold."""
-    segment: tuple[int, int] | None = None
-    """Of a parallel scan: which segment, of how many."""
 
 
 def read_page(connection: sqlite3.Connection, cut: Cut) -> Page:
@@ -85,54 +82,33 @@ _SIZE = itemgetter(0)
 
 
 def _fetch_whole(connection: sqlite3.Connection, table: Table, page: Page) -> None:
-    for number, (_, _, *key) in enumerate(page.rows):
-        pk, sk = key
-        whole = rows.fetch(connection, table, ItemKey(crc32(pk), pk, sk))
+    for number, (_, content) in enumerate(page.rows):
+        whole = rows.fetch(connection, stored_under(table, rows.decode_item(content)))
         assert whole is not None, "an index entry has its item"
         page.fetched_units.append(whole.size)
         page.rows[number] = (whole.size, whole.content)
 
 
-def segment_range(segment: int, total: int) -> tuple[int, int]:
-    """The hashes of one segment of a parallel scan, from the first up to, not including, the last.
+def segment_range(prefix: bytes, segment: int, total: int) -> Range:
+    """The key bytes of one segment of a parallel scan: an equal share of the hashes.
 
-    >>> segment_range(0, 1), segment_range(1, 3)
-    ((0, 4294967296), (1431655765, 2863311530))
+    >>> segment_range(b"", 1, 3)
+    Range(low=b'UUUU', high=b'\\xaa\\xaa\\xaa\\xaa')
     """
-    return (segment << 32) // total, (segment + 1 << 32) // total
+    first, last = (segment << 32) // total, (segment + 1 << 32) // total
+    return Range(prefix + first.to_bytes(4), beyond(prefix + (last - 1).to_bytes(4)))
 
 
-def _statement(cut: Cut) -> tuple[str, list[int | bytes]]:
-    """The SQL of a page. All of its text is ours; what comes from the request are parameters."""
-    parameters: list[int | bytes]
-    if cut.index is None:
-        source, hashed, partition, sort, columns = "items WHERE tid = ?", "hash", "pk", "sk", ["sk"]
-        parameters = [cut.table.id]
-    else:
-        source, hashed, partition, sort = "entries WHERE tid = ? AND number = ?", "ihash", "ipk", "isk"
-        columns = ["isk", "pk", "sk"]
-        parameters = [cut.table.id, cut.index.number]
-    where = ""
-    if cut.keys is not None:
-        where += f" AND {hashed} = ? AND {partition} = ?"
-        parameters += (crc32(cut.keys.partition), cut.keys.partition)
-        low, high = cut.keys.sort
-        if low:
-            where += f" AND {sort} >= ?"
-            parameters.append(low)
-        if high is not None:
-            where += f" AND {sort} < ?"
-            parameters.append(high)
-    else:
-        columns = [hashed, partition, *columns]
-        if cut.segment is not None:
-            where += f" AND {hashed} >= ? AND {hashed} < ?"
-            parameters += segment_range(*cut.segment)
+def _statement(cut: Cut) -> tuple[str, tuple[bytes, bytes | None]]:
+    low, high = cut.bounds
     if cut.start is not None:
-        marks = ", ".join("?" * len(columns))
-        where += f" AND ({', '.join(columns)}) {'>' if cut.forward else '<'} ({marks})"
-        parameters += cut.start[-len(columns) :]
-    direction = "" if cut.forward else " DESC"
-    order = ", ".join(column + direction for column in columns)
-    wanted = "size, item, pk, sk" if cut.whole_items else "size, item"
-    return f"SELECT {wanted} FROM {source}{where} ORDER BY {order}", parameters  # noqa: S608
+        low, high = (after(cut.start), high) if cut.forward else (low, cut.start)
+    return _STATEMENTS[cut.index is None, cut.forward], (low, high)
+
+
+_STATEMENTS = {
+    (of_table, forward): f"SELECT size, item FROM {'items' if of_table else 'entries'} "  # noqa: S608
+    f"WHERE key >= ? AND key < ? ORDER BY key{'' if forward else ' DESC'}"
+    for of_table in (True, False)
+    for forward in (True, False)
+}

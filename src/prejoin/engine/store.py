@@ -7,9 +7,10 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 from typing import Literal, ParamSpec, TypeVar
 
 from prejoin.protocol.errors import DynamoDBError
@@ -19,22 +20,18 @@ T = TypeVar("T")
 
 Durability = Literal["memory", "normal", "full"]
 
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 _BUSY_SECONDS = 5.0
 _SCHEMA = """
 CREATE TABLE tables (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL, definition BLOB NOT NULL
 );
 CREATE TABLE items (
-    tid INTEGER NOT NULL, hash INTEGER NOT NULL, pk BLOB NOT NULL, sk BLOB NOT NULL,
-    size INTEGER NOT NULL, item BLOB NOT NULL, expires INTEGER,
-    PRIMARY KEY (tid, hash, pk, sk)
+    key BLOB PRIMARY KEY, size INTEGER NOT NULL, item BLOB NOT NULL, expires INTEGER
 ) WITHOUT ROWID;
 CREATE INDEX expiring ON items (expires) WHERE expires IS NOT NULL;
 CREATE TABLE entries (
-    tid INTEGER NOT NULL, number INTEGER NOT NULL, ihash INTEGER NOT NULL, ipk BLOB NOT NULL, isk BLOB NOT NULL,
-    pk BLOB NOT NULL, sk BLOB NOT NULL, size INTEGER NOT NULL, item BLOB NOT NULL,
-    PRIMARY KEY (tid, number, ihash, ipk, isk, pk, sk)
+    key BLOB PRIMARY KEY, size INTEGER NOT NULL, item BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE tokens (
     token TEXT PRIMARY KEY, digest BLOB NOT NULL, answer BLOB NOT NULL, expires REAL NOT NULL
@@ -53,50 +50,24 @@ class Store:
     def __init__(self, path: str | os.PathLike[str] | None, durability: Durability) -> None:
         self._path = None if path is None else os.fspath(path)
         self._durability = durability
-        self._writing = threading.Lock()
+        self.writer = threading.Lock()
         self._shared = threading.RLock()
         self._idle: list[sqlite3.Connection] = []
         self._open: list[sqlite3.Connection] = []
         self._abandoned: list[sqlite3.Connection] = []
-        self._pid = os.getpid()
         self._closed = False
         connection = patiently(self._prepared)
         self._idle.append(connection)
+        _stores.add(self)
 
-    @contextmanager
-    def reading(self, *, snapshot: bool = False) -> Iterator[sqlite3.Connection]:
+    def reading(self, *, snapshot: bool = False) -> Reading:
         """A connection to read with; as a snapshot, all reads see one state."""
-        connection = self._take()
-        try:
-            if snapshot:
-                connection.execute("BEGIN")
-                try:
-                    yield connection
-                finally:
-                    connection.execute("COMMIT")
-            else:
-                yield connection
-        finally:
-            self._give_back(connection)
+        # Nobody else writes in memory while the one connection is taken: every reading is a snapshot.
+        return Reading(self, snapshot=snapshot and self._path is not None)
 
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Writing:
         """A connection in a transaction that no other writer shares: committed at the end, undone on an error."""
-        if self._pid != os.getpid():
-            self._begin_after_fork()
-        with self._writing:
-            connection = self._take()
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield connection
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
-            finally:
-                self._give_back(connection)
+        return Writing(self)
 
     def close(self) -> None:
         with self._shared:
@@ -106,31 +77,29 @@ class Store:
             self._open.clear()
             self._idle.clear()
 
-    def _begin_after_fork(self) -> None:
+    def begin_after_fork(self) -> None:
         """In the child of a fork: locks that another thread held stay held for ever, and a connection to a file
         must not be used, nor closed, on both sides."""
-        self._pid = os.getpid()
-        self._writing, self._shared = threading.Lock(), threading.RLock()
+        self.writer, self._shared = threading.Lock(), threading.RLock()
         if self._path is not None:
             self._abandoned += self._open
             self._open, self._idle = [], []
 
-    def _take(self) -> sqlite3.Connection:
-        if self._pid != os.getpid():
-            self._begin_after_fork()
-        self._shared.acquire()
-        try:
+    def take(self) -> sqlite3.Connection:
+        """A connection that is nobody else's until it is given back."""
+        if self._path is None:
+            # The one connection in memory stays locked while it is used.
+            self._shared.acquire()
+            if not self._closed:
+                return self._idle[0]
+            self._shared.release()
+            raise sqlite3.ProgrammingError("the store is closed")
+        with self._shared:
             if self._closed:
                 raise sqlite3.ProgrammingError("the store is closed")
-            if self._path is None:
-                return self._idle[0]
             return self._idle.pop() if self._idle else self._connect()
-        finally:
-            # The one connection in memory stays locked while it is used.
-            if self._path is not None or self._closed:
-                self._shared.release()
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
+    def give_back(self, connection: sqlite3.Connection) -> None:
         if self._path is None:
             self._shared.release()
         else:
@@ -196,6 +165,87 @@ class Store:
             connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
             return _SCHEMA_VERSION
         return int(version)
+
+
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def _begin_after_fork() -> None:
+    for store in _stores:
+        store.begin_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_after_fork)
+
+
+class Reading:
+    """One use of a connection to read. Not a generator: entering and leaving one takes longer than a read does."""
+
+    __slots__ = ("_connection", "_snapshot", "_store")
+
+    def __init__(self, store: Store, *, snapshot: bool) -> None:
+        self._store = store
+        self._snapshot = snapshot
+
+    def __enter__(self) -> sqlite3.Connection:
+        connection = self._connection = self._store.take()
+        if self._snapshot:
+            try:
+                connection.execute("BEGIN")
+            except BaseException:
+                self._store.give_back(connection)
+                raise
+        return connection
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._snapshot:
+                self._connection.execute("COMMIT")
+        finally:
+            self._store.give_back(self._connection)
+
+
+class Writing:
+    """One transaction. Writers of one process wait for each other here, where waiting costs nothing."""
+
+    __slots__ = ("_connection", "_store", "_writer")
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> sqlite3.Connection:
+        writer = self._writer = self._store.writer
+        writer.acquire()
+        try:
+            connection = self._connection = self._store.take()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except BaseException:
+                self._store.give_back(connection)
+                raise
+        except BaseException:
+            writer.release()
+            raise
+        return connection
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        connection = self._connection
+        try:
+            if kind is None:
+                connection.execute("COMMIT")
+        finally:
+            # Undone where the work failed, and where the commit did.
+            try:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            finally:
+                self._store.give_back(connection)
+                self._writer.release()
 
 
 def patiently(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

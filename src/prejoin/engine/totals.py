@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from prejoin.engine.definition import Table
+from prejoin.protocol.keybytes import under
 
 _QUICK_SECONDS = 0.005
 _SHARE = 50
@@ -45,14 +46,18 @@ class Counter:
         known = self._counted.get(thing)
         if known is not None and begun < known.again:
             return known.totals
-        items = connection.execute(
-            "SELECT count(*), coalesce(sum(size), 0) FROM items WHERE tid = ?", (table.id,)
-        ).fetchone()
-        found = connection.execute(
-            "SELECT number, count(*), sum(size) FROM entries WHERE tid = ? GROUP BY number", (table.id,)
-        )
-        totals = Totals(items, {number: (count, size) for number, count, size in found})
+        items = _count(connection, "items", table.prefix)
+        entries = {index.number: _count(connection, "entries", table.index_prefix(index)) for index in table.indexes}
+        totals = Totals(items, entries)
         taken = time.monotonic() - begun
         if taken > _QUICK_SECONDS:
             self._counted[thing] = _Counted(totals, begun + taken * _SHARE)
         return totals
+
+
+def _count(connection: sqlite3.Connection, kept_in: str, prefix: bytes) -> tuple[int, int]:
+    number, size = connection.execute(
+        f"SELECT count(*), coalesce(sum(size), 0) FROM {kept_in} WHERE key >= ? AND key < ?",  # noqa: S608
+        under(prefix),
+    ).fetchone()
+    return number, size

@@ -17,26 +17,27 @@ from prejoin.engine.capacity import Capacity
 from prejoin.engine.checks import expression_parameters
 from prejoin.engine.definition import Table
 from prejoin.engine.expiry import expiry
-from prejoin.engine.keys import ItemKey, check_index_keys, check_scalar, item_key, key_bytes
+from prejoin.engine.keys import check_index_keys, check_scalar, item_key, key_bytes
 from prejoin.engine.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteOptions
 from prejoin.engine.rows import Row, Version
 from prejoin.protocol import limits
 from prejoin.protocol.errors import condition_failed, invalid, refuse
 from prejoin.protocol.expressions import (
+    BoundCondition,
+    BoundUpdate,
     Condition,
     Path,
     Substitutions,
-    Update,
     apply,
     bind_condition,
     bind_update,
     document_paths,
     evaluate,
 )
-from prejoin.protocol.expressions.nodes import Literal, Operand, SetAction
+from prejoin.protocol.expressions.nodes import Operand, Placeholder, SetAction
 from prejoin.protocol.prices import write_units
-from prejoin.protocol.sizes import item_size
-from prejoin.protocol.values import Item, canonical_item
+from prejoin.protocol.sizes import changed_size, item_size, measured
+from prejoin.protocol.values import Item
 
 
 class Pending(msgspec.Struct, frozen=True):
@@ -45,8 +46,8 @@ class Pending(msgspec.Struct, frozen=True):
     kind: str
     table_name: str
     content: Item
-    condition: Condition | None = None
-    update: Update | None = None
+    condition: BoundCondition | None = None
+    update: BoundUpdate | None = None
     show_on_failure: bool = False
     size: int = 0
     nested: tuple[Path, ...] = ()
@@ -56,15 +57,14 @@ class Pending(msgspec.Struct, frozen=True):
 class Write(msgspec.Struct, frozen=True):
     pending: Pending
     table: Table
-    key: ItemKey
+    key: bytes
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The item before and after; what was not needed to perform the write is not decoded."""
+    """The item before and after, as stored."""
 
     before: Row | None
     after: Row | None
-    new_item: Item | None
 
 
 def prepare(request: WriteOptions, table_name: str) -> Pending:
@@ -74,10 +74,14 @@ def prepare(request: WriteOptions, table_name: str) -> Pending:
         update_expression, legacy = request.update_expression, request.attribute_updates
     names, values = request.expression_attribute_names, request.expression_attribute_values
     is_plain = text is None and update_expression is None
-    if legacy is not None or request.expected is not None or request.conditional_operator is not None or is_plain:
+    if (
+        (is_plain and not (names is None and values is None))
+        or legacy is not None
+        or request.expected is not None
+        or request.conditional_operator is not None
+    ):
         _check_parameters(request)
-    content = canonical_item(_content(request))
-    size = item_size(content)
+    content, size = measured(_content(request))
     if isinstance(request, PutItem) and size > limits.ITEM_SIZE:
         refuse("Item size has exceeded the maximum allowed size")
     if is_plain:
@@ -94,7 +98,8 @@ def prepare(request: WriteOptions, table_name: str) -> Pending:
         update,
         request.return_values_on_condition_check_failure == "ALL_OLD",
         size,
-        _nested(text, [condition]) + _nested(update_expression, update.operands if update else ()),
+        _nested(text, [condition.tree] if condition else ())
+        + _nested(update_expression, update.tree.operands if update else ()),
     )
 
 
@@ -108,11 +113,11 @@ def _check_parameters(request: WriteOptions) -> None:
     expression_parameters(expressions, legacy, names, values)
 
 
-def _nested(text: str | None, trees: Iterable[Condition | Operand | None]) -> tuple[Path, ...]:
+def _nested(text: str | None, trees: Iterable[Condition | Operand]) -> tuple[Path, ...]:
     """The paths into documents that an expression reads; most have none, and are not searched."""
     if text is None or not ("." in text or "[" in text):
         return ()
-    return tuple(path for tree in trees if tree is not None for path in document_paths(tree) if len(path.steps) > 1)
+    return tuple(path for tree in trees for path in document_paths(tree) if len(path.steps) > 1)
 
 
 def _content(request: WriteOptions) -> Any:
@@ -139,8 +144,8 @@ def bind(pending: Pending, table: Table) -> Write:
     return Write(pending, table, key)
 
 
-def _check_updated_paths(table: Table, update: Update) -> None:
-    heads = {action.path.steps[0] for action in update.actions}
+def _check_updated_paths(table: Table, update: BoundUpdate) -> None:
+    heads = update.tree.heads
     for name in table.keys.names:
         if name in heads:
             refuse(
@@ -150,12 +155,12 @@ def _check_updated_paths(table: Table, update: Update) -> None:
     if heads.isdisjoint(table.index_names):
         return
     literals = {
-        str(action.path.steps[0]): action.operand.value
-        for action in update.actions
-        if isinstance(action, SetAction) and isinstance(action.operand, Literal) and len(action.path.steps) == 1
+        str(action.path.steps[0]): update.values[action.operand.name]
+        for action in update.tree.actions
+        if isinstance(action, SetAction) and isinstance(action.operand, Placeholder) and len(action.path.steps) == 1
     }
     check_index_keys(table, literals)
-    check_scalar(table, update.paths)
+    check_scalar(table, update.tree.paths)
 
 
 def perform(
@@ -163,7 +168,7 @@ def perform(
 ) -> Outcome:
     """Read the item, test the condition, change the item and its index entries, charge the units."""
     pending, table, key = write.pending, write.table, write.key
-    before = rows.fetch(connection, table, key)
+    before = rows.fetch(connection, key)
     decode = before is not None and bool(pending.condition is not None or pending.update is not None or table.indexes)
     old_item = rows.decode_item(before.content) if decode and before is not None else None
     if pending.condition is not None and not evaluate(pending.condition, old_item or {}):
@@ -172,14 +177,11 @@ def perform(
     if pending.kind == "check":
         size = before.size if before else 0
         capacity.add(write_units(size, transactional=transactional))
-        return Outcome(before, before, None)
+        return Outcome(before, before)
     new_item = _changed(write, old_item)
-    after = None if new_item is None else _row(pending, new_item)
-    if after is not None:
-        expires = None if table.ttl is None or new_item is None else expiry(new_item.get(table.ttl))
-        rows.store(connection, table, key, after, expires)
-    elif before is not None:
-        rows.remove(connection, table, key)
+    after = None if new_item is None else _row(pending, new_item, old_item, before)
+    expires = None if table.ttl is None or new_item is None else expiry(new_item.get(table.ttl))
+    rows.store(connection, key, before, after, expires)
     larger = max(before.size if before else 0, after.size if after else 0)
     capacity.add(write_units(larger, transactional=transactional))
     if table.indexes:
@@ -191,7 +193,7 @@ def perform(
             Version(new_item, after) if new_item is not None and after is not None else None,
             capacity,
         )
-    return Outcome(before, after, new_item)
+    return Outcome(before, after)
 
 
 def _changed(write: Write, old: Item | None) -> Item | None:
@@ -213,10 +215,13 @@ def _changed(write: Write, old: Item | None) -> Item | None:
     return changed
 
 
-def _row(pending: Pending, item: Item) -> Row:
+def _row(pending: Pending, item: Item, old_item: Item | None, before: Row | None) -> Row:
     if pending.kind == "put":
         return Row(pending.size, rows.encode_item(item))
-    size = item_size(item)
+    if old_item is None or before is None or pending.update is None:
+        size = item_size(item)
+    else:
+        size = before.size + changed_size(old_item, item, pending.update.tree.heads)
     if size > limits.ITEM_SIZE:
         raise invalid("Item size to update has exceeded the maximum allowed size")
     return Row(size, rows.encode_item(item))

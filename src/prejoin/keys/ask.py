@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+
+import msgspec
 
 RANGE_OPS = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
 
@@ -33,8 +34,7 @@ class Role(NamedTuple):
     attribute: str
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True, dict=True):
     """What is asked: names only, so that a designer can ask before there is any value.
 
     A name is an attribute, or an attribute with a spec (`email:lower`, `placed_at:day`) where what is given

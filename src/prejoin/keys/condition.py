@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
 from typing import Literal as Choice
 
 from .errors import KeyValueError
+from .parts import Field, Literal, Writer
 from .shape import TOP
-from .template import Field, Literal, Template
+from .template import Template
 
 Op = Choice["", "=", "<", "<=", ">", ">=", "between", "begins_with"]
 
@@ -16,51 +18,92 @@ MOST_PK_BYTES = 2048
 MOST_SK_BYTES = 1024
 
 
-@dataclass(frozen=True)
-class KeyCondition:
+Scalar = str | int | Decimal | bytes
+"""The value of one key attribute: S, N or B."""
+
+KeyValue = Scalar | tuple[Scalar, ...]
+"""A partition key or sort key: one attribute, or several of an index."""
+
+
+class KeyCondition(NamedTuple):
     """What one Query asks of the key: the partition, and the sort key by `op` (`high` is for `between`)."""
 
-    pk: str
+    pk: KeyValue
     op: Op = ""
-    low: str = ""
-    high: str = ""
+    low: Scalar = ""
+    high: Scalar = ""
+    head: tuple[Scalar, ...] = ()
+    """Of a sort key of several attributes, the values of the first; `op` is about the next."""
 
-    def admits(self, sk: str) -> bool:
+    def tests(self, pk: Sequence[str], sk: Sequence[str]) -> list[tuple[str, Op, tuple[Scalar, ...]]]:
+        """The condition on each attribute, where these are the names of those that make the key.
+
+        >>> KeyCondition("USER#1", "begins_with", "ORDER#").tests(["pk"], ["sk"])
+        [('pk', '=', ('USER#1',)), ('sk', 'begins_with', ('ORDER#',))]
+        >>> KeyCondition(("DE", "Bonn"), ">=", 7, head=("OPEN",)).tests(["country", "city"], ["status", "total"])
+        [('country', '=', ('DE',)), ('city', '=', ('Bonn',)), ('status', '=', ('OPEN',)), ('total', '>=', (7,))]
+        """
+        first = self.pk if isinstance(self.pk, tuple) else (self.pk,)
+        equal = (*zip(pk, first, strict=True), *zip(sk, self.head, strict=False))
+        found: list[tuple[str, Op, tuple[Scalar, ...]]] = []
+        for name, value in equal:
+            found.append((name, "=", (value,)))
+        if self.op:
+            ends = (self.low, self.high) if self.op == "between" else (self.low,)
+            found.append((sk[len(self.head)], self.op, ends))
+        return found
+
+    def admits(self, sk: KeyValue) -> bool:
         """Whether DynamoDB would return an item of this partition with this sort key."""
-        match self.op:
-            case "":
-                return True
-            case "=":
-                return sk == self.low
-            case "<":
-                return sk < self.low
-            case "<=":
-                return sk <= self.low
-            case ">":
-                return sk > self.low
-            case ">=":
-                return sk >= self.low
-            case "begins_with":
-                return sk.startswith(self.low)
-            case "between":
-                return self.low <= sk <= self.high
+        whole = sk if isinstance(sk, tuple) else (sk,)
+        at = len(self.head)
+        if whole[:at] != self.head:
+            return False
+        return not self.op or _admits(self.op, whole[at], self.low, self.high)
 
     def __str__(self) -> str:
+        texts = [_shown(self.pk), *map(_shown, self.head)]
         match self.op:
             case "":
-                return self.pk
+                pass
             case "=":
-                return f"{self.pk} / {self.low}"
+                texts.append(_shown(self.low))
             case "begins_with":
-                return f"{self.pk} / {self.low}*"
+                texts.append(f"{_shown(self.low)}*")
             case "between":
-                return f"{self.pk} / {self.low} … {shortened(self.high)}"
+                texts.append(f"{_shown(self.low)} … {_shown(self.high)}")
             case op:
-                return f"{self.pk} / {op} {shortened(self.low)}"
+                texts.append(f"{op} {_shown(self.low)}")
+        return " / ".join(texts)
 
 
-@dataclass(frozen=True)
-class Bounds:
+def _admits(op: Op, value: Any, low: Any, high: Any) -> bool:
+    match op:
+        case "=":
+            return bool(value == low)
+        case "<":
+            return bool(value < low)
+        case "<=":
+            return bool(value <= low)
+        case ">":
+            return bool(value > low)
+        case ">=":
+            return bool(value >= low)
+        case "begins_with":
+            return bool(value.startswith(low))
+        case _:
+            return bool(low <= value <= high)
+
+
+def _shown(value: KeyValue) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, bytes):
+        return value.hex()
+    return shortened(value) if isinstance(value, str) else str(value)
+
+
+class Bounds(NamedTuple):
     """The values of a range over one attribute, as the caller means them.
 
     >>> Bounds.of("between", ("a", "c"))
@@ -94,8 +137,12 @@ class Bounds:
                 raise KeyValueError(f"{op!r} is not a range: use <, <=, >, >=, between or begins_with")
 
 
+Ranging = Callable[[Mapping[str, object], Bounds, KeyValue], "KeyCondition | None"]
+"""From values, bounds and the partition to the condition. None: no key can be within."""
+
+
 def ranged(
-    template: Template, count: int, values: Mapping[str, object], bounds: Bounds, pk: str
+    template: Template, count: int, values: Mapping[str, object], bounds: Bounds, pk: KeyValue
 ) -> KeyCondition | None:
     """The keys of a template with these first values, and the next field within bounds. None: no key can be.
 
@@ -106,36 +153,64 @@ def ranged(
     >>> str(ranged(order, 1, {}, Bounds.of("between", ("2026-05-04", "2026-05-06")), "USER#1"))
     'USER#1 / ORDER#2026-05-04 … ORDER#2026-05-06$'
     """
+    return ranging(template, count)(values, bounds, pk)
+
+
+def ranging(template: Template, count: int) -> Ranging:
+    """The function that makes the condition of a range over one field, after the parts before it."""
     place = template.parts[count]
     assert isinstance(place, Field)
-    fence = template.head(count, values)
+    attribute, encoding, encode = place.attribute, place.encoding, place.encoding.encode
+    lead = template.heading(count)
     following = template.parts[count + 1] if count + 1 < len(template.parts) else None
     stop = following.text[0] if isinstance(following, Literal) else ""
+    after = "\x00" if template.raw and not stop else _next(stop or template.separator.char)
+    runs_on = isinstance(following, Field)  # only where this one has a fixed width
+    # What has no value is in no range: it lies before all that have one, or with `desc` behind them.
+    above_missing = after if encoding.missing == "" else None
+    below_missing = _before(encoding.missing) if encoding.missing else None
 
-    def key(value: object) -> str:
-        return fence + place.write({place.attribute: value})
+    def condition(values: Mapping[str, object], bounds: Bounds, pk: KeyValue) -> KeyCondition | None:
+        fence = lead(values)
 
-    if bounds.beginning:
-        start = key(bounds.low)
-        return KeyCondition(pk, "begins_with", _sized(start)) if start else KeyCondition(pk)
-    if place.encoding.descending:
-        bounds = Bounds(bounds.high, bounds.low, bounds.high_open, bounds.low_open)
-    low = high = None
-    if bounds.low is not None:
-        low = key(bounds.low) + (_after(template, stop) if bounds.low_open else "")
-    if bounds.high is not None:
-        high = key(bounds.high)
-        if bounds.high_open and not stop:
-            below = just_below(fence, high, fixed=place.encoding.width is not None)
-            if below is None:
-                return None
-            high = below
-        elif not bounds.high_open and stop:
-            high += _next(stop)
-    return spanned(pk, low, high, fence, template)
+        def key(value: object) -> str:
+            try:
+                return f"{fence}{encode(value)}"
+            except KeyValueError as error:
+                raise KeyValueError(f"{attribute}: {error}") from None
+
+        if bounds.beginning:
+            if encoding.missing is None or bounds.low:
+                start = key(bounds.low)
+                return KeyCondition(pk, "begins_with", _sized(start)) if start else KeyCondition(pk)
+            bounds = Bounds(low=bounds.low)
+        if encoding.descending:
+            bounds = Bounds(bounds.high, bounds.low, bounds.high_open, bounds.low_open)
+        low = high = None
+        if bounds.low is not None:
+            low = key(bounds.low)
+            if bounds.low_open:
+                low = low[:-1] + _next(low[-1]) if runs_on else low + after
+        elif above_missing is not None:
+            low = fence + above_missing
+        if bounds.high is not None:
+            high = key(bounds.high)
+            if bounds.high_open and not stop:
+                high = just_below(fence, high, fixed=encoding.width is not None and not runs_on)
+                if high is None:
+                    return None
+            elif runs_on:
+                high = _filled(high)
+            elif not bounds.high_open and stop:
+                high += _next(stop)
+        elif below_missing is not None:
+            high = fence + below_missing
+        return spanned(pk, low, high, fence, template)
+
+    return condition
 
 
-def spanned(pk: str, low: str | None, high: str | None, fence: str, template: Template) -> KeyCondition | None:
+def spanned(pk: KeyValue, low: str | None, high: str | None, fence: str, template: Template) -> KeyCondition | None:
     """From one key to another, both included; where one is None, to the edge of what begins with `fence`."""
     if fence:
         low = fence if low is None else low
@@ -177,10 +252,8 @@ def just_below(fence: str, key: str, fixed: bool) -> str | None:
     return below if fixed else _filled(below)
 
 
-def _after(template: Template, stop: str) -> str:
-    if not stop and template.raw:
-        return "\x00"
-    return _next(stop or template.separator.char)
+def _before(char: str) -> str:
+    return chr(ord(char) - 1)
 
 
 def _next(char: str) -> str:
@@ -204,6 +277,17 @@ def sized(key: str, what: str, most: int) -> str:
     if len(key) * 4 > most and len(key.encode()) > most:
         raise KeyValueError(f"the {what} {shortened(key)!r} would be longer than {most} bytes")
     return key
+
+
+def checked(write: Writer, what: str, most: int) -> Writer:
+    """The function that writes a key, and refuses what DynamoDB does not take."""
+    safe = most // 4  # so many characters are never too many bytes
+
+    def check(values: Mapping[str, object]) -> str:
+        key = write(values)
+        return key if 0 < len(key) <= safe else sized(key, what, most)
+
+    return check
 
 
 def shortened(key: str) -> str:

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
+from functools import cached_property
 from typing import Any
+
+import msgspec
 
 from prejoin.types import Kind, Type
 
 from .errors import KeyValueError, TemplateError
 from .numbers import complement, decode_number, encode_number, negated
 from .separator import Separator
-from .shape import DIGIT, HEX, TOP, Chars, Shape, many, pictured
+from .shape import DIGIT, HEX, TOP, Chars, Either, Shape, literal, many, pictured, width, words
 
 DATETIME_PICTURE = "9999-99-99T99:99:99.999999Z"
 _NUMBER_SHAPE = many(("-", "."), ("0", "9"), ("A", "Z"), ("a", "l"), ("~", "~"))
 _ULID_CHARS = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 
 
-@dataclass(frozen=True)
-class Encoding:
+class Encoding(msgspec.Struct, frozen=True, dict=True):
     """How the values of one field become text. Two encodings of one name write the same value alike."""
 
     name: str
-    encode: Callable[[Any], str] = field(compare=False, repr=False)
-    decode: Callable[[str], object] | None = field(compare=False, repr=False)
+    encode: Callable[[Any], Any]
+    """A value as text; for a key that is an attribute itself, as what DynamoDB stores."""
+    decode: Callable[[str], object] | None
     """None where the text is only derived from the value: a bucket, a shard, folded case."""
-    shape: Shape = field(compare=False, repr=False)
+    shape: Shape
     ordered: bool = True
     """Whether text sorts as the values do."""
     descending: bool = False
@@ -39,11 +41,23 @@ class Encoding:
     """Whether the beginning of a value is the beginning of its text, so that `begins_with` has a meaning."""
     bucket: str = ""
     shards: int = 0
+    missing: str | None = None
+    """What stands for a value that is not there, if one need not be."""
 
-    @property
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Encoding) and self._likeness == other._likeness
+
+    def __hash__(self) -> int:
+        return hash(self._likeness)
+
+    @cached_property
+    def _likeness(self) -> tuple[object, ...]:
+        return self.name, self.ordered, self.descending, self.prefixes, self.bucket, self.shards
+
+    @cached_property
     def width(self) -> int | None:
         """The number of characters where it is always the same."""
-        return None if any(chars.many for chars in self.shape) else len(self.shape)
+        return width(self.shape)
 
     @property
     def derived(self) -> bool:
@@ -72,7 +86,7 @@ def default(type_: Type, separator: Separator) -> Encoding:
         case Kind.INTEGER:
             return Encoding("number", lambda value: encode_number(integer(value)), decode_number, _NUMBER_SHAPE)
         case Kind.BOOLEAN:
-            shape = many(("a", "z"))
+            shape = words(["false", "true"])
             return Encoding("boolean", _encode_boolean, {"false": False, "true": True}.__getitem__, shape)
         case Kind.DATE:
             return Encoding("date", lambda value: day(value).isoformat(), date.fromisoformat, pictured("9999-99-99"))
@@ -92,19 +106,34 @@ def default(type_: Type, separator: Separator) -> Encoding:
 
 def text(separator: Separator, members: tuple[str, ...] = ()) -> Encoding:
     """Text, escaped; of an enum, only its members."""
+    known = {member: separator.quote(member) for member in members}
 
     def encode(value: object) -> str:
-        value = plain(value)
-        if not isinstance(value, str):
-            raise wrong(value, "text")
-        if members and value not in members:
-            raise wrong(value, f"one of {', '.join(members)}")
-        return separator.quote(value)
+        if type(value) is not str:
+            value = _text(value)
+        # Letters and digits of any script sort above every separator: most ids stand as they are.
+        return value if value.isalnum() else separator.quote(value)
+
+    def encode_member(value: object) -> str:
+        found = known.get(value if type(value) is str else _text(value))
+        if found is None:
+            raise wrong(plain(value), f"one of {', '.join(members)}")
+        return found
 
     shape: Shape = many((separator.escape, TOP))
-    if not separator.ordered:
+    if members:
+        shape = words(known.values())
+    elif not separator.ordered:
         shape = many(("\x00", chr(ord(separator.char) - 1)), (chr(ord(separator.char) + 1), TOP))
-    return Encoding("text", encode, separator.unquote, shape, separator.ordered, prefixes=True)
+    encoder = encode_member if members else encode
+    return Encoding("text", encoder, separator.unquote, shape, separator.ordered, prefixes=True)
+
+
+def _text(value: object) -> str:
+    value = plain(value)
+    if not isinstance(value, str):
+        raise wrong(value, "text")
+    return value
 
 
 def verbatim(type_: Type, stop: str) -> Encoding:
@@ -132,6 +161,8 @@ def verbatim(type_: Type, stop: str) -> Encoding:
         Kind.BOOLEAN: {"false": False, "true": True}.__getitem__,
     }
     shape = many(("\x00", chr(ord(stop) - 1)), (chr(ord(stop) + 1), TOP)) if stop else many(("\x00", TOP))
+    if type_.values:
+        shape = words(value for value in type_.values if not stop or stop not in value)
     in_order = not stop and not type_.numeric
     is_text = type_.kind in (Kind.STRING, Kind.ENUM)
     decode = decoders.get(type_.kind, str)
@@ -145,11 +176,10 @@ def _write_verbatim(value: object, type_: Type) -> str:
         return _encode_binary(value)
     if type_.kind is Kind.BOOLEAN:
         return _encode_boolean(value)
-    if not isinstance(value, str):
-        raise wrong(value, "text")
-    if type_.values and value not in type_.values:
-        raise wrong(value, f"one of {', '.join(type_.values)}")
-    return value
+    found = _text(value)
+    if type_.values and found not in type_.values:
+        raise wrong(found, f"one of {', '.join(type_.values)}")
+    return found
 
 
 def padded(width: int, descending: bool = False) -> Encoding:
@@ -159,11 +189,14 @@ def padded(width: int, descending: bool = False) -> Encoding:
     ('000042', '999957')
     """
 
+    limit = 10**width
+    picture = f"%0{width}d"
+
     def encode(value: object) -> str:
-        number = integer(value)
-        if number < 0 or number >= 10**width:
+        number = value if type(value) is int else integer(value)
+        if not 0 <= number < limit:
             raise KeyValueError(f"{number} does not fit into {width} digits")
-        digits = f"{number:0{width}d}"
+        digits = picture % number
         return complement(digits) if descending else digits
 
     def decode(digits: str) -> int:
@@ -200,6 +233,90 @@ def turned_round(type_: Type, plain_: Encoding) -> Encoding:
         lambda written: decode(complement(written)),
         plain_.shape,
         descending=True,
+    )
+
+
+def fixed_point(width: int, places: int, descending: bool = False) -> Encoding:
+    """Non-negative decimals in a fixed number of characters, with so many places after the point.
+
+    >>> fixed_point(8, 2).encode(Decimal("19.9")), fixed_point(8, 2, descending=True).encode(Decimal("19.9"))
+    ('00019.90', '99980.09')
+    """
+    if not 0 < places < width - 1:
+        raise TemplateError(f"{width} characters are too few for {places} places, the point and what is before it")
+
+    def encode(value: object) -> str:
+        number = decimal(value)
+        # Not abs(number): arithmetic rounds to the context's 28 digits. Nor is an exponent of a million written out.
+        fits = number.is_finite() and number >= 0 and (not number or abs(number.adjusted()) < width)
+        whole, _, fraction = f"{number.copy_abs():f}".partition(".") if fits else ("", "", "")
+        before, after = whole.lstrip("0").rjust(width - places - 1, "0"), fraction.rstrip("0").ljust(places, "0")
+        if not fits or len(before) + 1 + len(after) != width:
+            raise KeyValueError(f"{value} does not fit into {width} characters with {places} after the point")
+        digits = f"{before}.{after}"
+        return complement(digits) if descending else digits
+
+    def decode(written: str) -> Decimal:
+        return Decimal(complement(written) if descending else written)
+
+    shape = pictured("9" * (width - places - 1) + "." + "9" * places)
+    return Encoding(f"{width}.{places} digits{' desc' * descending}", encode, decode, shape, descending=descending)
+
+
+def moment_to(unit: str) -> Encoding:
+    """A moment that is whole seconds or milliseconds, as many tables have it.
+
+    >>> moment_to("seconds").encode(datetime(2026, 5, 4, 12, tzinfo=UTC))
+    '2026-05-04T12:00:00Z'
+    """
+    timespec = {"seconds": "seconds", "millis": "milliseconds"}[unit]
+    picture = {"seconds": "9999-99-99T99:99:99Z", "millis": "9999-99-99T99:99:99.999Z"}[unit]
+    finer = {"seconds": 1_000_000, "millis": 1_000}[unit]
+
+    def encode(value: object) -> str:
+        found = moment(value).replace(tzinfo=None)
+        if found.microsecond % finer:
+            raise KeyValueError(f"{found.isoformat()} is finer than {timespec}: two moments would look alike")
+        return found.isoformat(timespec=timespec) + "Z"
+
+    return Encoding(f"datetime {unit}", encode, datetime.fromisoformat, pictured(picture))
+
+
+def optional(of: Encoding, separator: Separator) -> Encoding:
+    """The encoding of a value that need not be there. One that is not is less than all others.
+
+    What is missing is written as nothing, and then the empty text as an escape of its own, which sorts next; where
+    the order is turned round, as `~`, above all.
+
+    >>> name = optional(text(Separator()), Separator())
+    >>> [name.encode(value) for value in (None, "", "a b")]
+    ['', '$-', 'a$20b']
+    >>> [name.decode(written) for written in ("", "$-", "a$20b")]
+    [None, '', 'a b']
+    """
+    encode, decode = of.encode, of.decode
+    if decode is None:
+        raise TemplateError("'?' goes with a value as it is, not with what is only derived from it")
+    missing = "~" if of.descending else ""
+    empty = separator.escape + "-"
+
+    def encode_optional(value: object) -> str:
+        return missing if value is None else encode(value) or empty
+
+    def decode_optional(written: str) -> object:
+        return None if written == missing else decode("" if written == empty else written)
+
+    shape: Shape = (Either((literal(missing), literal(empty), of.shape)),)
+    # Nothing, followed by a separator that sorts above letters, would not be first.
+    ordered = of.ordered and (of.descending or separator.ordered)
+    return msgspec.structs.replace(
+        of,
+        name=f"{of.name} or none",
+        encode=encode_optional,
+        decode=decode_optional,
+        shape=shape,
+        ordered=ordered,
+        missing=missing,
     )
 
 
@@ -242,7 +359,9 @@ def moment(value: object) -> datetime:
 
 
 def encode_datetime(value: object) -> str:
-    return moment(value).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    if not isinstance(value, datetime) or value.tzinfo is not UTC:
+        value = moment(value)
+    return value.isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def _encode_decimal(value: object) -> str:
@@ -280,4 +399,15 @@ def _encode_binary(value: object) -> str:
     return bytes(value).hex()
 
 
-__all__ = ["Encoding", "default", "encode_datetime", "padded", "text", "turned_round", "verbatim"]
+__all__ = [
+    "Encoding",
+    "default",
+    "encode_datetime",
+    "fixed_point",
+    "moment_to",
+    "optional",
+    "padded",
+    "text",
+    "turned_round",
+    "verbatim",
+]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import cached_property
 
-from .condition import MOST_PK_BYTES, MOST_SK_BYTES, sized
+import msgspec
+
+from .condition import MOST_PK_BYTES, MOST_SK_BYTES, KeyValue, checked
 from .encoding import plain
+from .natural import Natural
 from .template import Template
+
+KeyForm = Template | Natural
+"""What a partition key or a sort key is: text made by a template, or attributes as they stand."""
 
 TABLE = "table"
 """The slot that is the table itself. All other slots are global secondary indexes, by their names."""
 
 
-@dataclass(frozen=True)
-class When:
+class When(msgspec.Struct, frozen=True):
     """An item is in a sparse facet when the attribute has a value; or, where `values` are given, one of them.
 
     >>> str(When("assignee")), str(When("status", frozenset({"OPEN"})))
@@ -26,7 +31,9 @@ class When:
 
     def holds(self, item: Mapping[str, object]) -> bool:
         value = plain(item.get(self.attribute))
-        return value is not None and (self.values is None or value in self.values)
+        if value is None or (isinstance(value, set | frozenset) and not value):  # DynamoDB has no empty set
+            return False
+        return self.values is None or value in self.values
 
     def __str__(self) -> str:
         if self.values is None:
@@ -34,42 +41,57 @@ class When:
         return f"{self.attribute} = {' or '.join(sorted(map(str, self.values)))}"
 
 
-@dataclass(frozen=True)
-class Facet:
+class Facet(msgspec.Struct, frozen=True, dict=True):
     """A way an entity is keyed. In the table a key is one item; in an index many items may share one."""
 
     entity: str
     slot: str
-    pk: Template
-    sk: Template | None = None
+    pk: KeyForm
+    sk: KeyForm | None = None
     when: tuple[When, ...] = ()
     """All of these hold for the items that are there: a sparse facet. Empty: every item is."""
     copy: str = ""
     """The name of the copy whose items these are; empty for the entity's own items."""
     holds: frozenset[str] | None = None
     """The attributes that are there beside the keys; None: all of them."""
+    local: bool = False
+    """Whether the slot is a local secondary index, which can be read consistently."""
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The attributes its keys are made of."""
         return tuple(dict.fromkeys(self.pk.attributes + (self.sk.attributes if self.sk else ())))
+
+    @cached_property
+    def placing(self) -> tuple[str, ...]:
+        """The attributes that decide where an item is in the facet, and whether it is there."""
+        return tuple(dict.fromkeys((*self.attributes, *(when.attribute for when in self.when))))
 
     def has(self, item: Mapping[str, object]) -> bool:
         """Whether an item with these values is in the facet."""
         return all(when.holds(item) for when in self.when)
 
-    def key(self, values: Mapping[str, object]) -> tuple[str, str | None]:
+    def key(self, values: Mapping[str, object]) -> tuple[KeyValue, KeyValue | None]:
         """The partition key and sort key of an item with these values."""
         return self.pk_of(values), self.sk_of(values)
 
-    def pk_of(self, values: Mapping[str, object]) -> str:
-        return sized(self.pk.build(values), "partition key", MOST_PK_BYTES)
+    @cached_property
+    def pk_of(self) -> Callable[[Mapping[str, object]], KeyValue]:
+        """The function from an item's values to its partition key, made once."""
+        return keyed(self.pk, "partition key", MOST_PK_BYTES)
 
-    def sk_of(self, values: Mapping[str, object]) -> str | None:
-        return sized(self.sk.build(values), "sort key", MOST_SK_BYTES) if self.sk else None
+    @cached_property
+    def sk_of(self) -> Callable[[Mapping[str, object]], KeyValue | None]:
+        """The function from an item's values to its sort key, made once."""
+        return keyed(self.sk, "sort key", MOST_SK_BYTES) if self.sk else lambda values: None
 
     def __str__(self) -> str:
         key = f"{self.pk} / {self.sk}" if self.sk else str(self.pk)
         copy = f", copy {self.copy}" if self.copy else ""
         when = f", when {' and '.join(map(str, self.when))}" if self.when else ""
         return f"{self.entity} in {self.slot}: {key}{copy}{when}"
+
+
+def keyed(form: KeyForm, what: str, most: int) -> Callable[[Mapping[str, object]], KeyValue]:
+    """The function from values to a key that DynamoDB takes."""
+    return checked(form.writer, what, most) if isinstance(form, Template) else form.writer

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from .ask import RANGE_OPS, Ask, Order, Within
-from .facet import TABLE, Facet
-from .template import Field, Literal, Template
+from .facet import TABLE, Facet, KeyForm
+from .parts import Field, Literal
 
 
 class Misfit(Exception):  # noqa: N818 - an answer, not an error
     """Why a facet does not serve an ask."""
 
 
-@dataclass(frozen=True)
-class Fan:
+class Fan(msgspec.Struct, frozen=True):
     """A partition split by a derived field that is not given: one Query for each shard, or each bucket."""
 
     field: Field
@@ -28,8 +27,7 @@ class Fan:
         return self.field.encoding.bucket
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(msgspec.Struct, frozen=True):
     """A facet that serves an ask."""
 
     facet: Facet
@@ -56,7 +54,7 @@ class Fit:
 
 def fit(facet: Facet, ask: Ask) -> Fit:
     """Fits a facet to an ask for its entity (and perhaps others), or raises Misfit with the reason."""
-    if ask.consistent and facet.slot != TABLE:
+    if ask.consistent and facet.slot != TABLE and not facet.local:
         raise Misfit("an index is never read consistently")
     if facet.holds is not None and (ask.needs is None or not _needs(facet, ask) <= facet.holds):
         raise Misfit("it does not hold all attributes that are asked for")
@@ -151,7 +149,7 @@ def _no_range(facet: Facet, ask: Ask, within: Within, depth: int) -> str:
     return f"its sort key does not continue with {within.attribute} after what is given"
 
 
-def _at(sk: Template | None, depth: int) -> Field | None:
+def _at(sk: KeyForm | None, depth: int) -> Field | None:
     part = sk.parts[depth] if sk and depth < len(sk.parts) else None
     return part if isinstance(part, Field) else None
 

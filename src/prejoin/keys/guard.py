@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from prejoin.types import Type
 
+from .parts import Literal
 from .separator import Separator
-from .template import Literal, Template
+from .template import Template
 
 
 def guard_key(

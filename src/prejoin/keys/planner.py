@@ -6,35 +6,27 @@ sort key, the range comes next, the order asked for is that of the keys, and no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from itertools import product
 from typing import Literal as Choice
 
+import msgspec
+
 from .ask import Ask, Within
-from .condition import (
-    MOST_PK_BYTES,
-    MOST_SK_BYTES,
-    Bounds,
-    KeyCondition,
-    after_prefix,
-    ranged,
-    sized,
-    spanned,
-)
-from .errors import KeyValueError
+from .condition import KeyCondition
+from .conditions import Conditions, compiled
 from .facet import TABLE, Facet
 from .fit import Fan, Fit, Misfit, fit
+from .parts import Field
 from .region import Region, region_of
-from .specs import buckets, shard_labels
-from .template import Field, alike, disjoint
+from .template import alike, disjoint
 
 Operation = Choice["GetItem", "Query"]
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, dict=True):
     """How an ask is answered."""
 
     ask: Ask
@@ -50,12 +42,17 @@ class Plan:
     filtered: frozenset[str] = frozenset()
     """Attributes given that only a filter can take. Empty unless the ask allows it."""
 
+    @cached_property
+    def conditions(self) -> Conditions:
+        """The function behind `conditions`, made once: a plan is kept and asked again and again."""
+        return compiled(self)
+
     @property
     def within(self) -> Within | None:
         """The range, where the sort key takes it."""
         return self.ask.within if self.region.kind == "range" else None
 
-    @property
+    @cached_property
     def shards(self) -> int:
         """How many Queries read one time bucket (or all, where there are no buckets); merged by sort key."""
         count = 1
@@ -81,8 +78,7 @@ class Plan:
         return f"{self.operation} {self.slot}: {key}{' in reverse' if self.reverse else ''}{fan}"
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(msgspec.Struct, frozen=True):
     """Why one facet, or several together, do not serve."""
 
     facets: tuple[Facet, ...]
@@ -92,8 +88,7 @@ class Reason:
         return f"{'; '.join(map(str, self.facets))}: {self.why}"
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """No key serves the ask: the keys there are, why each does not, and one that would."""
 
     ask: Ask
@@ -205,56 +200,4 @@ def conditions(found: Plan, values: Mapping[str, object], *, now: datetime | Non
     `plan.shards` is one time bucket, in the order of reading; none at all means that nothing can match. A
     range over time buckets without an end ends at `now`, if that is given, and is refused otherwise.
     """
-    facet = found.facets[0]
-    known = {facet_name: values[name] for name, facet_name in _translated(found.ask, facet, values)}
-    known |= {found.ask.attribute(facet.entity, name): value for name, value in found.ask.constants}
-    bounds = None
-    if found.within:
-        bounds = Bounds.of(found.within.op, values[found.within.attribute])
-        known.pop(found.ask.attribute(facet.entity, found.within.attribute), None)
-    result = []
-    for instead in _fanned(found, bounds, now):
-        pk = sized(facet.pk.head(len(facet.pk.parts), known, instead), "partition key", MOST_PK_BYTES)
-        condition = _condition(found, facet, known, bounds, pk)
-        if condition:
-            result.append(condition)
-    return tuple(result)
-
-
-def _translated(ask: Ask, facet: Facet, values: Mapping[str, object]) -> Iterable[tuple[str, str]]:
-    return ((name, ask.attribute(facet.entity, name)) for name in values)
-
-
-def _condition(
-    found: Plan, facet: Facet, known: Mapping[str, object], bounds: Bounds | None, pk: str
-) -> KeyCondition | None:
-    region = found.region
-    if facet.sk is None or region.kind == "whole":
-        return KeyCondition(pk)
-    if bounds:
-        return ranged(facet.sk, region.depth, known, bounds, pk)
-    head = facet.sk.head(region.depth, known)
-    if region.kind == "exact":
-        return KeyCondition(pk, "=", sized(head, "sort key", MOST_SK_BYTES))
-    if region.kind == "prefix":
-        return KeyCondition(pk, "begins_with", sized(head, "sort key", MOST_SK_BYTES))
-    low, high = head + region.low, head + region.high
-    return spanned(pk, low, after_prefix(high, facet.sk) if region.high_open else high, head, facet.sk)
-
-
-def _fanned(found: Plan, bounds: Bounds | None, now: datetime | None) -> list[dict[str, str]]:
-    """For each Query, the text of the fields that the partition is split by."""
-    fans = sorted(found.fans, key=lambda fan: not fan.bucket)
-    labels: list[list[str]] = []
-    for fan in fans:
-        if fan.shards:
-            labels.append(shard_labels(fan.field.encoding))
-            continue
-        end = bounds.high if bounds and bounds.high is not None else now
-        if bounds is None or bounds.low is None or end is None:
-            what = fan.field.attribute
-            raise KeyValueError(f"{what} cuts the partition by {fan.bucket}: a range over it needs a start and an end")
-        spans = list(buckets(fan.bucket, bounds.low, end))
-        labels.append(spans[::-1] if found.reverse else spans)
-    names = [fan.field.name for fan in fans]
-    return [dict(zip(names, choice, strict=True)) for choice in product(*labels)]
+    return found.conditions(values, now)

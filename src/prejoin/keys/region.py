@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal as Choice
+
+import msgspec
 
 from .ask import Ask
 from .condition import after_prefix
-from .facet import Facet
+from .facet import Facet, KeyForm
 from .fit import Fit, Misfit
+from .natural import Natural
+from .parts import Field, Literal, Part, shape
 from .shape import ANYTHING, meet
-from .template import Field, Literal, Part, Template, alike, shape
+from .template import Template, alike
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(msgspec.Struct, frozen=True):
     """The keys read, said without values.
 
     `whole`: the partition. `exact`: one sort key. `prefix`: what begins with the first `depth` parts of the
@@ -30,15 +32,15 @@ class Region:
     """`high` is a prefix, all of which is in the span."""
 
 
-@dataclass(frozen=True)
-class _Edge:
+class _Edge(msgspec.Struct, frozen=True):
     """Where an entity lies after the parts that all have in common: at one text, or under a prefix."""
 
     text: str
     exact: bool
 
-    def top(self, sk: Template) -> str:
-        return self.text if self.exact else after_prefix(self.text, sk)
+    def top(self, sk: KeyForm) -> str:
+        assert isinstance(sk, Template) or self.exact  # an attribute as it stands begins with no text
+        return self.text if self.exact or isinstance(sk, Natural) else after_prefix(self.text, sk)
 
 
 def region_of(fits: Sequence[Fit], others: Sequence[Facet], ask: Ask) -> Region:
@@ -70,7 +72,7 @@ def region_of(fits: Sequence[Fit], others: Sequence[Facet], ask: Ask) -> Region:
     return _span(templates, common, others)
 
 
-def _common(fits: Sequence[Fit], templates: Sequence[Template], ask: Ask) -> int:
+def _common(fits: Sequence[Fit], templates: Sequence[KeyForm], ask: Ask) -> int:
     """How many first parts all sort keys share: what is known in each, and with a range one field more."""
     most = min(one.depth for one in fits)
     if ask.within and not fits[0].filtered_range:
@@ -78,7 +80,7 @@ def _common(fits: Sequence[Fit], templates: Sequence[Template], ask: Ask) -> int
     return _shared(fits, templates, ask, most)
 
 
-def _shared(fits: Sequence[Fit], templates: Sequence[Template], ask: Ask, most: int) -> int:
+def _shared(fits: Sequence[Fit], templates: Sequence[KeyForm], ask: Ask, most: int) -> int:
     count = 0
     while count < most and all(count < len(sk.parts) for sk in templates):
         here = [sk.parts[count] for sk in templates]
@@ -92,7 +94,7 @@ def _shared(fits: Sequence[Fit], templates: Sequence[Template], ask: Ask, most: 
     return count
 
 
-def _same_order(fits: Sequence[Fit], templates: Sequence[Template], ask: Ask) -> None:
+def _same_order(fits: Sequence[Fit], templates: Sequence[KeyForm], ask: Ask) -> None:
     """A sort of several entities in one sequence needs one shape of key as far as the sort reaches."""
     if len(fits) > 1 and any(not order.entity for order in ask.order):
         reach = max(one.reach for one in fits)
@@ -104,11 +106,12 @@ def _fields(parts: Sequence[Part]) -> int:
     return sum(isinstance(part, Field) for part in parts)
 
 
-def _span(templates: Sequence[Template], common: int, others: Sequence[Facet]) -> Region:
+def _span(templates: Sequence[KeyForm], common: int, others: Sequence[Facet]) -> Region:
     sk = templates[0]
     head = sk.parts[:common]
     edges = [_edge(template, common) for template in templates]
-    ends_in_text = not head or isinstance(head[-1], Literal)
+    # Attributes are asked for one by one: after each of them is a place to stop.
+    ends_in_text = not head or isinstance(head[-1], Literal) or isinstance(sk, Natural)
     open_edge = any(not edge.text and not edge.exact for edge in edges)
     # The larger region reads the same items where nothing else is in it, by a simpler condition.
     if ends_in_text and (open_edge or not _between(head, others)):
@@ -122,7 +125,7 @@ def _span(templates: Sequence[Template], common: int, others: Sequence[Facet]) -
     return Region("span", common, low, top.text, not top.exact)
 
 
-def _edge(template: Template, common: int) -> _Edge:
+def _edge(template: KeyForm, common: int) -> _Edge:
     rest = template.parts[common:]
     text = rest[0].text if rest and isinstance(rest[0], Literal) else ""
     return _Edge(text, exact=not _fields(rest))

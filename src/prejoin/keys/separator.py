@@ -8,8 +8,9 @@ character that follows the separator (and sorts below all that stays as it is).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from .errors import KeyValueError, TemplateError
 
@@ -17,8 +18,7 @@ _ALLOWED = "!\"#$%&'()*+,/:;<=>?@[\\]^_`|"
 _LAST_LOW = ","
 
 
-@dataclass(frozen=True)
-class Separator:
+class Separator(msgspec.Struct, frozen=True, dict=True):
     """A separator. One that sorts below letters, digits and hyphen (`#`, its neighbours) keeps text in order.
 
     >>> hash_ = Separator()
@@ -59,10 +59,13 @@ class Separator:
         return re.compile(re.escape(self.escape) + "([0-9A-F]{2})")
 
     def quote(self, text: str) -> str:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise KeyValueError(f"{text!r} is not valid Unicode text and cannot stand in a key") from None
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise KeyValueError(f"{text!r} is not valid Unicode text and cannot stand in a key") from None
+        if not self._special.search(text):
+            return text
         return self._special.sub(lambda found: f"{self.escape}{ord(found[0]):02X}", text)
 
     def unquote(self, text: str) -> str:

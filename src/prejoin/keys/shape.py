@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+import msgspec
 
 Ranges = tuple[tuple[str, str], ...]
 
@@ -13,15 +16,20 @@ DIGIT: Ranges = (("0", "9"),)
 HEX: Ranges = (("0", "9"), ("a", "f"))
 
 
-@dataclass(frozen=True)
-class Chars:
+class Chars(msgspec.Struct, frozen=True):
     """One character out of some ranges, or any number of them."""
 
     ranges: Ranges
     many: bool = False
 
 
-Shape = tuple[Chars, ...]
+class Either(msgspec.Struct, frozen=True):
+    """One of several shapes: the members of an enum; a value, or what stands for none."""
+
+    shapes: tuple[Shape, ...]
+
+
+Shape = tuple[Chars | Either, ...]
 
 ANYTHING: Shape = (Chars(ANY, many=True),)
 
@@ -39,6 +47,50 @@ def many(*ranges: tuple[str, str]) -> Shape:
     return (Chars(tuple(ranges), many=True),)
 
 
+def words(texts: Iterable[str]) -> Shape:
+    """One of these texts."""
+    return (Either(tuple(literal(text) for text in texts)),)
+
+
+def width(shape: Shape) -> int | None:
+    """The number of characters, where it is always the same.
+
+    >>> width(pictured("9999-99")), width(words(["PAID", "OPEN"])), width(words(["PAID", "LATE?"]))
+    (7, 4, None)
+    """
+    total = 0
+    for piece in shape:
+        if isinstance(piece, Either):
+            widths = {width(one) for one in piece.shapes}
+            found = widths.pop() if len(widths) == 1 else None
+        else:
+            found = None if piece.many else 1
+        if found is None:
+            return None
+        total += found
+    return total
+
+
+def expression(shape: Shape) -> str:
+    """The regular expression for texts of a shape.
+
+    >>> expression(pictured("99-W") + many(("a", "z")))
+    '[0-9][0-9]\\\\-W[a-z]*'
+    """
+    return "".join(_expression(piece) for piece in shape)
+
+
+def _expression(piece: Chars | Either) -> str:
+    if isinstance(piece, Either):
+        # The longest first: what stands for none may be the beginning of what stands for something.
+        found = sorted(map(expression, piece.shapes), key=len, reverse=True)
+        return f"(?:{'|'.join(found)})"
+    if not piece.many and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
+        return re.escape(piece.ranges[0][0])
+    ranges = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in piece.ranges)
+    return f"[{ranges}]{'*' * piece.many}"
+
+
 def meet(one: Shape, other: Shape) -> bool:
     """Whether some text has both shapes.
 
@@ -46,29 +98,61 @@ def meet(one: Shape, other: Shape) -> bool:
     True
     >>> meet(literal("USER#") + many(("$", TOP)), literal("USER#1#X"))
     False
+    >>> meet(words(["OPEN", "PAID"]), literal("ALL")), meet(words(["OPEN", "ALL"]), literal("ALL"))
+    (False, True)
     """
+    ours, theirs = _walk(one), _walk(other)
     todo: list[tuple[int, int]] = [(0, 0)]
     seen = set(todo)
     while todo:
-        here = todo.pop()
-        if here == (len(one), len(other)):
+        i, j = todo.pop()
+        if i == ours.end and j == theirs.end:
             return True
-        for there in _moves(one, other, *here):
-            if there not in seen:
-                seen.add(there)
-                todo.append(there)
+        found = [(there, j) for there in ours.skips[i]] + [(i, there) for there in theirs.skips[j]]
+        for ranges, there in ours.steps[i]:
+            found += [(there, where) for others, where in theirs.steps[j] if _share(ranges, others)]
+        for pair in found:
+            if pair not in seen:
+                seen.add(pair)
+                todo.append(pair)
     return False
 
 
-def _moves(one: Shape, other: Shape, i: int, j: int) -> Iterator[tuple[int, int]]:
-    a = one[i] if i < len(one) else None
-    b = other[j] if j < len(other) else None
-    if a and a.many:
-        yield i + 1, j
-    if b and b.many:
-        yield i, j + 1
-    if a and b and _share(a.ranges, b.ranges):
-        yield i + (not a.many), j + (not b.many)
+class _Walk(msgspec.Struct, frozen=True):
+    """A shape as places, and the ways between them: by a character, or by none. It starts at place 0."""
+
+    steps: list[list[tuple[Ranges, int]]]
+    skips: list[list[int]]
+    end: int
+
+    def place(self) -> int:
+        self.steps.append([])
+        self.skips.append([])
+        return len(self.steps) - 1
+
+    def through(self, shape: Shape, here: int) -> int:
+        """Goes through a shape from one place, and gives the place it ends at."""
+        for piece in shape:
+            there = self.place()
+            if isinstance(piece, Either):
+                for one in piece.shapes:
+                    # From a place of its own: a shape of many characters goes round where it begins.
+                    start = self.place()
+                    self.skips[here].append(start)
+                    self.skips[self.through(one, start)].append(there)
+            elif piece.many:
+                self.steps[here].append((piece.ranges, here))
+                self.skips[here].append(there)
+            else:
+                self.steps[here].append((piece.ranges, there))
+            here = there
+        return here
+
+
+@lru_cache(maxsize=1024)
+def _walk(shape: Shape) -> _Walk:
+    walk = _Walk([], [], 0)
+    return _Walk(walk.steps, walk.skips, walk.through(shape, walk.place()))
 
 
 def _share(one: Ranges, other: Ranges) -> bool:

@@ -9,23 +9,47 @@ from zlib import crc32
 
 from prejoin.types import Kind, Type
 
-from .encoding import Encoding, day, default, moment, padded, plain, turned_round, verbatim, wrong
+from .encoding import (
+    Encoding,
+    day,
+    default,
+    fixed_point,
+    moment,
+    moment_to,
+    optional,
+    padded,
+    plain,
+    turned_round,
+    verbatim,
+    wrong,
+)
 from .errors import KeyValueError, TemplateError
 from .separator import Separator
 from .shape import DIGIT, Chars, pictured
 
-BUCKETS = {"year": "9999", "month": "9999-99", "day": "9999-99-99", "hour": "9999-99-99T99"}
+BUCKETS = {
+    "year": "9999",
+    "month": "9999-99",
+    "week": "9999-W99",
+    "day": "9999-99-99",
+    "hour": "9999-99-99T99",
+    "minute": "9999-99-99T99:99",
+}
 """The units of time that a partition can be cut by, and how each looks in a key."""
 
 MOST_BUCKETS = 1000
 """A range over more buckets than this is refused: it is that many requests."""
 
 _PADDING = re.compile(r"0?([1-9]\d?)d?")
+_FIXED_POINT = re.compile(r"0?([1-9]\d?)\.([1-9]\d?)f?")
+_PRECISIONS = ("seconds", "millis")
 _SHARD = re.compile(r"shard\((\d+)\)")
 _FOLDS: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
 
 
-def encoding_for(spec: str, type_: Type, separator: Separator, raw: bool = False, stop: str = "") -> Encoding:
+def encoding_for(
+    spec: str, type_: Type, separator: Separator, raw: bool = False, stop: str = "", optional_: bool = False
+) -> Encoding:
     """The encoding that a field's spec asks for; with no spec, the one of the attribute's type.
 
     >>> order_id = encoding_for("shard(8)", Type(Kind.STRING), Separator())
@@ -34,6 +58,15 @@ def encoding_for(spec: str, type_: Type, separator: Separator, raw: bool = False
     >>> encoding_for("06d", Type(Kind.INTEGER), Separator()).encode(42)
     '000042'
     """
+    found = _encoding(spec, type_, separator, raw, stop)
+    if not optional_:
+        return found
+    if raw:
+        raise TemplateError("'?' writes a missing value in a way of our own; in a raw key nobody else would read it")
+    return optional(found, separator)
+
+
+def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str) -> Encoding:
     words = [word.strip() for word in spec.split(",")] if spec else []
     descending = "desc" in words
     words = [word for word in words if word != "desc"]
@@ -47,6 +80,15 @@ def encoding_for(spec: str, type_: Type, separator: Separator, raw: bool = False
         if not type_.numeric:
             raise TemplateError(f"{word!r} pads integers, and this is a {type_}")
         return padded(int(found[1]), descending)
+    if found := _FIXED_POINT.fullmatch(word):
+        if not type_.numeric:
+            raise TemplateError(f"{word!r} pads decimals, and this is a {type_}")
+        return fixed_point(int(found[1]), int(found[2]), descending)
+    if word in _PRECISIONS:
+        if type_.kind is not Kind.DATETIME:
+            raise TemplateError(f"{word!r} is how fine a date and time is written, and this is a {type_}")
+        written = moment_to(word)
+        return turned_round(type_, written) if descending else written
     if descending:
         raise TemplateError(f"'desc' goes with a number, date or time as it is, or with padding; not with {word!r}")
     if word in BUCKETS:
@@ -57,7 +99,7 @@ def encoding_for(spec: str, type_: Type, separator: Separator, raw: bool = False
         if type_.kind is not Kind.STRING:
             raise TemplateError(f"{word!r} folds text, and this is a {type_}")
         return _folded(word, plain_)
-    known = "a width such as 06d, desc, shard(8), " + ", ".join([*BUCKETS, *_FOLDS])
+    known = "a width such as 06d or 09.2f, desc, shard(8), " + ", ".join([*BUCKETS, *_PRECISIONS, *_FOLDS])
     raise TemplateError(f"{word!r} is not a spec: there are {known}")
 
 
@@ -89,16 +131,21 @@ def _start(unit: str, value: object) -> datetime:
         value = datetime(value.year, value.month, value.day)
     else:
         raise wrong(value, "a date or time")
-    start = value.replace(minute=0, second=0, microsecond=0)
+    start = value.replace(second=0, microsecond=0)
+    if unit == "minute":
+        return start
+    start = start.replace(minute=0)
     if unit != "hour":
         start = start.replace(hour=0)
+    if unit == "week":
+        return start - timedelta(days=start.weekday())
     if unit in ("month", "year"):
         start = start.replace(day=1)
     return start.replace(month=1) if unit == "year" else start
 
 
 def _next(unit: str, start: datetime) -> datetime:
-    if unit in ("hour", "day"):
+    if unit in ("minute", "hour", "day", "week"):
         return start + timedelta(**{f"{unit}s": 1})
     months = start.year * 12 + start.month - 1 + (1 if unit == "month" else 12)
     if months // 12 > date.max.year:
@@ -106,23 +153,25 @@ def _next(unit: str, start: datetime) -> datetime:
     return start.replace(year=months // 12, month=months % 12 + 1)
 
 
-def _label(unit: str, start: datetime) -> str:
+def _label(unit: str, start: date) -> str:
+    if unit == "week":
+        year, week, _ = start.isocalendar()
+        return f"{year:04d}-W{week:02d}"
     return start.isoformat()[: len(BUCKETS[unit])]
 
 
 def _bucket(unit: str, type_: Type) -> Encoding:
     if type_.kind is Kind.DATETIME:
         start: Callable[[object], object] = moment
-    elif type_.kind is Kind.DATE and unit != "hour":
+    elif type_.kind is Kind.DATE and unit not in ("hour", "minute"):
         start = day
     else:
         raise TemplateError(f"a {type_} has no {unit} to be put in a bucket by")
-    width = len(BUCKETS[unit])
 
     def encode(value: object) -> str:
         found = start(value)
         assert isinstance(found, date)
-        return found.isoformat()[:width]
+        return _label(unit, found)
 
     return Encoding(f"{unit} bucket", encode, None, pictured(BUCKETS[unit]), bucket=unit)
 
@@ -155,7 +204,7 @@ def _folded(word: str, of: Encoding) -> Encoding:
         value = plain(value)
         if not isinstance(value, str):
             raise wrong(value, "text")
-        return of.encode(fold(value))
+        return str(of.encode(fold(value)))
 
     return Encoding(f"{of.name} {word}", encode, None, of.shape, of.ordered)
 

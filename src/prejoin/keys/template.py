@@ -4,66 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Protocol
+
+import msgspec
 
 from prejoin.types import Type
 
-from .encoding import Encoding
 from .errors import KeyValueError, TemplateError
+from .parts import Field, Literal, Part, Writer, shape, writer
 from .separator import Separator
-from .shape import ANYTHING, Shape, literal, meet
+from .shape import ANYTHING, Shape, expression, meet
 from .specs import encoding_for
 
-_FIELD = re.compile(r"\{([^{}:]+)(?::([^{}]*))?\}")
+_FIELD = re.compile(r"\{([^{}:?]+)(\?)?(?::([^{}]*))?\}")
 
 
-@dataclass(frozen=True)
-class Literal:
-    """Text that stands in every key of the template."""
-
-    text: str
-
-    @property
-    def shape(self) -> Shape:
-        return literal(self.text)
-
-
-@dataclass(frozen=True)
-class Field:
-    """An attribute's place in a key."""
-
-    attribute: str
-    spec: str
-    encoding: Encoding
-
-    @property
-    def name(self) -> str:
-        """The attribute with its spec: `placed_at:day`. For a derived field, the name of what it holds."""
-        return f"{self.attribute}:{self.spec}" if self.spec else self.attribute
-
-    @property
-    def shape(self) -> Shape:
-        return self.encoding.shape
-
-    def write(self, values: Mapping[str, object]) -> str:
-        value = values.get(self.attribute)
-        if value is None:
-            value = values.get(self.name)
-        if value is None:
-            raise KeyValueError(f"{self.attribute} has no value, and a key needs one")
-        try:
-            return self.encoding.encode(value)
-        except KeyValueError as error:
-            raise KeyValueError(f"{self.attribute}: {error}") from None
-
-
-Part = Literal | Field
-
-
-@dataclass(frozen=True)
-class Template:
+class Template(msgspec.Struct, frozen=True, dict=True):
     """A key template, bound to the types of the attributes it names.
 
     >>> from prejoin.types import Kind, Type
@@ -78,8 +36,8 @@ class Template:
     """
 
     text: str
-    parts: tuple[Part, ...] = field(repr=False)
-    separator: Separator = field(default_factory=Separator, repr=False)
+    parts: tuple[Part, ...]
+    separator: Separator = Separator()
     raw: bool = False
     """Values stand as they are, unescaped, as in a table that others filled."""
 
@@ -109,23 +67,23 @@ class Template:
     def shape(self) -> Shape:
         return shape(self.parts)
 
+    @property
+    def columns(self) -> tuple[Shape, ...]:
+        """The shape of each attribute of the key; of a template there is one."""
+        return (self.shape,)
+
     def build(self, values: Mapping[str, object]) -> str:
         """The key for these values. All that the template names must be there; the rest is ignored."""
-        return self.head(len(self.parts), values)
+        return self.writer(values)
 
-    def head(self, count: int, values: Mapping[str, object], instead: Mapping[str, str] | None = None) -> str:
-        """The text of the first `count` parts. `instead` gives the text of a field, by its name, outright."""
-        try:
-            return "".join(
-                part.text
-                if isinstance(part, Literal)
-                else instead[part.name]
-                if instead and part.name in instead
-                else part.write(values)
-                for part in self.parts[:count]
-            )
-        except KeyValueError as error:
-            raise KeyValueError(f"key {self.text}: {error}") from None
+    @cached_property
+    def writer(self) -> Writer:
+        """`build` as one function, made once."""
+        return self.heading(len(self.parts))
+
+    def heading(self, count: int) -> Writer:
+        """The function that writes the first `count` parts."""
+        return writer(self.parts[:count], f"key {self.text}")
 
     def prefix(self, values: Mapping[str, object]) -> str:
         """What all keys with these first values begin with, up to the next field: ended by a separator."""
@@ -137,7 +95,7 @@ class Template:
             late = self.fields[given.index(True, count)].attribute
             missing = self.fields[count].attribute
             raise KeyValueError(f"key {self.text}: {late} is given, but {missing}, which comes first, is not")
-        return self.head(self.parts.index(self.fields[count]), values)
+        return self.heading(self.parts.index(self.fields[count]))(values)
 
     def parse(self, key: str) -> dict[str, object]:
         """The values in a key; without those that are only derived. Any other text raises KeyValueError."""
@@ -151,7 +109,8 @@ class Template:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile("".join(_capture(self, i, part) for i, part in enumerate(self.parts)), re.DOTALL)
+        texts = [re.escape(p.text) if isinstance(p, Literal) else f"({expression(p.shape)})" for p in self.parts]
+        return re.compile("".join(texts))
 
     def _match(self, key: str) -> dict[str, object] | None:
         found = self._pattern.fullmatch(key)
@@ -179,7 +138,14 @@ class Template:
         return self.text
 
 
-def disjoint(one: Template, other: Template) -> bool:
+class Shaped(Protocol):
+    """A key of one or more attributes, each of some shape."""
+
+    @property
+    def columns(self) -> tuple[Shape, ...]: ...
+
+
+def disjoint(one: Shaped, other: Shaped) -> bool:
     """Whether no key of the one can be a key of the other.
 
     >>> from prejoin.types import STRING
@@ -190,7 +156,7 @@ def disjoint(one: Template, other: Template) -> bool:
     >>> disjoint(order, Template.of("ORDER#{i}", {"i": STRING}))
     False
     """
-    return not meet(one.shape, other.shape)
+    return any(not meet(ours, theirs) for ours, theirs in zip(one.columns, other.columns, strict=False))
 
 
 def prefix_free(one: Template, other: Template) -> bool:
@@ -203,32 +169,11 @@ def leading(template: Template) -> Shape:
     return first.shape if isinstance(first, Literal) else ()
 
 
-def shape(parts: tuple[Part, ...]) -> Shape:
-    return tuple(chars for part in parts for chars in part.shape)
-
-
 def alike(one: Part, other: Part) -> bool:
     """Whether two parts write the same text, given the same value."""
     if isinstance(one, Field) and isinstance(other, Field):
         return one.encoding == other.encoding
     return one == other
-
-
-def _capture(template: Template, index: int, part: Part) -> str:
-    if isinstance(part, Literal):
-        return re.escape(part.text)
-    if part.encoding.width is not None:
-        return f"(.{{{part.encoding.width}}})"
-    last = index == len(template.parts) - 1
-    if last and template.raw:
-        return "(.*)"
-    stop = template.separator.char if last else _stop(template.parts[index + 1])
-    return f"([^{re.escape(stop)}]*)"
-
-
-def _stop(part: Part) -> str:
-    assert isinstance(part, Literal)
-    return part.text[0]
 
 
 def fields_of(text: str) -> tuple[str, ...]:
@@ -261,6 +206,11 @@ def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool
         end = found.end()
     if end < len(text):
         parts.append(_literal(text[end:], separator, raw))
+    if len(parts) == 1 and isinstance(parts[0], Field) and parts[0].encoding.missing == "":
+        raise TemplateError(
+            f"without a value of {parts[0].attribute} it would be empty, and DynamoDB takes no empty key: "
+            "put a word or another attribute beside it"
+        )
     return parts
 
 
@@ -276,15 +226,18 @@ def _literal(text: str, separator: Separator, raw: bool) -> Literal:
 
 
 def _field(found: re.Match[str], text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> Field:
-    attribute, spec = found[1], found[2] or ""
+    attribute, spec = found[1], found[3] or ""
     if attribute not in types:
         near = get_close_matches(attribute, types, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(types)}"
         raise TemplateError(f"there is no attribute {attribute}; {hint}")
     stop = text[found.end() : found.end() + 1]
-    if stop and stop != separator.char and (not raw or stop == "{"):
+    if stop and stop != separator.char and not raw:
         raise TemplateError(f"{found[0]} must be followed by {separator.char!r} or end the key, or values run together")
     try:
-        return Field(attribute, spec, encoding_for(spec, types[attribute], separator, raw, stop))
+        encoding = encoding_for(spec, types[attribute], separator, raw, stop.replace("{", ""), bool(found[2]))
     except TemplateError as error:
         raise TemplateError(f"{found[0]}: {error}") from None
+    if stop == "{" and encoding.width is None:
+        raise TemplateError(f"{found[0]} is of no fixed width: where it ends and the next begins could not be told")
+    return Field(attribute, spec, encoding)

@@ -53,7 +53,8 @@ def schema_of(design: Design, workload: Workload) -> Built:
     base = design.slots[0]
     schema = Schema(
         *entities,
-        indexes=[_index(slot) for slot in design.indexes],
+        # An index that nothing is in would be made for nothing, and its attributes have no types.
+        indexes=[_index(slot) for slot in design.indexes if any(i.facet(slot.name) for i in design.items)],
         pk=base.pk[0].name,
         sk=base.sk[0].name if base.sk else "sk",
         type_attribute=design.type_attribute,

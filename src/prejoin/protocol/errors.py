@@ -21,6 +21,7 @@ _SERVER_FAULTS = frozenset({"InternalServerError", "ServiceUnavailable"})
 
 class DynamoDBError(Exception):
     """An error as DynamoDB answers it. `fields` are further members of the body: `CancellationReasons`, `Item`.
+    `request_id` is AWS's name for the request, where there is one: what its support asks for.
 
     >>> error = DynamoDBError("ValidationException", "The provided key element does not match the schema")
     >>> error.status
@@ -30,19 +31,27 @@ class DynamoDBError(Exception):
     """
 
     def __init__(
-        self, code: str, message: str = "", *, status: int | None = None, fields: dict[str, Any] | None = None
+        self,
+        code: str,
+        message: str = "",
+        *,
+        status: int | None = None,
+        fields: dict[str, Any] | None = None,
+        request_id: str = "",
     ) -> None:
         super().__init__(code, message)
         self.code = code
         self.message = message
         self.status = status if status is not None else (500 if code in _SERVER_FAULTS else 400)
         self.fields: dict[str, Any] = fields or {}
+        self.request_id = request_id
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message}" if self.message else self.code
+        text = f"{self.code}: {self.message}" if self.message else self.code
+        return f"{text} (request {self.request_id})" if self.request_id else text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.code, self.message, self.status, self.fields)
+        return _rebuild, (self.code, self.message, self.status, self.fields, self.request_id)
 
     def body(self) -> bytes:
         """The JSON body of the HTTP answer."""
@@ -55,21 +64,22 @@ class DynamoDBError(Exception):
         return msgspec.json.encode({**document, **self.fields})
 
     @classmethod
-    def from_body(cls, body: bytes, status: int = 400) -> DynamoDBError:
+    def from_body(cls, body: bytes, status: int = 400, *, request_id: str = "") -> DynamoDBError:
         """The error that an answer carries; a body that is not DynamoDB's is shown in the message."""
         try:
             document = msgspec.json.decode(body, type=dict[str, Any])
         except (ValueError, RecursionError):
             text = body[:200].decode("utf-8", "replace")
-            return cls("InternalServerError" if status >= 500 else "UnknownError", text, status=status)
+            code = "InternalServerError" if status >= 500 else "UnknownError"
+            return cls(code, text, status=status, request_id=request_id)
         kind = document.pop("__type", None)
         lower, upper = document.pop("message", None), document.pop("Message", None)
         code = kind.rsplit("#", 1)[-1] if isinstance(kind, str) else "UnknownError"
-        return cls(code, str(lower or upper or ""), status=status, fields=document)
+        return cls(code, str(lower or upper or ""), status=status, fields=document, request_id=request_id)
 
 
-def _rebuild(code: str, message: str, status: int, fields: dict[str, Any]) -> DynamoDBError:
-    return DynamoDBError(code, message, status=status, fields=fields)
+def _rebuild(code: str, message: str, status: int, fields: dict[str, Any], request_id: str) -> DynamoDBError:
+    return DynamoDBError(code, message, status=status, fields=fields, request_id=request_id)
 
 
 def invalid(message: str) -> DynamoDBError:

@@ -31,9 +31,10 @@ def plain(value: Value) -> bytes:
 
 def terminated(value: Value) -> bytes:
     """The bytes of one key value, when another may follow: no value's bytes begin another's."""
-    if "N" in value:
-        return numbers.sortable(value["N"])
-    return _escaped(plain(value)) + b"\x00\x00"
+    text = value.get("S")
+    if text is not None:
+        return _escaped(text.encode()) + b"\x00\x00"
+    return numbers.sortable(value["N"]) if "N" in value else _escaped(plain(value)) + b"\x00\x00"
 
 
 def joined(values: list[Value]) -> bytes:
@@ -59,6 +60,11 @@ def _escaped(content: bytes) -> bytes:
 def after(key: bytes) -> bytes:
     """The least bytes that are greater than these."""
     return key + b"\x00"
+
+
+def under(begin: bytes) -> Range:
+    """The range of all that begin with these."""
+    return Range(begin, beyond(begin))
 
 
 def beyond(begin: bytes) -> bytes | None:

@@ -113,14 +113,15 @@ def size(text: str) -> int:
     >>> size("0"), size("7"), size("15"), size("1.5"), size("-15")
     (1, 2, 2, 3, 3)
     """
-    number = parse(text)
-    if not number.digits:
+    negative, digits, exponent = (False, text.rstrip("0"), len(text)) if text.isdecimal() else parse(text)
+    if not digits:
         return 1
     # Pairs stand around the decimal point, so an odd exponent begins with half a pair.
-    pairs = (len(number.digits) + (number.exponent & 1) + 1) // 2
-    return 1 + pairs + number.negative
+    pairs = (len(digits) + (exponent & 1) + 1) // 2
+    return 1 + pairs + negative
 
 
+@lru_cache(maxsize=4096)
 def sortable(text: str) -> bytes:
     """Bytes that compare as the numbers do. No number's bytes are a prefix of another's.
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from prejoin.protocol import numbers
-from prejoin.protocol.values import Item, Value
+from prejoin.protocol.values import SHORT_NAME, Item, Value, canonical, canonical_item
 
 
 def item_size(item: Item) -> int:
@@ -13,21 +16,31 @@ def item_size(item: Item) -> int:
     18
     """
     total = 0
-    for name, value in item.items():
-        total += len(name) if name.isascii() else len(name.encode())
+    texts = list(item)
+    for value in item.values():
         text = value.get("S")
         if text is None:
             total += value_size(value)
         else:
-            total += len(text) if text.isascii() else len(text.encode())
-    return total
+            texts.append(text)
+    return total + _text_size("".join(texts))
+
+
+def changed_size(before: Item, after: Item, names: Iterable[str]) -> int:
+    """How much larger the second item is, when it differs from the first in these attributes alone."""
+    return sum(_attribute_size(name, after) - _attribute_size(name, before) for name in names)
+
+
+def _attribute_size(name: str, item: Item) -> int:
+    value = item.get(name)
+    return 0 if value is None else _text_size(name) + value_size(value)
 
 
 def value_size(value: Value) -> int:
     """Bytes of one canonical value, without its name."""
     for kind, content in value.items():
         if kind == "S":
-            return len(content) if content.isascii() else len(content.encode())
+            return _text_size(content)
         if kind == "N":
             return numbers.size(content)
         if kind in ("BOOL", "NULL"):
@@ -49,3 +62,40 @@ def value_size(value: Value) -> int:
 
 def _binary_size(text: str) -> int:
     return len(text) // 4 * 3 - text.count("=", -2)
+
+
+def _text_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def measured(given: Any) -> tuple[Item, int]:
+    """`canonical_item` and `item_size` of it in one pass, since every write needs both.
+
+    >>> measured({"pk": {"S": "user#1"}, "n": {"N": "042"}})
+    ({'pk': {'S': 'user#1'}, 'n': {'N': '42'}}, 11)
+    """
+    names = "".join(given)
+    if len(names) > SHORT_NAME or "" in given:
+        item = canonical_item(given)
+        return item, item_size(item)
+    changed: Item = {}
+    texts = [names]
+    size = 0
+    for name, value in given.items():
+        if len(value) == 1:
+            text = value.get("S")
+            if text is not None:
+                texts.append(text)
+                continue
+            text = value.get("N")
+            if text is not None:
+                number = numbers.normalise(text)
+                size += numbers.size(number)
+                if number != text:
+                    changed[name] = {"N": number}
+                continue
+        changed[name] = canonical(value)
+        size += value_size(changed[name])
+    item = {**given, **changed} if changed else given
+    # One text to count is quicker than many.
+    return item, size + _text_size("".join(texts))

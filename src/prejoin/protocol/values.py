@@ -50,7 +50,7 @@ def canonical_item(item: Any) -> Item:
 def _canonical_members(named: dict[str, Any], depth: int) -> Item:
     found: Item = {}
     for name, value in named.items():
-        if not 0 < len(name) <= _SHORT_NAME:
+        if not 0 < len(name) <= SHORT_NAME:
             _check_name(name)
         # Most values are one text, and are canonical as they come.
         if len(value) == 1 and value.get("S") is not None:
@@ -60,7 +60,7 @@ def _canonical_members(named: dict[str, Any], depth: int) -> Item:
     return found
 
 
-_SHORT_NAME = limits.ATTRIBUTE_NAME_SIZE // 4
+SHORT_NAME = limits.ATTRIBUTE_NAME_SIZE // 4
 """So many characters are within the limit at any number of bytes a character."""
 
 

@@ -3,13 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 from .calls import Call
+from .changes import Changes
 from .client import Client, Transaction
-from .core import Collection, Page
 from .declare import Copy, Entity, Index, Key
+from .draft import add, appended, if_absent, prepended
 from .errors import (
     AlreadyExists,
     CodecError,
     ConditionFailed,
+    Conflict,
     CursorError,
     NotFound,
     NotServed,
@@ -18,15 +20,20 @@ from .errors import (
     TableError,
     TooMany,
     TransactionCancelled,
+    Unanswered,
     UnknownAttribute,
     UnknownValue,
+    Unprocessed,
+    VersionConflict,
 )
-from .expressions import add, begins_with, between, contains, exists, one_of
+from .expressions import begins_with, between, contains, exists, of_type, one_of, size
+from .get_together import Get
+from .pages import Collection, Page
 from .schema import Schema
-from .writes import Changes
 
 if TYPE_CHECKING:
     from .async_client import AsyncClient, AsyncTransaction
+    from .drift import Difference
 
 __all__ = [
     "AlreadyExists",
@@ -38,9 +45,12 @@ __all__ = [
     "CodecError",
     "Collection",
     "ConditionFailed",
+    "Conflict",
     "Copy",
     "CursorError",
+    "Difference",
     "Entity",
+    "Get",
     "Index",
     "Key",
     "NotFound",
@@ -53,14 +63,22 @@ __all__ = [
     "TooMany",
     "Transaction",
     "TransactionCancelled",
+    "Unanswered",
     "UnknownAttribute",
     "UnknownValue",
+    "Unprocessed",
+    "VersionConflict",
     "add",
+    "appended",
     "begins_with",
     "between",
     "contains",
     "exists",
+    "if_absent",
+    "of_type",
     "one_of",
+    "prepended",
+    "size",
 ]
 
 
@@ -70,4 +88,8 @@ def __getattr__(name: str) -> Any:
         from . import async_client
 
         return getattr(async_client, name)
+    if name == "Difference":
+        from .drift import Difference
+
+        return Difference
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,16 +6,31 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from prejoin.keys import Ask, Bounds, Order, Plan, Role, Within, conditions
 from prejoin.keys.encoding import plain
 
+from .answers import Reading
 from .bind import Bound
+from .codec import Codec
 from .errors import TableError
 from .expressions import Between, Compare, Condition, Function, conjuncts
 from .reads import Query
 from .schema import Schema
 
 Roles = Mapping[type, Mapping[str, str]]
+
+MOST_SHAPES = 10_000
+"""Questions whose plans are kept; more have constants of many values, and are forgotten."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """How a question is answered, whatever its values: the plan, and how the answers are read."""
+
+    plan: Plan
+    reading: Reading
+    into: type | None = None
 
 
 def planned(
@@ -27,14 +42,39 @@ def planned(
     order: Iterable[str | Order] = (),
     consistent: bool = False,
     roles: tuple[Role, ...] = (),
-) -> tuple[Plan, dict[str, Any]]:
-    """The plan for what is asked, and the values for it."""
+    into: type | None = None,
+    needs: frozenset[str] | None = None,
+) -> tuple[Asked, dict[str, Any]]:
+    """How to answer what is asked, and the values for it. Of each object `needs` are wanted, or what `into` has."""
     values = dict(equal)
-    # A question of the same names was planned before: only what its values are is new.
-    shape = (tuple(entity.tag for entity in entities), tuple(values), tuple(order), consistent, roles)
-    if where is None and (known := schema.shapes.get(shape)) and None not in values.values():
-        return known, values
-    within, bounds = _split(where, values)
+    within, bounds = _split(where, values) if where is not None else (None, None)
+    # Only values on which membership in a sparse index depends are part of the question; so its plan can be kept.
+    fixed = _fixed(schema, entities, values, roles) if schema.conditional else ()
+    tags = tuple([entity.tag for entity in entities])
+    shape = tags, tuple(values), within, fixed, tuple(order), consistent, roles, into, needs
+    asked: Asked | None = schema.shapes.get(shape)
+    if asked is None or None in values.values():
+        if len(schema.shapes) > MOST_SHAPES:
+            schema.shapes.clear()
+        asked = _ask(schema, entities, values, within, fixed, shape[4], consistent, roles, into, needs)
+        schema.shapes[shape] = asked
+    if within:
+        values[within.attribute] = bounds
+    return asked, values
+
+
+def _ask(
+    schema: Schema,
+    entities: tuple[Bound[Any], ...],
+    values: Mapping[str, Any],
+    within: Within | None,
+    fixed: tuple[tuple[str, object], ...],
+    order: tuple[str | Order, ...],
+    consistent: bool,
+    roles: tuple[Role, ...],
+    into: type | None,
+    needs: Iterable[str] | None,
+) -> Asked:
     names = {(role.entity, role.name): role.attribute for role in roles}
     for entity in entities:
         for name in [*values, *([within.attribute] if within else [])]:
@@ -42,49 +82,56 @@ def planned(
     for name, value in values.items():
         if value is None:
             raise TableError(f"{name} is None: what has no {name} is in no key, and cannot be asked for by it")
-    # Only values on which membership in a sparse index depends are part of the ask; so plans can be kept.
-    fixed = {
-        name
-        for entity in entities
-        for name in values
-        if (entity.tag, names.get((entity.tag, name), name)) in schema.conditional
-    }
+    known = dict(fixed)
+    if into is not None:
+        needs = entities[0].codec.view(into).attributes
     ask = Ask.of(
         *(entity.tag for entity in entities),
-        equal=[name for name in values if name not in fixed],
-        constants=[(name, plain(values[name])) for name in fixed],
+        equal=[name for name in values if name not in known],
+        constants=fixed,
         within=within,
-        order=shape[2],
+        order=order,
         consistent=consistent,
+        needs=needs,
         roles=roles,
     )
-    if within:
-        values[within.attribute] = bounds
     plan = schema.plan(ask)
-    if where is None and not fixed:
-        schema.shapes[shape] = plan
-    return plan, values
+    return Asked(plan, Reading(schema, plan.facets, into), into)
+
+
+def _fixed(
+    schema: Schema, entities: tuple[Bound[Any], ...], values: Mapping[str, Any], roles: tuple[Role, ...]
+) -> tuple[tuple[str, object], ...]:
+    names = {(role.entity, role.name): role.attribute for role in roles}
+    return tuple(
+        (name, plain(value))
+        for name, value in values.items()
+        if any((entity.tag, names.get((entity.tag, name), name)) in schema.conditional for entity in entities)
+    )
 
 
 def query_of(
     schema: Schema,
     table: str,
-    plan: Plan,
+    asked: Asked,
     values: Mapping[str, Any],
-    codec: Any,
+    codec: Codec[Any],
     *,
     reverse: bool = False,
     where: Condition | None = None,
     now: datetime | None = None,
 ) -> Query:
-    """The query of a plan. `reverse` turns the order of the keys, or the order asked for, round."""
+    """The query of a question. `reverse` turns the order of the keys, or the order asked for, round."""
+    plan = asked.plan
     found = conditions(plan, values, now=now)
     backwards = plan.reverse != reverse
     if backwards != plan.reverse and plan.bucket:
         # Buckets are listed in the order of reading; shards within them stay as they are.
         width = plan.shards
         found = tuple(c for i in range(len(found) - width, -1, -width) for c in found[i : i + width])
-    return Query(schema, table, plan, found, codec, backwards, plan.ask.consistent, where)
+    # An index that holds only some attributes refuses to be asked for others, which are in its keys.
+    projected = asked.into is not None and not asked.reading.partial
+    return Query(schema, table, plan, found, codec, asked.reading, backwards, plan.ask.consistent, where, projected)
 
 
 def _split(where: Condition | None, values: dict[str, Any]) -> tuple[Within | None, Bounds | None]:
@@ -93,19 +140,21 @@ def _split(where: Condition | None, values: dict[str, Any]) -> tuple[Within | No
     bounds: Bounds | None = None
     for condition in conjuncts(where):
         match condition:
-            case Compare((name,), "=", value):
+            case Compare((str(name),), "=", value):
                 if name in values:
                     raise TableError(f"{name} is given twice")
                 values[name] = value
                 continue
-            case Compare((name,), "<" | "<=" | ">" | ">=" as op, value):
+            case Compare((str(name),), "<" | "<=" | ">" | ">=" as op, value):
                 new = Bounds.of(op, value)
-            case Between((name,), low, high):
+            case Between((str(name),), low, high):
                 new = Bounds(low, high)
-            case Function("begins_with", (name,), value):
+            case Function("begins_with", (str(name),), value):
                 new = Bounds.of("begins_with", value)
             case _:
                 raise TableError(f"no key can test {condition}; if what does not match is few, use filter=")
+        if new.low is None and new.high is None:
+            raise TableError(f"{name} is compared with None: a range has an end")
         if attribute not in ("", name):
             raise TableError(f"a query has a range over one attribute, not over {attribute} and {name}; use filter=")
         attribute, bounds = name, new if bounds is None else _both(name, bounds, new)

@@ -1,96 +1,171 @@
-"""What a client asks, as conversations: the arguments of get, query and collect planned, read, and made objects."""
+"""What a client asks, as conversations: the arguments of its reads planned, read, and made objects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Any
+
+import msgspec
 
 from prejoin.keys import Order, Role
 
-from .asking import Roles, planned, query_of
+from .answers import split
+from .asking import Asked, Roles, planned, query_of
 from .bind import Bound
-from .conversation import Steps
-from .core import Collection, Page, get_item, read_objects
+from .conversation import Request, Steps
 from .errors import TooMany
 from .expressions import Where, recorded
+from .pages import Collection, Page
+from .physical import shown
+from .reads import Query, count_items, read, there_is
+from .render import Placeholders
 from .schema import Schema
 
-E = TypeVar("E")
+
+class Asking(msgspec.Struct, frozen=True):
+    """The arguments that queries have in common."""
+
+    where: Where[Any] | None
+    equal: Mapping[str, Any]
+    order: str | Iterable[str | Order] = ()
+    reverse: bool = False
+    limit: int | None = None
+    after: str | None = None
+    test: Where[Any] | None = None
+    consistent: bool = False
+    now: datetime | None = None
+    into: type | None = None
+
+    @property
+    def sorted_by(self) -> Iterable[str | Order]:
+        return (self.order,) if isinstance(self.order, str) else self.order
 
 
-def get(schema: Schema, table: str, cls: type[E], equal: Mapping[str, Any], consistent: bool) -> Steps[E | None]:
+def get(
+    schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any], consistent: bool, into: type | None = None
+) -> Steps[Any]:
+    """One object, or None."""
     entity = schema.entity(cls)
-    plan, values = planned(schema, (entity,), equal, consistent=consistent)
-    if plan.operation == "GetItem":
-        return cast("E | None", (yield from get_item(schema, table, plan, values)))
-    query = query_of(schema, table, plan, values, entity.codec)
-    found, *_ = yield from read_objects(schema, query, 2, None)
+    asked, values = planned(schema, (entity,), equal, consistent=consistent, into=into)
+    if asked.plan.operation == "GetItem":
+        return (yield from _get_item(schema, table, asked, values))
+    query = query_of(schema, table, asked, values, entity.codec)
+    found, _ = split((yield from read(query, 2, None))[0])
     if len(found) > 1:
         raise TooMany(f"more than one {entity.tag} by {', '.join(equal)}: use query")
     return found[0] if found else None
 
 
-def query(
-    schema: Schema,
-    table: str,
-    cls: type[E],
-    where: Where[E] | None,
-    equal: Mapping[str, Any],
-    *,
-    order: str | Iterable[str | Order],
-    reverse: bool,
-    limit: int | None,
-    after: str | None,
-    filter: Where[E] | None,  # noqa: A002 - the word for it
-    consistent: bool,
-    now: datetime | None,
-) -> Steps[Page[E]]:
+def exists(schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any], consistent: bool) -> Steps[bool]:
+    """Whether there is such an item. Nothing of it is sent back but its tag, or its number."""
     entity = schema.entity(cls)
-    plan, values = planned(
-        schema,
-        (entity,),
-        equal,
-        recorded(where, entity.codec),
-        order=[order] if isinstance(order, str) else order,
-        consistent=consistent,
-    )
-    test = recorded(filter, entity.codec)
-    if plan.operation == "GetItem" and test is None and after is None:
-        found = yield from get_item(schema, table, plan, values)
-        return Page(() if found is None else (found,))
-    query = query_of(schema, table, plan, values, entity.codec, reverse=reverse, where=test, now=now)
-    return Page(*(yield from read_objects(schema, query, limit, after)))
+    asked, values = planned(schema, (entity,), equal, consistent=consistent, needs=frozenset())
+    if asked.plan.operation == "GetItem":
+        body = get_body(schema, table, asked, values, {schema.type_attribute})
+        return "Item" in (yield Request("GetItem", body, Address(body["Key"])))
+    return (yield from there_is(query_of(schema, table, asked, values, entity.codec)))
+
+
+def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[Page[Any]]:
+    """Objects of one class."""
+    entity = schema.entity(cls)
+    asked, values = _planned(schema, entity, asking)
+    test = recorded(asking.test, entity.codec)
+    if asked.plan.operation == "GetItem" and test is None and asking.after is None:
+        one = yield from _get_item(schema, table, asked, values)
+        return Page(() if one is None else (one,))
+    query = query_of(schema, table, asked, values, entity.codec, reverse=asking.reverse, where=test, now=asking.now)
+    found, cursor = yield from read(query, asking.limit, asking.after)
+    objects, unmatched = split(found)
+    return Page(objects, cursor, unmatched)
+
+
+def count(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[int]:
+    """How many a query would find."""
+    entity = schema.entity(cls)
+    asked, values = _planned(schema, entity, asking, needs=frozenset())
+    test = recorded(asking.test, entity.codec)
+    query: Query = query_of(schema, table, asked, values, entity.codec, where=test, now=asking.now)
+    return (yield from count_items(query))
 
 
 def collect(
-    schema: Schema,
-    table: str,
-    classes: tuple[type, ...],
-    where: Where[Any] | None,
-    equal: Mapping[str, Any],
-    *,
-    roles: Roles | None,
-    order: str | Iterable[str | Order],
-    reverse: bool,
-    limit: int | None,
-    after: str | None,
-    consistent: bool,
-    now: datetime | None,
+    schema: Schema, table: str, classes: tuple[type[Any], ...], asking: Asking, roles: Roles | None
 ) -> Steps[Collection]:
+    """Objects of several classes that lie side by side."""
     entities: tuple[Bound[Any], ...] = tuple(schema.entity(cls) for cls in classes)
-    plan, values = planned(
+    asked, values = planned(
         schema,
         entities,
-        equal,
-        recorded(where, entities[0].codec),
-        order=[order] if isinstance(order, str) else order,
-        consistent=consistent,
+        asking.equal,
+        recorded(asking.where, entities[0].codec),
+        order=asking.sorted_by,
+        consistent=asking.consistent,
         roles=tuple(
             Role(schema.entity(cls).tag, name, attribute)
             for cls, names in (roles or {}).items()
             for name, attribute in names.items()
         ),
     )
-    query = query_of(schema, table, plan, values, entities[0].codec, reverse=reverse, now=now)
-    return Collection(*(yield from read_objects(schema, query, limit, after)))
+    query = query_of(schema, table, asked, values, entities[0].codec, reverse=asking.reverse, now=asking.now)
+    found, cursor = yield from read(query, asking.limit, asking.after)
+    objects, unmatched = split(found)
+    return Collection(objects, cursor, unmatched)
+
+
+class Address(msgspec.Struct, frozen=True):
+    """The key of an item; written out, as people read it. Few look."""
+
+    key: dict[str, dict[str, str]]
+
+    def __str__(self) -> str:
+        return shown(self.key)
+
+
+def get_body(
+    schema: Schema, table: str, asked: Asked, values: Mapping[str, Any], wires: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The parameters of a GetItem. `wires` are all that is wanted, if they are given."""
+    body: dict[str, Any] = {"TableName": table, "Key": key_of(schema, asked, values)}
+    if asked.plan.ask.consistent:
+        body["ConsistentRead"] = True
+    if wires:
+        body.update(projection(wires))
+    return body
+
+
+def key_of(schema: Schema, asked: Asked, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The key of the item that a question names."""
+    facet, ask = asked.plan.facets[0], asked.plan.ask
+    if ask.roles:
+        values = {ask.attribute(facet.entity, name): value for name, value in values.items()}
+    return schema.written(facet, values)
+
+
+def projection(wires: Iterable[str]) -> dict[str, Any]:
+    """The parameters that ask for some attributes only."""
+    to = Placeholders()
+    return {"ProjectionExpression": ", ".join(map(to.name, sorted(wires))), **to.parameters()}
+
+
+def _planned(
+    schema: Schema, entity: Bound[Any], asking: Asking, needs: frozenset[str] | None = None
+) -> tuple[Asked, dict[str, Any]]:
+    return planned(
+        schema,
+        (entity,),
+        asking.equal,
+        recorded(asking.where, entity.codec),
+        order=asking.sorted_by,
+        consistent=asking.consistent,
+        into=asking.into,
+        needs=needs,
+    )
+
+
+def _get_item(schema: Schema, table: str, asked: Asked, values: Mapping[str, Any]) -> Steps[Any]:
+    reading = asked.reading
+    body = get_body(schema, table, asked, values, () if asked.into is None else reading.wires)
+    key = Address(body["Key"])
+    return reading.matched((yield Request("GetItem", body, key, reading.item)), key)

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import AsyncTransport
 
+from .async_reading import AsyncReader
+from .batches import AsyncBatching
 from .calls import Observer
-from .client import measured, observed
-from .conversation import Request, Steps
-from .core import write_all
-from .definition import create_table
-from .reading import AsyncReader
+from .client import any_call, measured, observed
+from .conversation import Pause, Request, Steps
+from .perform import write_one
 from .schema import Schema
 from .writes import Write
 from .writing import AsyncWriter, Gathered
+
+if TYPE_CHECKING:
+    from .drift import Difference
 
 R = TypeVar("R")
 
@@ -43,7 +47,7 @@ class AsyncTransaction(Gathered):
             await self._client._run(self._steps())
 
 
-class AsyncClient(AsyncReader, AsyncWriter):
+class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     """Typed access to one table, awaited. Each method is as in `Client`.
 
     >>> from dataclasses import dataclass
@@ -72,37 +76,72 @@ class AsyncClient(AsyncReader, AsyncWriter):
         self._transport = transport
         self._observe = observe
 
-    async def create_table(self) -> None:
-        """Creates the table with its indexes."""
-        await self._send(Request("CreateTable", create_table(self.schema, self.table)))
+    async def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
+        """As `Client.create_table`."""
+        from .creation import create  # whoever makes no tables need not wait for it
+
+        await self._run(create(self.schema, self.table, if_absent=if_absent, more=more))
+
+    async def describe(self) -> dict[str, Any] | None:
+        """As `Client.describe`."""
+        from .drift import describe
+
+        return await self._run(describe(self.table))
+
+    async def drift(self) -> list[Difference]:
+        """As `Client.drift`."""
+        from .drift import drift
+
+        return await self._run(drift(self.schema, self.table))
+
+    async def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
+        """As `Client.call`."""
+        answer: dict[str, Any] = await self._send(any_call(self.table, operation, body or {}))
+        return answer
+
+    async def close(self) -> None:
+        """Closes the transport, if it can be closed."""
+        transport: Any = self._transport
+        if hasattr(transport, "close_async"):
+            await transport.close_async()
+        elif hasattr(transport, "close"):
+            transport.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
     def transaction(self, token: str | None = None) -> AsyncTransaction:
         """As `Client.transaction`: `async with db.transaction() as tx: tx.insert(…)`."""
         return AsyncTransaction(self, token)
 
-    async def _write(self, write: Write) -> None:
-        await self._run(write_all(self.schema, self.table, [write]))
+    async def _write(self, write: Write) -> Any:
+        return await self._run(write_one(self.schema, self.table, write))
 
     async def _run(self, steps: Steps[R]) -> R:
         """Holds a conversation of the core: sends each request, hands back the answer or the error."""
         try:
-            request = next(steps)
+            step = next(steps)
             while True:
                 try:
-                    if isinstance(request, Request):
-                        answer = await self._send(request)
-                    else:
-                        answer = await self._side_by_side(request)
+                    answer = await (self._send(step) if isinstance(step, Request) else self._several(step))
                 except DynamoDBError as error:
-                    request = steps.throw(error)
+                    step = steps.throw(error)
                 else:
-                    request = steps.send(answer)
+                    step = steps.send(answer)
         except StopIteration as stop:
             return cast("R", stop.value)
 
-    async def _side_by_side(self, requests: tuple[Request, ...]) -> tuple[Any, ...]:
+    async def _several(self, step: tuple[Request, ...] | Pause) -> tuple[Any, ...] | None:
+        if isinstance(step, Pause):
+            await asyncio.sleep(step.seconds)
+            return None
         # All are waited for: a failure is told when nothing of this conversation is under way any more.
-        answers = await asyncio.gather(*map(self._send, requests), return_exceptions=True)
+        answers = await asyncio.gather(*map(self._send, step), return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from prejoin.keys import TABLE, Facet, Template, TemplateError, When, guard_key
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.keys import TABLE, Facet, KeyForm, Natural, Template, TemplateError, When, guard_key
 from prejoin.keys.encoding import plain
-from prejoin.types import Kind
 
 from .codec import Codec
 from .declare import Copy, Entity, Index, Key, Membership
 from .errors import SchemaError
 from .expressions import Compare, Condition, Exists, In, conjuncts, recorded
+from .hooks import BoundPattern
+from .physical import KeyAttributes
 
 E = TypeVar("E")
 
-_STORED_AS_TEXT = {Kind.STRING, Kind.ENUM, Kind.DATE, Kind.DATETIME, Kind.UUID, Kind.ULID}
 
-
-@dataclass(frozen=True)
-class BoundCopy:
+class BoundCopy(msgspec.Struct, frozen=True):
     """A copy: its facet, and the attributes its items have."""
 
     facet: Facet
@@ -29,16 +29,14 @@ class BoundCopy:
     attributes: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Guard:
+class Guard(msgspec.Struct, frozen=True):
     """The item that makes a value unique: its key is the value."""
 
     attributes: tuple[str, ...]
     facet: Facet
 
 
-@dataclass(frozen=True)
-class Bound(Generic[E]):
+class Bound(msgspec.Struct, Generic[E], frozen=True):
     """An entity of a schema, ready to be used."""
 
     tag: str
@@ -50,17 +48,21 @@ class Bound(Generic[E]):
     """By slot, the facets whose keys are attributes of the entity itself."""
     copies: tuple[BoundCopy, ...]
     guards: tuple[Guard, ...]
+    patterns: tuple[BoundPattern, ...] = ()
 
     @property
     def facets(self) -> tuple[Facet, ...]:
         own = (self.base, *self.indexes.values(), *self.natural.values())
-        return own + tuple(copy.facet for copy in self.copies) + tuple(guard.facet for guard in self.guards)
+        theirs = tuple(facet for pattern in self.patterns for facet in pattern.facets)
+        return own + tuple(copy.facet for copy in self.copies) + tuple(guard.facet for guard in self.guards) + theirs
 
 
-def bind(entity: Entity[E], indexes: Mapping[str, Index], separator: str) -> Bound[E]:
+def bind(
+    entity: Entity[E], indexes: Mapping[str, Index], keys: Mapping[str, KeyAttributes], separator: str
+) -> Bound[E]:
     """Binds a declared entity, or says what is wrong with it."""
     codec = Codec.of(entity.cls, entity.names)
-    binder = _Binder(entity, codec, separator)
+    binder = _Binder(entity, codec, indexes, keys, separator)
     base = binder.facet(TABLE, entity.key)
     _check_base(base, codec)
     for slot in entity.indexes:
@@ -69,58 +71,115 @@ def bind(entity: Entity[E], indexes: Mapping[str, Index], separator: str) -> Bou
             raise SchemaError(
                 f"{codec.name} has a key for index {slot}, which the schema does not have (it has {known})"
             )
-    return Bound(
+    in_indexes = {slot: facet for slot in indexes if (facet := binder.in_index(slot))}
+    bound = Bound(
         binder.tag,
         codec,
         base,
-        {slot: binder.facet(slot, key, holds=indexes[slot]) for slot, key in entity.indexes.items()},
-        {slot: facet for slot, index in indexes.items() if (facet := binder.natural(slot, index))},
+        {slot: facet for slot, facet in in_indexes.items() if not _is_natural(facet)},
+        {slot: facet for slot, facet in in_indexes.items() if _is_natural(facet)},
         tuple(binder.copy(copy, base) for copy in entity.copies),
         tuple(binder.guard((said,) if isinstance(said, str) else tuple(said)) for said in entity.unique),
     )
+    return replace(bound, patterns=tuple(pattern.bind(bound) for pattern in entity.patterns))
 
 
-@dataclass(frozen=True)
-class _Binder:
+def _is_natural(facet: Facet) -> bool:
+    """Whether nothing has to be written for an item to be in an index but its own attributes."""
+    ours = isinstance(facet.pk, Template) and not facet.local
+    return not ours and not isinstance(facet.sk, Template)
+
+
+class _Binder(msgspec.Struct, frozen=True):
     entity: Entity[Any]
     codec: Codec[Any]
+    indexes: Mapping[str, Index]
+    keys: Mapping[str, KeyAttributes]
     separator: str
 
     @property
     def tag(self) -> str:
         return self.entity.tag or self.codec.name
 
-    def facet(self, slot: str, key: Key, copy: str = "", holds: Index | None = None) -> Facet:
-        pk, sk = self._template(key.pk, key.raw), self._template(key.sk, key.raw) if key.sk is not None else None
-        named = dict.fromkeys(pk.attributes + (sk.attributes if sk else ()))
+    def facet(self, slot: str, key: Key, copy: str = "") -> Facet:
+        names = self.keys[slot]
+        pk = self._form(key.pk, key.raw, names.pk)
+        sk = self._form(key.sk, key.raw, names.sk) if key.sk is not None else None
         when = list(membership(key.when, self.codec))
-        said = {item.attribute for item in when}
-        # An item without an attribute of an index's key is not in the index.
-        when += [When(a) for a in named if self.codec.attribute(a).optional and a not in said]
-        if slot == TABLE and when and not copy:
+        own_items = slot == TABLE and not copy
+        whole = self._facet(slot, pk, sk, when, copy)
+        if own_items and whole.when:
             raise SchemaError(
                 f"{self.codec.name}: every item is in the table; `when` and optional attributes are not for its key"
             )
-        return Facet(self.tag, slot, pk, sk, tuple(when), copy, _held(holds, self.codec))
+        if when and not own_items and not copy and _is_natural(whole):
+            raise SchemaError(
+                f"{self.codec.name}: an item is in index {slot} when it has {' and '.join(whole.attributes)}, "
+                "which are the keys themselves; `when` cannot change that"
+            )
+        self._check_optional(whole, own_items)
+        return whole
 
-    def natural(self, slot: str, index: Index) -> Facet | None:
-        """The facet of an index on attributes of the entity, if it has them."""
-        wires = {attribute.wire: attribute for attribute in self.codec.attributes.values()}
-        keys = [name for name in (index.pk, index.sk) if name]
-        if slot in self.entity.indexes:
-            if clash := [name for name in keys if name in wires]:
-                raise SchemaError(f"{self.codec.name}.{clash[0]} is also the name of a key of index {slot}")
+    def _facet(self, slot: str, pk: KeyForm, sk: KeyForm | None, when: Sequence[When], copy: str = "") -> Facet:
+        fields = (*pk.fields, *(sk.fields if sk else ()))
+        said = {item.attribute for item in when}
+        # An item without an attribute of an index's key is not in the index, unless the key has a place for that.
+        needed = dict.fromkeys(found.attribute for found in fields if not found.optional)
+        sparse = [When(a) for a in needed if self.codec.attribute(a).optional and a not in said]
+        index = self.indexes.get(slot)
+        local = index is not None and index.local
+        return Facet(self.tag, slot, pk, sk, (*when, *sparse), copy, _held(index, self.codec), local)
+
+    def in_index(self, slot: str) -> Facet | None:
+        """The entity's facet in an index: by the key it gives, or by attributes it has."""
+        index, key = self.indexes[slot], self.entity.indexes.get(slot)
+        base = self.entity.key
+        if index.local and key is not None and (key.pk, key.raw) != (base.pk, base.raw):
+            raise SchemaError(
+                f"{self.codec.name}: {slot} is a local index, so its partition is the table's, {base.pk}, not {key.pk}"
+            )
+        if key is not None:
+            return self.facet(slot, key)
+        wires = {attribute.wire: attribute.name for attribute in self.codec.attributes.values()}
+        names = self.keys[slot]
+        if any(name not in wires for name in (names.sk if index.local else names.names)):
             return None
-        if not keys or any(name not in wires for name in keys):
-            return None
-        found = [wires[name] for name in keys]
-        for attribute in found:
-            if attribute.type.kind not in _STORED_AS_TEXT:
+        pk = self._form(base.pk, base.raw, names.pk) if index.local else self._natural(slot, names.pk, wires)
+        return self._facet(slot, pk, self._natural(slot, names.sk, wires) if names.sk else None, ())
+
+    def _natural(self, slot: str, names: Sequence[str], wires: Mapping[str, str]) -> Natural:
+        try:
+            return Natural.of([wires[name] for name in names], self.codec.types)
+        except TemplateError as error:
+            raise SchemaError(f"{self.codec.name} in {slot}: {error}") from None
+
+    def _form(self, text: str, raw: bool, names: Sequence[str]) -> KeyForm:
+        """A template, or the attribute itself where the key attribute has its name: then it is stored once."""
+        field = text.removeprefix("{").removesuffix("}")
+        attribute = self.codec.attributes.get(field)
+        if attribute and text == f"{{{field}}}" and tuple(names) == (attribute.wire,):
+            return self._natural(names[0], names, {attribute.wire: field})
+        try:
+            return Template.of(text, self.codec.types, self.separator, raw)
+        except TemplateError as error:
+            raise SchemaError(f"{self.codec.name}, {error}") from None
+
+    def _check_optional(self, facet: Facet, own_items: bool) -> None:
+        for found in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
+            if not found.optional:
+                continue
+            name, where = found.attribute, f"{self.codec.name}, {facet.pk} / {facet.sk}"
+            if own_items:
                 raise SchemaError(
-                    f"index {slot} on {attribute.name}, a {attribute.type}: only text can be a natural key so far"
+                    f"{where}: the key of an item in the table is always there, so {name} cannot be missing"
                 )
-        texts = [f"{{{attribute.name}}}" for attribute in found]
-        return self.facet(slot, Key(texts[0], texts[1] if len(texts) > 1 else None, raw=True), holds=index)
+            if found in facet.pk.fields:
+                raise SchemaError(
+                    f"{where}: a partition is asked for by its values, so one without {name} could not be: "
+                    f"write {{{name}}}, and what has none is not there"
+                )
+            if not self.codec.attribute(name).optional:
+                raise SchemaError(f"{where}: {name} is not optional: write {{{name}}}")
 
     def copy(self, copy: Copy, base: Facet) -> BoundCopy:
         if not copy.name:
@@ -133,8 +192,7 @@ class _Binder:
                 self.codec.attribute(name)
             wanted = frozenset(copy.attributes) | set(base.attributes) | set(facet.attributes)
         holds = None if wanted == everything else wanted
-        facet = Facet(facet.entity, TABLE, facet.pk, facet.sk, facet.when, copy.name, holds)
-        return BoundCopy(facet, f"{self.tag}.{copy.name}", wanted)
+        return BoundCopy(replace(facet, holds=holds), f"{self.tag}.{copy.name}", wanted)
 
     def guard(self, attributes: tuple[str, ...]) -> Guard:
         types = {name: self.codec.attribute(name).type for name in attributes}
@@ -144,12 +202,6 @@ class _Binder:
             raise SchemaError(f"{self.codec.name}, unique {', '.join(attributes)}: {error}") from None
         # Named so that nobody can ask for it: a guard is never an answer.
         return Guard(attributes, Facet(f"{self.tag} unique {', '.join(attributes)}", TABLE, pk, sk))
-
-    def _template(self, text: str, raw: bool) -> Template:
-        try:
-            return Template.of(text, self.codec.types, self.separator, raw)
-        except TemplateError as error:
-            raise SchemaError(f"{self.codec.name}, {error}") from None
 
 
 def membership(when: Membership, codec: Codec[Any]) -> tuple[When, ...]:
@@ -165,13 +217,13 @@ def membership(when: Membership, codec: Codec[Any]) -> tuple[When, ...]:
 
 def _when(condition: Condition, codec: Codec[Any]) -> When:
     match condition:
-        case Compare((name,), "=", value):
+        case Compare((str(name),), "=", value):
             return When(name, frozenset({plain(value)}))
-        case Compare((name,), "<>", value) if codec.attribute(name).type.values:
+        case Compare((str(name),), "<>", value) if codec.attribute(name).type.values:
             return When(name, frozenset(codec.attribute(name).type.values) - {plain(value)})
-        case In((name,), values):
+        case In((str(name),), values):
             return When(name, frozenset(map(plain, values)))
-        case Exists((name,), True):
+        case Exists((str(name),), True):
             return When(name)
         case _:
             raise SchemaError(
@@ -190,8 +242,8 @@ def _held(index: Index | None, codec: Codec[Any]) -> frozenset[str] | None:
 
 def _check_base(base: Facet, codec: Codec[Any]) -> None:
     known = set()
-    for template in filter(None, (base.pk, base.sk)):
-        known |= {found.attribute for found in template.fields if not found.encoding.derived}
+    for form in (base.pk, base.sk):
+        known |= {found.attribute for found in (form.fields if form else ()) if not found.encoding.derived}
     for attribute in base.attributes:
         if attribute not in known:
             raise SchemaError(

@@ -31,11 +31,19 @@ class Call:
     @property
     def items(self) -> int:
         """Items read or written."""
-        if self.operation == "Query":
-            return len(self.response.get("Items", ()))
-        if self.operation == "GetItem":
-            return int("Item" in self.response)
-        return len(self.request.get("TransactItems", (None,)))
+        match self.operation:
+            case "Query" | "Scan":
+                return int(self.response.get("Count", 0))
+            case "GetItem":
+                return int("Item" in self.response)
+            case "BatchGetItem":
+                return sum(map(len, self.response["Responses"].values()))
+            case "TransactGetItems":
+                return sum("Item" in one for one in self.response["Responses"])
+            case "BatchWriteItem":
+                return sum(map(len, self.request["RequestItems"].values()))
+            case _:
+                return len(self.request.get("TransactItems", (None,)))
 
 
 Observer = Callable[[Call], None]

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import Transport
 
+from .batches import Batching
 from .calls import Call, Observer
-from .conversation import Request, Steps, read_json
-from .core import write_all
-from .definition import create_table
+from .conversation import Pause, Request, Steps, read_json
+from .perform import write_one
 from .reading import Reader
 from .schema import Schema
 from .writes import Write
 from .writing import Gathered, Writer
+
+if TYPE_CHECKING:
+    from .drift import Difference
 
 R = TypeVar("R")
 
@@ -26,6 +31,19 @@ METERED = frozenset(
     | {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
 )
 """The operations that say what they consume."""
+
+NOT_OF_A_TABLE = frozenset(
+    {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
+    | {"ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"}
+    | {"ListTables", "ListGlobalTables", "ListBackups", "ListExports", "ListImports", "ListContributorInsights"}
+    | {"DescribeLimits", "DescribeEndpoints", "DescribeBackup", "DeleteBackup", "DescribeExport", "DescribeImport"}
+    | {"ImportTable", "ExportTableToPointInTime", "RestoreTableFromBackup", "RestoreTableToPointInTime"}
+    | {"TagResource", "UntagResource", "ListTagsOfResource"}
+    | {"PutResourcePolicy", "GetResourcePolicy", "DeleteResourcePolicy"}
+    | {"CreateGlobalTable", "DescribeGlobalTable", "DescribeGlobalTableSettings"}
+    | {"UpdateGlobalTable", "UpdateGlobalTableSettings"}
+)
+"""The operations without a TableName, or where it is not the name of a table there is."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -47,7 +65,7 @@ class Transaction(Gathered):
             self._client._run(self._steps())
 
 
-class Client(Reader, Writer):
+class Client(Reader, Writer, Batching):
     """Typed access to one table.
 
     >>> from dataclasses import dataclass
@@ -60,6 +78,7 @@ class Client(Reader, Writer):
     >>> db = Client(Schema(Entity(User, Key("USER#{user_id}", "PROFILE"))), "shop", Embedded())
     >>> db.create_table()
     >>> db.insert(User("42", "Alice"))
+    User(user_id='42', name='Alice')
     >>> with db.update(User, user_id="42") as user:
     ...     user.name = "Alicia"
     >>> db.get(User, user_id="42")
@@ -72,35 +91,90 @@ class Client(Reader, Writer):
         self._transport = transport
         self._observe = observe
 
-    def create_table(self) -> None:
-        """Creates the table with its indexes."""
-        self._send(Request("CreateTable", create_table(self.schema, self.table)))
+    def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
+        """Creates the table with its indexes, and waits until it can be used.
+
+        With `if_absent`, one that is there already is kept, if it is as the schema says. `more` are further members of
+        CreateTable: `Tags=…`, `DeletionProtectionEnabled=True`, or `ProvisionedThroughput=…`, to be paid by the hour.
+        """
+        from .creation import create  # whoever makes no tables need not wait for it
+
+        self._run(create(self.schema, self.table, if_absent=if_absent, more=more))
+
+    def describe(self) -> dict[str, Any] | None:
+        """The table as DescribeTable tells of it; None if there is none."""
+        from .drift import describe
+
+        return self._run(describe(self.table))
+
+    def drift(self) -> list[Difference]:
+        """How the table differs from what the schema says, and what would mend it. Nothing, if all is well."""
+        from .drift import drift
+
+        return self._run(drift(self.schema, self.table))
+
+    def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
+        """Any call of DynamoDB, in its own words: `db.call("DescribeTable")`. The name of the table is filled in."""
+        answer: dict[str, Any] = self._send(any_call(self.table, operation, body or {}))
+        return answer
+
+    def close(self) -> None:
+        """Closes the transport, if it can be closed."""
+        close = getattr(self._transport, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def transaction(self, token: str | None = None) -> Transaction:
         """Writes in one transaction: `with db.transaction() as tx: tx.insert(…)`. A token makes it safe to repeat."""
         return Transaction(self, token)
 
-    def _write(self, write: Write) -> None:
-        self._run(write_all(self.schema, self.table, [write]))
+    def _write(self, write: Write) -> Any:
+        return self._run(write_one(self.schema, self.table, write))
 
     def _run(self, steps: Steps[R]) -> R:
         """Holds a conversation of the core: sends each request, hands back the answer or the error."""
         try:
-            request = next(steps)
+            step = next(steps)
             while True:
                 try:
-                    answer = self._send(request) if isinstance(request, Request) else tuple(map(self._send, request))
+                    answer = self._send(step) if isinstance(step, Request) else self._several(step)
                 except DynamoDBError as error:
-                    request = steps.throw(error)
+                    step = steps.throw(error)
                 else:
-                    request = steps.send(answer)
+                    step = steps.send(answer)
         except StopIteration as stop:
             return cast("R", stop.value)
+
+    def _several(self, step: tuple[Request, ...] | Pause) -> tuple[Any, ...] | None:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        if not getattr(self._transport, "concurrent", False):
+            return tuple(map(self._send, step))
+        from concurrent.futures import ThreadPoolExecutor  # only where waiting takes longer than threads do
+
+        with ThreadPoolExecutor(len(step)) as threads:
+            return tuple(threads.map(self._send, step))
 
     def _send(self, request: Request) -> Any:
         if self._observe:
             return observed(request, self._transport.send(*measured(request)), self._observe)
         return request.read(self._transport.send(request.operation, _encode(request.body)))
+
+
+def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
+    """A call that is none of ours, on the table unless it says another."""
+    if operation not in NOT_OF_A_TABLE and "TableName" not in body:
+        body = {"TableName": table, **body}
+    return Request(operation, body)
 
 
 def measured(request: Request) -> tuple[str, bytes]:
@@ -112,5 +186,5 @@ def measured(request: Request) -> tuple[str, bytes]:
 
 
 def observed(request: Request, answer: bytes, observe: Observer) -> Any:
-    observe(Call(request.operation, request.body, read_json(answer), request.key))
+    observe(Call(request.operation, request.body, read_json(answer), str(request.key)))
     return request.read(answer)

@@ -1,33 +1,35 @@
-"""Objects and items: a dataclass or msgspec Struct as the attributes of a DynamoDB item, and back."""
+"""Objects and items: a dataclass, msgspec Struct or pydantic model as the attributes of a DynamoDB item, and back."""
 
 from __future__ import annotations
 
-import dataclasses
-import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Generic, TypeVar
-
-import msgspec
+from typing import Any, Generic, TypeVar, cast
 
 from prejoin.types import Kind, Type
 
 from .errors import CodecError, SchemaError, UnknownAttribute
-from .values import Json, ValueCodec, codec_for, is_record
+from .records import Default, Field, fields_of
+from .values import Json, ValueCodec, codec_for
+from .wire import Code, Slot, Wire, source_of, struct_of
 
 E = TypeVar("E")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
 class Attribute:
     """One attribute of an entity: its name in Python, its name in the table, and how its values are written."""
 
-    name: str
+    field: Field
     wire: str
     value: ValueCodec
-    required: bool
+
+    @property
+    def name(self) -> str:
+        return self.field.name
 
     @property
     def type(self) -> Type:
@@ -37,10 +39,31 @@ class Attribute:
     def optional(self) -> bool:
         return self.value.optional
 
+    @property
+    def required(self) -> bool:
+        """Whether the constructor needs it."""
+        return self.field.required
+
+    @property
+    def absent(self) -> Default | None:
+        """What the constructor is given for one that an item does not have; None if there is nothing to give."""
+        if not self.required:
+            return None if self.field.remembered else self.field.default
+        if self.optional:
+            return Default(None)
+        return Default(factory=self.value.empty) if self.value.empty else None
+
+    @property
+    def slot(self) -> Slot:
+        absent = self.absent
+        needed = self.required and absent is None
+        parameter = "" if self.field.positional else self.field.parameter or self.name
+        return Slot(parameter, self.wire, self.value.wire, needed, absent)
+
 
 @dataclass(frozen=True)
 class Codec(Generic[E]):
-    """A class and its attributes.
+    """Turns objects of one class into items, and items into objects.
 
     >>> @dataclass
     ... class User:
@@ -57,19 +80,17 @@ class Codec(Generic[E]):
     attributes: Mapping[str, Attribute]
 
     @classmethod
-    def of(cls, record: type[E], names: Mapping[str, str] | None = None) -> Codec[E]:
-        """The codec of a class; `names` gives attributes another name in the table."""
-        if not is_record(record):
-            raise SchemaError(f"{record!r} is not a dataclass or msgspec Struct")
-        hints = typing.get_type_hints(record, include_extras=True)
+    def of(cls, record: type[E], names: Mapping[str, str] | None = None, outer: tuple[type, ...] = ()) -> Codec[E]:
+        """The codec of a class; `names` gives attributes another name in the table, `outer` are records it is in."""
         attributes = {}
-        for name, wire, required in _fields(record):
-            wire = (names or {}).get(name, wire)
+        for field in fields_of(record):
+            wire = (names or {}).get(field.name, field.wire)
             try:
-                value = codec_for(hints[name])
+                value = codec_for(field.hint, (*outer, record))
             except CodecError as error:
-                raise SchemaError(f"{record.__name__}.{name}: {error}") from None
-            attributes[name] = Attribute(name, wire, value, required)
+                raise SchemaError(f"{record.__name__}.{field.name}: {error}") from None
+            _check_default(record, field, value)
+            attributes[field.name] = Attribute(field, wire, value)
         codec = cls(record, attributes)
         for name in names or {}:
             codec.attribute(name)
@@ -91,6 +112,24 @@ class Codec(Generic[E]):
             raise UnknownAttribute(f"{self.name} has no attribute {name}; {hint}")
         return found
 
+    def view(self, into: type[V]) -> Codec[V]:
+        """The codec of a class that has some of the attributes of this one, by the same names."""
+        found = self._views.get(into)
+        if found is None:
+            names = {field.name: self.attribute(field.name).wire for field in fields_of(into)}
+            found = Codec.of(into, names)
+            for name, attribute in found.attributes.items():
+                if attribute.value.wire.tag != self.attributes[name].value.wire.tag:
+                    raise SchemaError(
+                        f"{into.__name__}.{name} is a {attribute.type}, and {self.name}.{name} is a {self.types[name]}"
+                    )
+            self._views[into] = found
+        return cast("Codec[V]", found)
+
+    @cached_property
+    def _views(self) -> dict[type, Codec[Any]]:
+        return {}
+
     def values(self, record: E) -> dict[str, Any]:
         """An object's attributes by name."""
         return {name: getattr(record, name) for name in self.attributes}
@@ -101,13 +140,21 @@ class Codec(Generic[E]):
 
     def encode_values(self, values: Mapping[str, Any]) -> Json:
         item = {}
+        writers = self._writers
         for name, value in values.items():
-            attribute = self.attribute(name)
+            writer = writers.get(name)
+            if writer is None:
+                self.attribute(name)
+                continue
+            wire, encode, is_set = writer
             if value is None:
-                if not attribute.optional:
+                if not self.attributes[name].optional:
                     raise CodecError(f"{self.name}.{name} is None, and it is not optional")
-            elif not (attribute.type.kind is Kind.SET and not value):  # DynamoDB has no empty set: absent is empty
-                item[attribute.wire] = self.encode_value(name, value)
+            elif value or not is_set:  # DynamoDB has no empty set: absent is empty
+                try:
+                    item[wire] = encode(value)
+                except CodecError as error:
+                    raise CodecError(f"{self.name}.{name}: {error}") from None
         return item
 
     def encode_value(self, name: str, value: Any) -> Json:
@@ -116,42 +163,57 @@ class Codec(Generic[E]):
         except CodecError as error:
             raise CodecError(f"{self.name}.{name}: {error}") from None
 
+    @cached_property
+    def _writers(self) -> dict[str, tuple[str, Callable[[Any], Json], bool]]:
+        """For each attribute its name in the table, how it is written, and whether it is a set."""
+        return {a.name: (a.wire, a.value.encode, a.type.kind is Kind.SET) for a in self.attributes.values()}
+
     def decode(self, item: Mapping[str, Json]) -> E:
         """An item as an object. What it has beside the class's attributes is left aside."""
         values = {}
         for attribute in self.attributes.values():
+            parameter = attribute.field.parameter or attribute.name
             found = item.get(attribute.wire)
             if found is not None:
                 try:
-                    values[attribute.name] = attribute.value.decode(found)
+                    values[parameter] = attribute.value.decode(found)
                 except CodecError as error:
                     raise CodecError(f"{self.name}.{attribute.name}: {error}") from None
             elif attribute.required:
-                values[attribute.name] = self._absent(attribute)
+                absent = attribute.absent
+                if absent is None:
+                    raise CodecError(f"the item has no {attribute.wire}, and {self.name} needs one")
+                values[parameter] = absent()
         return self.cls(**values)
 
-    def _absent(self, attribute: Attribute) -> Any:
-        if attribute.optional:
-            return None
-        if attribute.type.kind is Kind.SET:
-            return attribute.value.decode({_set_tag(attribute): []})
-        raise CodecError(f"the item has no {attribute.wire}, and {self.name} needs one")
+    @cached_property
+    def _slots(self) -> tuple[Slot, ...]:
+        return tuple(attribute.slot for attribute in self.attributes.values())
+
+    @property
+    def wire(self) -> Wire:
+        """How such an object stands inside another."""
+        return Wire("M", self.struct, lambda at, code: source_of(self.cls, self._slots, at, code))
+
+    def struct(self, *more: tuple[str, str, Any]) -> Any:
+        """What msgspec decodes items into: their attributes, and `more` (field, name in the table, type)."""
+        return struct_of(self._slots, *more)
+
+    @cached_property
+    def make(self) -> Callable[[Any], E]:
+        """Makes an object of a decoded struct. What raises is no such item: `decode` says why."""
+        code = Code()
+        return cast("Callable[[Any], E]", code.function("item", source_of(self.cls, self._slots, "item", code)))
 
 
-def _set_tag(attribute: Attribute) -> str:
-    of = attribute.type.of
-    if of is None or not of.numeric:
-        return "BS" if of and of.kind is Kind.BINARY else "SS"
-    return "NS"
-
-
-def _fields(record: Any) -> Iterable[tuple[str, str, bool]]:
-    """Name, name in the table, and whether the constructor needs it."""
-    if issubclass(record, msgspec.Struct):
-        for field in msgspec.structs.fields(record):
-            yield field.name, field.encode_name, field.required
+def _check_default(record: type, field: Field, value: ValueCodec) -> None:
+    """What is None, or an empty set, is not in the item at all: read back, it must not become something else."""
+    if field.required or not (value.optional or value.empty):
         return
-    for item in dataclasses.fields(record):
-        if item.init:
-            missing = dataclasses.MISSING
-            yield item.name, item.name, item.default is missing and item.default_factory is missing
+    default = field.default() if field.default else None
+    if default is not None if value.optional else default:
+        nothing = "None" if value.optional else "an empty set"
+        raise SchemaError(
+            f"{record.__name__}.{field.name} can be {nothing}, which is not written, and would be read as its default "
+            f"{default!r}: make {nothing} the default"
+        )

@@ -19,12 +19,20 @@ class Request:
 
     operation: str
     body: Mapping[str, Any]
-    key: str = ""
-    """The key as people read it."""
+    key: object = ""
+    """What it is about: written out, the key as people read it."""
     read: Callable[[bytes], Any] = read_json
     """What its answer is read with, where not everything in it is wanted."""
 
 
-Steps = Generator[Request | tuple[Request, ...], Any, R]
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing to be sent for a while; the driver sleeps, and sends None in."""
+
+    seconds: float
+
+
+Step = Request | tuple[Request, ...] | Pause
+Steps = Generator[Step, Any, R]
 """A conversation. Of a tuple of requests the order does not matter: a driver may send them side by side, and sends the
 tuple of the answers in."""

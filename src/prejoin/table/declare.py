@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from prejoin.keys import When
+
+from .hooks import Pattern
 
 E = TypeVar("E")
 
 Membership = Callable[[Any], Any] | Sequence[When] | None
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """The key of an entity's items, as templates. `when` makes an index or a copy sparse.
 
     `when` is a condition on the entity (`lambda o: o.status != "DONE"`) or a list of `When`; only those of its kind
@@ -28,20 +30,24 @@ class Key:
     """Values stand in the key as they are: for a table that others filled."""
 
 
-@dataclass(frozen=True)
-class Index:
-    """A global secondary index. Entities give it keys of their own, or `pk` and `sk` name attributes they have."""
+class Index(msgspec.Struct, frozen=True):
+    """A secondary index. Entities give it keys of their own, or `pk` and `sk` name attributes they have.
+
+    Named attributes may be several, up to four each: `Index("by-place", pk=("country", "city"), sk=("kind", "total"))`.
+    """
 
     name: str
-    pk: str = ""
+    pk: str | Sequence[str] = ""
     """The attribute that is its partition key; for an index with keys of our making, `<name>pk` if not said."""
-    sk: str = ""
+    sk: str | Sequence[str] = ""
     projection: str | Sequence[str] = "ALL"
     """ALL, KEYS_ONLY, or the attributes it holds beside the keys."""
+    local: bool = False
+    """Whether it sorts the table's own partitions in another way: a local secondary index, read consistently if asked.
+    It is made with the table and never after, and keeps each partition below 10 GB."""
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(msgspec.Struct, frozen=True):
     """A second item of an entity, under another key, written and deleted with it."""
 
     name: str
@@ -50,17 +56,18 @@ class Copy:
     """What it holds beside the attributes of both keys; None: everything."""
 
 
-@dataclass(frozen=True)
-class Entity(Generic[E]):
+class Entity(msgspec.Struct, Generic[E], frozen=True):
     """A class, and where its items are."""
 
     cls: type[E]
     key: Key
-    indexes: Mapping[str, Key] = field(default_factory=dict)
+    indexes: Mapping[str, Key] = msgspec.field(default_factory=dict)
     copies: Sequence[Copy] = ()
     unique: Sequence[str | Sequence[str]] = ()
     """Attributes (or groups of them) of which no two items have the same value; upheld by a guard item each."""
     tag: str = ""
     """What the type attribute of its items says; the name of the class if not said."""
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Attributes that have another name in the table."""
+    patterns: Sequence[Pattern] = ()
+    """What else is kept for its items: versions, timestamps, … See `prejoin.patterns`."""

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from prejoin.keys import Refusal
+
+if TYPE_CHECKING:
+    from .writes import Write
 
 
 class TableError(Exception):
     """Any of the errors below."""
+
+    write: Write | None = None
+    """The write it is about, where it is about one."""
+    position: int = 0
+    """Which of the writes of a transaction that is, from 0."""
 
 
 class SchemaError(TableError, ValueError):
@@ -32,11 +41,19 @@ class NotServed(TableError):  # noqa: N818
 
 
 class UnknownValue(TableError):  # noqa: N818
-    """A write that would leave a key, a copy or a guard stale, because it does not say what these are made of."""
+    """A write that would leave a key, a copy or a guard stale, because it does not say what these are made of.
+
+    Say it, and it is checked; or let it be read first, with `read=True`.
+    """
 
 
 class ConditionFailed(TableError):  # noqa: N818
     """A write whose condition was false; nothing was written."""
+
+    item: Mapping[str, Any] | None = None
+    """What was there instead, in DynamoDB JSON; None where nothing was, or where it is not known."""
+    elsewhere: bool = False
+    """Whether it was not the condition of the item itself, but of a copy, a guard, or what a pattern adds."""
 
 
 class AlreadyExists(ConditionFailed):
@@ -51,8 +68,19 @@ class NotFound(ConditionFailed):
     """An update or delete of an item that is not there."""
 
 
+class VersionConflict(ConditionFailed):
+    """A write over a version that is not the stored one any more: read again, and decide again."""
+
+
+class Conflict(TableError):  # noqa: N818
+    """Others were writing the same items at the same time, again and again. Nothing was written: try later."""
+
+
 class TransactionCancelled(TableError):  # noqa: N818
-    """A transaction of which nothing was written. `failures` says what was wrong, write by write."""
+    """A transaction of which nothing was written. `failures` says what was wrong, in the order of the writes.
+
+    Each has `write`, what was to be written, and `position`, which of the transaction's writes that is.
+    """
 
     def __init__(self, failures: Sequence[TableError]) -> None:
         super().__init__("; ".join(map(str, failures)) or "the transaction was cancelled")
@@ -60,8 +88,29 @@ class TransactionCancelled(TableError):  # noqa: N818
 
 
 class TooMany(TableError):  # noqa: N818
-    """More than one item where one was asked for, or more actions than a transaction takes."""
+    """More than one item where one was asked for, or more than a request takes."""
+
+
+class Unprocessed(TableError):  # noqa: N818
+    """A batch that DynamoDB did not take completely, however often it was tried.
+
+    `written` says how many were written. `rest` yields all the others, in order: it can be given to `put_many` or
+    `delete_many` again.
+    """
+
+    def __init__(self, message: str, written: int, rest: Iterator[Any]) -> None:
+        super().__init__(message)
+        self.written = written
+        self.rest = rest
 
 
 class CursorError(TableError, ValueError):
     """A cursor that is damaged, or of another query."""
+
+
+class Unanswered(TableError):  # noqa: N818
+    """Keys that DynamoDB did not answer, however often they were asked for. `keys` has them, in DynamoDB JSON."""
+
+    def __init__(self, message: str, keys: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(message)
+        self.keys = tuple(keys)

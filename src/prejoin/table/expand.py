@@ -1,24 +1,40 @@
-"""What else a write has to write: copies and the guards of unique attributes, each an expansion of the write."""
+"""All that a write has to write: the item itself, copies, the guards of unique attributes, and what patterns add."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from .actions import delete_item, main_action, put_other, update_item
+from .actions import check_item, delete_item, delete_other, put_item, put_other, update_item, update_other
 from .bind import BoundCopy, Guard
 from .errors import ConditionFailed, NotUnique, UnknownValue
 from .render import Placeholders
 from .schema import Schema
+from .upserts import upsert_item
 from .values import Json
-from .writes import Action, Expansion, Write
+from .writes import Action, Write
+
+_OWN = {
+    "insert": put_item,
+    "put": put_item,
+    "update": update_item,
+    "upsert": upsert_item,
+    "delete": delete_item,
+    "check": check_item,
+}
 
 
 def expand(schema: Schema, write: Write) -> list[Action]:
     """All actions of a write. The entity's own item comes first, so that its failure is the one told."""
-    actions = [main_action(schema, write)]
-    for expansion in EXPANSIONS:
-        actions += expansion(schema, write)
+    entity = write.entity
+    actions = [_OWN[write.verb](schema, write)]
+    if entity.copies:
+        actions += copies(schema, write)
+    if entity.guards:
+        actions += unique(schema, write)
+    for pattern in entity.patterns:
+        actions += pattern.expand(schema, write)
     return actions
 
 
@@ -31,67 +47,86 @@ def copies(schema: Schema, write: Write) -> Iterator[Action]:
             case "update":
                 yield from _update_copy(schema, write, copy)
             case "delete":
-                if _member(write, copy, write.values):
-                    yield delete_item(schema, write, copy.facet, write.values)
+                if _member(write, copy, write.before):
+                    yield delete_other(schema, write, copy.facet, write.before)
 
 
 def _put_copy(schema: Schema, write: Write, copy: BoundCopy) -> Iterator[Action]:
     facet = copy.facet
-    before = write.was
-    if write.verb == "put" and before is None:
-        mutable = {*facet.attributes, *(when.attribute for when in facet.when)} - set(write.entity.base.attributes)
+    if write.verb == "put" and write.was is None:
+        mutable = set(facet.placing) - set(write.entity.base.attributes)
         if mutable:
             raise UnknownValue(
                 f"a put of {write.entity.tag} may replace an item whose copy {facet.copy} is elsewhere, for that is "
-                f"placed by {', '.join(sorted(mutable))}: give was= the item it replaces, or insert or update"
+                f"placed by {', '.join(sorted(mutable))}: give was= the item it replaces, or read=True, or insert or "
+                "update"
             )
-    now = facet.key(write.values) if facet.has(write.values) else None
+    yield from _moved_copy(schema, write, copy, write.was, write.values)
+
+
+def _moved_copy(
+    schema: Schema, write: Write, copy: BoundCopy, before: Mapping[str, Any] | None, after: Mapping[str, Any]
+) -> Iterator[Action]:
+    """The copy written whole, and the one under the old key deleted."""
+    facet = copy.facet
+    now = facet.key(after) if facet.has(after) else None
     if before is not None and facet.has(before) and facet.key(before) != now:
-        yield delete_item(schema, write, facet, before)
+        yield delete_other(schema, write, facet, before)
     if now is not None:
-        yield _whole_copy(schema, write, copy)
+        yield _whole_copy(schema, write, copy, after)
 
 
-def _whole_copy(schema: Schema, write: Write, copy: BoundCopy) -> Action:
-    codec = write.entity.codec
-    item: Json = codec.encode_values({name: write.values[name] for name in codec.attributes if name in copy.attributes})
+def _whole_copy(schema: Schema, write: Write, copy: BoundCopy, values: Mapping[str, Any]) -> Action:
+    entity = write.entity
+    codec = entity.codec
+    item: Json = codec.encode_values({name: values[name] for name in codec.attributes if name in copy.attributes})
     item[schema.type_attribute] = {"S": copy.tag}
-    item |= schema.written(copy.facet, write.values)
+    item |= schema.written(copy.facet, values)
     to = Placeholders()
-    condition = f"attribute_not_exists({to.name(schema.physical(copy.facet.slot)[0])})"
-    if write.verb == "put":
-        # Its own copy may be replaced, that of another item may not.
-        own = [
-            f"{to.name(codec.attribute(name).wire)} = {to.value(codec.encode_value(name, write.values[name]))}"
-            for name in write.entity.base.attributes
-        ]
-        condition += f" OR ({' AND '.join(own)})" if own else ""
+    text = ""
+    if not _its_own(write, copy):
+        text = f"attribute_not_exists({to.name(schema.physical(copy.facet.slot)[0])})"
+        if write.verb != "insert":
+            # Its own copy may be replaced, that of another item may not.
+            own = [
+                f"{to.name(codec.attribute(name).wire)} = {to.value(codec.encode_value(name, values[name]))}"
+                for name in entity.base.attributes
+            ]
+            text += f" OR ({' AND '.join(own)})" if own else ""
+    return put_other(schema, write, item, text, to, copy.facet, partial(_other_copy, copy))
 
-    def failure(_: Mapping[str, Any] | None) -> ConditionFailed:
-        return NotUnique(f"the copy {copy.facet.copy} of another {write.entity.tag} has the same key")
 
-    return put_other(schema, item, condition, to, copy.facet, failure)
+def _its_own(write: Write, copy: BoundCopy) -> bool:
+    """Whether no other item can have a copy under this key, for all of the item's key is in it."""
+    pk, sk = copy.facet.pk, copy.facet.sk
+    kept = {found.attribute for found in (*pk.fields, *(sk.fields if sk else ())) if not found.encoding.derived}
+    return kept.issuperset(write.entity.base.attributes)
+
+
+def _other_copy(copy: BoundCopy, write: Write, _: Json | None) -> ConditionFailed:
+    return NotUnique(f"the copy {copy.facet.copy} of another {write.entity.tag} has the same key")
 
 
 def _update_copy(schema: Schema, write: Write, copy: BoundCopy) -> Iterator[Action]:
     facet = copy.facet
-    placed = {*facet.attributes, *(when.attribute for when in facet.when)} & write.changes.names
-    if placed:
+    placed = write.changes.whole.intersection(facet.placing)
+    if placed and write.becomes is None:
         raise UnknownValue(
             f"{', '.join(sorted(placed))} decides where the copy {facet.copy} of {write.entity.tag} is, so an update "
-            "would have to move it: put the whole item, with was= the old one"
+            "would have to move it: give read=True, and the item is read first, or put the whole item, with was= the "
+            "old one"
         )
+    if placed and write.becomes is not None:
+        yield from _moved_copy(schema, write, copy, write.before, write.becomes)
+        return
     changes = write.changes.only(copy.attributes)
-    if changes.names and _member(write, copy, write.values):
-        yield update_item(schema, write, facet, write.values, changes, {}, ())
+    if changes.all and _member(write, copy, write.before):
+        yield update_other(schema, write, facet, write.before, changes)
 
 
 def _member(write: Write, copy: BoundCopy, known: Mapping[str, Any]) -> bool:
-    facet = copy.facet
-    write.need(
-        (*facet.attributes, *(when.attribute for when in facet.when)), known, f"the key of its copy {facet.copy}"
-    )
-    return facet.has(known)
+    write.need(copy.facet.placing, known, f"the key of its copy {copy.facet.copy}")
+    return copy.facet.has(known)
 
 
 def unique(schema: Schema, write: Write) -> Iterator[Action]:
@@ -104,19 +139,18 @@ def unique(schema: Schema, write: Write) -> Iterator[Action]:
                 if write.was is None:
                     raise UnknownValue(
                         f"a put of {write.entity.tag} may replace an item with another {', '.join(guard.attributes)}, "
-                        "which would stay taken: give was= the item it replaces, or insert or update"
+                        "which would stay taken: give was= the item it replaces, or read=True, or insert or update"
                     )
                 yield from _exchange(schema, write, guard, write.was, write.values)
             case "update":
-                if write.changes.names & set(guard.attributes):
-                    after = write.changes.after(write.values)
+                if not write.changes.whole.isdisjoint(guard.attributes):
                     what = f"the guard of unique {', '.join(guard.attributes)}"
-                    write.need(guard.attributes, write.values, what)
-                    write.need(guard.attributes, after, what)
-                    yield from _exchange(schema, write, guard, write.values, after)
+                    write.need(guard.attributes, write.before, what)
+                    write.need(guard.attributes, write.after, what)
+                    yield from _exchange(schema, write, guard, write.before, write.after)
             case "delete":
-                write.need(guard.attributes, write.values, f"the guard of unique {', '.join(guard.attributes)}")
-                yield from _release(schema, write, guard, write.values)
+                write.need(guard.attributes, write.before, f"the guard of unique {', '.join(guard.attributes)}")
+                yield from _release(schema, write, guard, write.before)
 
 
 def _exchange(
@@ -132,18 +166,15 @@ def _take(schema: Schema, write: Write, guard: Guard, values: Mapping[str, Any])
         return
     to = Placeholders()
     item: Json = schema.written(guard.facet, values) | {schema.type_attribute: {"S": guard.facet.entity}}
-    condition = f"attribute_not_exists({to.name(schema.physical(guard.facet.slot)[0])})"
+    text = f"attribute_not_exists({to.name(schema.physical(guard.facet.slot)[0])})"
+    yield put_other(schema, write, item, text, to, guard.facet, partial(_taken, guard, values))
+
+
+def _taken(guard: Guard, values: Mapping[str, Any], write: Write, _: Json | None) -> ConditionFailed:
     said = ", ".join(f"{name} {values[name]!r}" for name in guard.attributes)
-
-    def failure(_: Mapping[str, Any] | None) -> ConditionFailed:
-        return NotUnique(f"another {write.entity.tag} has {said} already")
-
-    yield put_other(schema, item, condition, to, guard.facet, failure)
+    return NotUnique(f"another {write.entity.tag} has {said} already")
 
 
 def _release(schema: Schema, write: Write, guard: Guard, values: Mapping[str, Any]) -> Iterator[Action]:
     if all(values.get(name) is not None for name in guard.attributes):
-        yield delete_item(schema, write, guard.facet, values)
-
-
-EXPANSIONS: Iterable[Expansion] = (copies, unique)
+        yield delete_other(schema, write, guard.facet, values)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sized
 from typing import Any, Literal, TypeVar, cast
 
+import msgspec
+
 from .codec import Codec
+from .computed import Computed, Joined, Members, Steps, Sum, shown
 from .errors import TableError
+from .values import Json
 
 T = TypeVar("T")
 Where = Callable[[T], bool]
 """A condition, as a function of the entity. To a type checker its argument is the class; at run time, a recorder."""
 
 Op = Literal["=", "<>", "<", "<=", ">", ">="]
+TypeTag = Literal["S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"]
 
 
-class Condition:
+class Condition(msgspec.Struct, frozen=True):
     """A recorded condition. Combine with `&`, `|` and `~`."""
 
     def __and__(self, other: Condition) -> Condition:
@@ -32,132 +36,195 @@ class Condition:
         raise TableError("a condition is recorded, not tested: write & | ~ with parentheses, not 'and', 'or', 'not'")
 
 
-@dataclass(frozen=True)
-class Compare(Condition):
-    path: tuple[str, ...]
+class Compare(Condition, frozen=True):
+    """An attribute beside a value."""
+
+    path: Steps
     op: Op
     value: Any
 
 
-@dataclass(frozen=True)
-class Between(Condition):
-    path: tuple[str, ...]
+class Relate(Condition, frozen=True):
+    """What no key condition can be: two attributes beside each other, or the size of one beside something."""
+
+    left: Path | Size
+    op: Op
+    right: Any
+
+
+class Between(Condition, frozen=True):
+    path: Steps
     low: Any
     high: Any
 
 
-@dataclass(frozen=True)
-class Function(Condition):
-    """One of DynamoDB's functions: begins_with, contains."""
+class Function(Condition, frozen=True):
+    """One of DynamoDB's functions of an attribute and a value."""
 
-    function: Literal["begins_with", "contains"]
-    path: tuple[str, ...]
+    function: Literal["begins_with", "contains", "attribute_type"]
+    path: Steps
     value: Any
 
 
-@dataclass(frozen=True)
-class Exists(Condition):
-    path: tuple[str, ...]
+class Exists(Condition, frozen=True):
+    path: Steps
     present: bool = True
 
 
-@dataclass(frozen=True)
-class In(Condition):
-    path: tuple[str, ...]
+class In(Condition, frozen=True):
+    path: Steps
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class And(Condition):
+class And(Condition, frozen=True):
     items: tuple[Condition, ...]
 
 
-@dataclass(frozen=True)
-class Or(Condition):
+class Or(Condition, frozen=True):
     items: tuple[Condition, ...]
 
 
-@dataclass(frozen=True)
-class Not(Condition):
+class Not(Condition, frozen=True):
     item: Condition
 
 
-@dataclass(frozen=True)
-class Arithmetic:
-    """An attribute plus or minus an amount; or, `absolute`, ADD: from 0 where it is absent."""
+class Stored(msgspec.Struct, frozen=True):
+    """A value as it was read, to be compared with as it is, whatever the class makes of it."""
 
-    path: tuple[str, ...]
-    sign: Literal["+", "-"]
-    amount: Any
-    from_zero: bool = False
+    json: Json
 
 
 class Path:
-    """An attribute as the recorder gives it: comparisons with it are conditions, sums are arithmetic."""
+    """An attribute as the recorder gives it: comparisons with it are conditions, sums are computed by DynamoDB."""
 
     __slots__ = ("_path",)
     __hash__ = None  # type: ignore[assignment]
+    _path: Steps
 
-    def __init__(self, *path: str) -> None:
-        self._path = path
+    def __init__(self, *path: *Steps) -> None:
+        object.__setattr__(self, "_path", path)
 
     def __getattr__(self, name: str) -> Path:
         if name.startswith("__"):
             raise AttributeError(name)
         return Path(*self._path, name)
 
+    def __getitem__(self, at: str | int) -> Path:
+        return Path(*self._path, step(at))
+
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
-        return Exists(self._path, present=False) if other is None else Compare(self._path, "=", other)
+        return Exists(self._path, present=False) if other is None else _compare(self, "=", other)
 
     def __ne__(self, other: object) -> Condition:  # type: ignore[override]
-        return Exists(self._path) if other is None else Compare(self._path, "<>", other)
+        return Exists(self._path) if other is None else _compare(self, "<>", other)
 
     def __lt__(self, other: object) -> Condition:
-        return Compare(self._path, "<", other)
+        return _compare(self, "<", other)
 
     def __le__(self, other: object) -> Condition:
-        return Compare(self._path, "<=", other)
+        return _compare(self, "<=", other)
 
     def __gt__(self, other: object) -> Condition:
-        return Compare(self._path, ">", other)
+        return _compare(self, ">", other)
 
     def __ge__(self, other: object) -> Condition:
-        return Compare(self._path, ">=", other)
+        return _compare(self, ">=", other)
 
-    def __add__(self, amount: object) -> Arithmetic:
-        return Arithmetic(self._path, "+", amount)
+    def __add__(self, more: object) -> Computed:
+        return Joined(self._path, more) if isinstance(more, list | tuple) else Sum(self._path, "+", more)
 
-    def __sub__(self, amount: object) -> Arithmetic:
-        return Arithmetic(self._path, "-", amount)
+    def __radd__(self, more: object) -> Computed:
+        return Joined(self._path, more, True) if isinstance(more, list | tuple) else Sum(self._path, "+", more)
+
+    def __sub__(self, less: object) -> Computed:
+        return Members(self._path, "-", less) if isinstance(less, set | frozenset) else Sum(self._path, "-", less)
+
+    def __or__(self, more: object) -> Computed:
+        return Members(self._path, "+", more) if isinstance(more, set | frozenset) else NotImplemented
 
     def __bool__(self) -> bool:
-        raise TableError(f"{'.'.join(self._path)} is recorded, not tested: compare it, as in == True")
+        raise TableError(f"{shown(self._path)} is recorded, not tested: compare it, as in == True")
+
+    def __iter__(self) -> Any:
+        raise TableError(f"{shown(self._path)} is recorded, and not here to be looked through: use contains()")
+
+    def __contains__(self, member: object) -> bool:
+        raise TableError(f"whether {member!r} is in {shown(self._path)} is not known here: write contains()")
+
+    def __repr__(self) -> str:
+        return shown(self._path)
 
 
-def between(attribute: T, low: T, high: T) -> bool:
+class Size:
+    """The size of an attribute: length of text, bytes of binary, members of a list, map or set."""
+
+    __slots__ = ("path",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, path: Steps) -> None:
+        self.path = path
+
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        return Relate(self, "=", other)
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        return Relate(self, "<>", other)
+
+    def __lt__(self, other: object) -> Condition:
+        return Relate(self, "<", other)
+
+    def __le__(self, other: object) -> Condition:
+        return Relate(self, "<=", other)
+
+    def __gt__(self, other: object) -> Condition:
+        return Relate(self, ">", other)
+
+    def __ge__(self, other: object) -> Condition:
+        return Relate(self, ">=", other)
+
+    def __repr__(self) -> str:
+        return f"size({shown(self.path)})"
+
+
+def _compare(path: Path, op: Op, other: object) -> Condition:
+    if isinstance(other, Path | Size):
+        return Relate(path, op, other)
+    return Compare(path._path, op, other)
+
+
+def between(attribute: T | None, low: T, high: T) -> bool:
     """Both ends included."""
-    return cast("bool", Between(_path(attribute), low, high))
+    return cast("bool", Between(path_of(attribute), low, high))
 
 
-def begins_with(attribute: str, start: str) -> bool:
-    return cast("bool", Function("begins_with", _path(attribute), start))
+def begins_with(attribute: str | None, start: str) -> bool:
+    return cast("bool", Function("begins_with", path_of(attribute), start))
 
 
 def contains(attribute: Collection[T] | None, member: T) -> bool:
-    return cast("bool", Function("contains", _path(attribute), member))
+    """A member of a set or list, or a part of a text."""
+    return cast("bool", Function("contains", path_of(attribute), member))
 
 
 def exists(attribute: object) -> bool:
-    return cast("bool", Exists(_path(attribute)))
+    return cast("bool", Exists(path_of(attribute)))
 
 
-def one_of(attribute: T, values: Iterable[T]) -> bool:
-    return cast("bool", In(_path(attribute), tuple(values)))
+def of_type(attribute: object, tag: TypeTag) -> bool:
+    """Whether what is there is of a type of DynamoDB's; for attributes that may be anything."""
+    return cast("bool", Function("attribute_type", path_of(attribute), tag))
 
 
-def add(attribute: T, amount: T) -> T:
-    """An attribute plus an amount, where an absent one counts as 0: `p.views = add(p.views, 1)`."""
-    return cast("T", Arithmetic(_path(attribute), "+", amount, from_zero=True))
+def one_of(attribute: T | None, values: Iterable[T]) -> bool:
+    found = tuple(values)
+    if not found:
+        raise TableError(f"one_of({shown(path_of(attribute))}, …) has no values: nothing could ever be one of them")
+    return cast("bool", In(path_of(attribute), found))
+
+
+def size(attribute: Sized | None) -> int:
+    """The size of an attribute, to be compared: `size(o.lines) < 100`."""
+    return cast("int", Size(path_of(attribute)))
 
 
 class Recorder:
@@ -175,6 +242,7 @@ class Recorder:
 def recorded(where: Callable[[Any], Any] | None, codec: Codec[Any]) -> Condition | None:
     """The condition that a function of the entity says.
 
+    >>> from dataclasses import dataclass
     >>> @dataclass
     ... class Product:
     ...     stock: int
@@ -191,6 +259,25 @@ def conjuncts(condition: Condition | None) -> tuple[Condition, ...]:
     return () if condition is None else _parts(condition)
 
 
+def both(one: Condition | None, other: Condition) -> Condition:
+    """Two conditions, of which there may be only one."""
+    return other if one is None else one & other
+
+
+def step(at: str | int) -> str | int:
+    """A step into a map or a list. DynamoDB knows no position from the end."""
+    if isinstance(at, bool) or not isinstance(at, str | int) or (isinstance(at, int) and at < 0):
+        raise TableError(f"[{at!r}] is not a place that DynamoDB can find: a position is from 0, an entry has a name")
+    return at
+
+
+def path_of(attribute: object) -> Steps:
+    """The path that a recorder gave."""
+    if not isinstance(attribute, Path):
+        raise TableError(f"{attribute!r} is a value, and an attribute belongs here")
+    return attribute._path
+
+
 def _parts(condition: Condition) -> tuple[Condition, ...]:
     return condition.items if isinstance(condition, And) else (condition,)
 
@@ -199,9 +286,3 @@ def _condition(value: object) -> Condition:
     if not isinstance(value, Condition):
         raise TableError(f"{value!r} is not a condition: it was tested in Python, not recorded")
     return value
-
-
-def _path(attribute: object) -> tuple[str, ...]:
-    if not isinstance(attribute, Path):
-        raise TableError(f"{attribute!r} is a value, and an attribute belongs here")
-    return attribute._path

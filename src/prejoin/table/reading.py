@@ -1,23 +1,35 @@
-"""The reads of a client, for those who wait and for those who await. Thin: what they do is in `asks`."""
+"""The reads of a client, for those who wait. Thin: what they do is in `asks`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from prejoin.keys import Order
 
 from . import asks
 from .asking import Roles
+from .asks import Asking
 from .conversation import Steps
-from .core import Collection, Page
+from .everything import Scan
 from .expressions import Where
+from .get_many import get_many
+from .get_together import Get, get_together
+from .pages import Collection, Page
 from .schema import Schema
 
 E = TypeVar("E")
+V = TypeVar("V")
 R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+
+Progress = Callable[[int], None]
+"""Told, now and then, how many are done."""
 
 
 class Reader(ABC):
@@ -29,10 +41,22 @@ class Reader(ABC):
     @abstractmethod
     def _run(self, steps: Steps[R]) -> R: ...
 
-    def get(self, cls: type[E], /, *, consistent: bool = False, **equal: Any) -> E | None:
-        """One object by attributes that identify it: its key, or those of an index. None if there is none."""
-        return self._run(asks.get(self.schema, self.table, cls, equal, consistent))
+    @overload
+    def get(self, cls: type[E], /, *, consistent: bool = False, into: None = None, **equal: Any) -> E | None: ...
+    @overload
+    def get(self, cls: type[Any], /, *, into: type[V], consistent: bool = False, **equal: Any) -> V | None: ...
+    def get(self, cls: type[Any], /, *, consistent: bool = False, into: type | None = None, **equal: Any) -> Any:
+        """One object by attributes that identify it: its key, or those of an index. None if there is none.
 
+        `into` is a class with some of the attributes, if no others are wanted.
+        """
+        return self._run(asks.get(self.schema, self.table, cls, equal, consistent, into))
+
+    def exists(self, cls: type[Any], /, *, consistent: bool = False, **equal: Any) -> bool:
+        """Whether there is an object with these attributes. Nothing of it is sent."""
+        return self._run(asks.exists(self.schema, self.table, cls, equal, consistent))
+
+    @overload
     def query(
         self,
         cls: type[E],
@@ -43,32 +67,127 @@ class Reader(ABC):
         reverse: bool = False,
         limit: int | None = None,
         after: str | None = None,
-        filter: Where[E] | None = None,  # noqa: A002 - the word for it, and the only place it stands
+        filter: Where[E] | None = None,
+        consistent: bool = False,
+        now: datetime | None = None,
+        into: None = None,
+        **equal: Any,
+    ) -> Page[E]: ...
+    @overload
+    def query(
+        self,
+        cls: type[E],
+        where: Where[E] | None = None,
+        /,
+        *,
+        into: type[V],
+        order: str | Iterable[str | Order] = (),
+        reverse: bool = False,
+        limit: int | None = None,
+        after: str | None = None,
+        filter: Where[E] | None = None,
         consistent: bool = False,
         now: datetime | None = None,
         **equal: Any,
-    ) -> Page[E]:
+    ) -> Page[V]: ...
+    def query(
+        self,
+        cls: type[E],
+        where: Where[E] | None = None,
+        /,
+        *,
+        order: str | Iterable[str | Order] = (),
+        reverse: bool = False,
+        limit: int | None = None,
+        after: str | None = None,
+        filter: Where[E] | None = None,  # noqa: A002 - the word for it
+        consistent: bool = False,
+        now: datetime | None = None,
+        into: type | None = None,
+        **equal: Any,
+    ) -> Page[Any]:
         """Objects by attributes that a key serves: equality by keywords, and by `where`, with a range there.
 
         They come in the order of the keys, or in `order` ("placed_at", "-placed_at"), which a key must give; `reverse`
-        turns either round. Without `limit`, all of them. `filter` tests what was read and paid for.
+        turns either round. Without `limit`, all of them. `filter` tests what was read and paid for. `into` is a class
+        with some of the attributes, if no others are wanted; an index that holds no others may then serve.
         """
-        return self._run(
-            asks.query(
-                self.schema,
-                self.table,
-                cls,
-                where,
-                equal,
-                order=order,
-                reverse=reverse,
-                limit=limit,
-                after=after,
-                filter=filter,
-                consistent=consistent,
-                now=now,
-            )
-        )
+        asking = Asking(where, equal, order, reverse, limit, after, filter, consistent, now, into)
+        return self._run(asks.query(self.schema, self.table, cls, asking))
+
+    @overload
+    def pages(
+        self,
+        cls: type[E],
+        where: Where[E] | None = None,
+        /,
+        *,
+        size: int = 100,
+        order: str | Iterable[str | Order] = (),
+        reverse: bool = False,
+        after: str | None = None,
+        filter: Where[E] | None = None,
+        consistent: bool = False,
+        now: datetime | None = None,
+        into: None = None,
+        **equal: Any,
+    ) -> Iterator[Page[E]]: ...
+    @overload
+    def pages(
+        self,
+        cls: type[E],
+        where: Where[E] | None = None,
+        /,
+        *,
+        into: type[V],
+        size: int = 100,
+        order: str | Iterable[str | Order] = (),
+        reverse: bool = False,
+        after: str | None = None,
+        filter: Where[E] | None = None,
+        consistent: bool = False,
+        now: datetime | None = None,
+        **equal: Any,
+    ) -> Iterator[Page[V]]: ...
+    def pages(
+        self,
+        cls: type[E],
+        where: Where[E] | None = None,
+        /,
+        *,
+        size: int = 100,
+        order: str | Iterable[str | Order] = (),
+        reverse: bool = False,
+        after: str | None = None,
+        filter: Where[E] | None = None,  # noqa: A002
+        consistent: bool = False,
+        now: datetime | None = None,
+        into: type | None = None,
+        **equal: Any,
+    ) -> Iterator[Page[Any]]:
+        """The objects of a query, page after page, each read when it is wanted."""
+        while True:
+            asking = Asking(where, equal, order, reverse, size, after, filter, consistent, now, into)
+            page = self._run(asks.query(self.schema, self.table, cls, asking))
+            yield page
+            after = page.cursor
+            if after is None:
+                return
+
+    def count(
+        self,
+        cls: type[E],
+        where: Where[E] | None = None,
+        /,
+        *,
+        filter: Where[E] | None = None,  # noqa: A002
+        consistent: bool = False,
+        now: datetime | None = None,
+        **equal: Any,
+    ) -> int:
+        """How many objects a query would find. DynamoDB reads them all to count them, and so they are paid for."""
+        asking = Asking(where, equal, test=filter, consistent=consistent, now=now)
+        return self._run(asks.count(self.schema, self.table, cls, asking))
 
     def collect(
         self,
@@ -92,99 +211,81 @@ class Reader(ABC):
 
         Where a class calls an attribute by another name, `roles` says so: `roles={User: {"user_id": "id"}}`.
         """
-        return self._run(
-            asks.collect(
-                self.schema,
-                self.table,
-                classes,
-                where,
-                equal,
-                roles=roles,
-                order=order,
-                reverse=reverse,
-                limit=limit,
-                after=after,
-                consistent=consistent,
-                now=now,
-            )
-        )
+        asking = Asking(where, equal, order, reverse, limit, after, None, consistent, now)
+        return self._run(asks.collect(self.schema, self.table, classes, asking, roles))
 
-
-class AsyncReader(ABC):
-    """The reads of a client that is awaited; each as in `Reader`."""
-
-    schema: Schema
-    table: str
-
-    @abstractmethod
-    async def _run(self, steps: Steps[R]) -> R: ...
-
-    async def get(self, cls: type[E], /, *, consistent: bool = False, **equal: Any) -> E | None:
-        """As `Reader.get`."""
-        return await self._run(asks.get(self.schema, self.table, cls, equal, consistent))
-
-    async def query(
+    @overload
+    def get_many(
         self,
         cls: type[E],
-        where: Where[E] | None = None,
+        keys: Iterable[Mapping[str, Any]],
         /,
         *,
-        order: str | Iterable[str | Order] = (),
-        reverse: bool = False,
-        limit: int | None = None,
-        after: str | None = None,
-        filter: Where[E] | None = None,  # noqa: A002 - the word for it, and the only place it stands
         consistent: bool = False,
-        now: datetime | None = None,
-        **equal: Any,
-    ) -> Page[E]:
-        """As `Reader.query`."""
-        return await self._run(
-            asks.query(
-                self.schema,
-                self.table,
-                cls,
-                where,
-                equal,
-                order=order,
-                reverse=reverse,
-                limit=limit,
-                after=after,
-                filter=filter,
-                consistent=consistent,
-                now=now,
-            )
-        )
-
-    async def collect(
+        into: None = None,
+        progress: Progress | None = None,
+    ) -> list[E | None]: ...
+    @overload
+    def get_many(
         self,
-        classes: tuple[type, ...],
-        where: Where[Any] | None = None,
+        cls: type[Any],
+        keys: Iterable[Mapping[str, Any]],
         /,
         *,
-        roles: Roles | None = None,
-        order: str | Iterable[str | Order] = (),
-        reverse: bool = False,
-        limit: int | None = None,
-        after: str | None = None,
+        into: type[V],
         consistent: bool = False,
-        now: datetime | None = None,
-        **equal: Any,
-    ) -> Collection:
-        """As `Reader.collect`."""
-        return await self._run(
-            asks.collect(
-                self.schema,
-                self.table,
-                classes,
-                where,
-                equal,
-                roles=roles,
-                order=order,
-                reverse=reverse,
-                limit=limit,
-                after=after,
-                consistent=consistent,
-                now=now,
-            )
-        )
+        progress: Progress | None = None,
+    ) -> list[V | None]: ...
+    def get_many(
+        self,
+        cls: type[Any],
+        keys: Iterable[Mapping[str, Any]],
+        /,
+        *,
+        consistent: bool = False,
+        into: type | None = None,
+        progress: Progress | None = None,
+    ) -> list[Any]:
+        """Objects by their keys, in the order of these, None where there is none.
+
+        `db.get_many(User, [{"user_id": "1"}, {"user_id": "2"}])`. A hundred go in one request; `progress` is told how
+        many have been answered.
+        """
+        return self._run(get_many(self.schema, self.table, cls, keys, consistent, into, progress))
+
+    @overload
+    def get_together(self, one: Get[A], /) -> tuple[A | None]: ...
+    @overload
+    def get_together(self, one: Get[A], two: Get[B], /) -> tuple[A | None, B | None]: ...
+    @overload
+    def get_together(self, one: Get[A], two: Get[B], three: Get[C], /) -> tuple[A | None, B | None, C | None]: ...
+    @overload
+    def get_together(
+        self, one: Get[A], two: Get[B], three: Get[C], four: Get[D], /
+    ) -> tuple[A | None, B | None, C | None, D | None]: ...
+    @overload
+    def get_together(self, *gets: Get[E]) -> tuple[E | None, ...]: ...
+    def get_together(self, *gets: Get[Any]) -> tuple[Any, ...]:
+        """Objects as they are at one moment, up to a hundred: `db.get_together(Get(User, user_id="1"), Get(…))`."""
+        return self._run(get_together(self.schema, self.table, gets))
+
+    @overload
+    def everything(
+        self, *, segments: int = 1, after: str | None = None, consistent: bool = False
+    ) -> Iterator[Page[Any]]: ...
+    @overload
+    def everything(
+        self, one: type[E], /, *classes: type[E], segments: int = 1, after: str | None = None, consistent: bool = False
+    ) -> Iterator[Page[E]]: ...
+    def everything(
+        self, *classes: type[Any], segments: int = 1, after: str | None = None, consistent: bool = False
+    ) -> Iterator[Page[Any]]:
+        """Every object in the table, in no order, page after page: a Scan, which reads and pays for all there is.
+
+        For work on all the data, never to answer a question. With classes, only objects of these are given back;
+        what is read is the same. `segments` reads as many parts of the table side by side; a page's `cursor`, given as
+        `after`, goes on after it.
+        """
+        scan = Scan(self.schema, self.table, classes, segments, consistent, after)
+        while not scan.done:
+            yield self._run(scan.next())

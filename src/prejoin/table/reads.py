@@ -1,25 +1,32 @@
-"""Reads without I/O: requests out, answers in, pages of items back; over shards and time buckets too."""
+"""Reads without I/O: requests out, answers in, objects in the order of their keys; over shards and time buckets too."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, cast
+
+import msgspec
 
 from prejoin.keys import TABLE, KeyCondition, Plan
+from prejoin.keys.condition import Op
 
+from .answers import Answer, Reading, page_keys
 from .codec import Codec
 from .conversation import Request, Steps
 from .cursor import Position, decode_cursor, encode_cursor, fingerprint
 from .expressions import Condition
+from .physical import KeyAttributes, sortable, wire
 from .render import Placeholders, render
 from .schema import Schema
 from .values import Json
 
+SIDE_BY_SIDE = 16
+"""How many requests go out together at most."""
 
-@dataclass(frozen=True)
-class Query:
+
+class Query(msgspec.Struct, frozen=True):
     """A planned query with its values, ready to be read page by page."""
 
     schema: Schema
@@ -27,10 +34,13 @@ class Query:
     plan: Plan
     conditions: tuple[KeyCondition, ...]
     codec: Codec[Any]
+    reading: Reading
     reverse: bool = False
     consistent: bool = False
     where: Condition | None = None
     """A filter that was asked for: items that are read, paid and left out."""
+    projected: bool = False
+    """Whether only what is read is asked for."""
 
     @property
     def groups(self) -> list[tuple[KeyCondition, ...]]:
@@ -43,104 +53,277 @@ class Query:
         return fingerprint(self.table, self.plan.slot, self.conditions, self.reverse, self.where)
 
     def request(self, condition: KeyCondition, start: Json | None, limit: int | None) -> Request:
-        pk, sk = self.schema.physical(self.plan.slot)
         to = Placeholders()
+        body = self._body(condition, start, to)
+        if self.where is None and limit is not None:
+            body["Limit"] = limit
+        if self.projected:
+            wanted = sorted({*self.reading.wires, *self._key_names})
+            body["ProjectionExpression"] = ", ".join(map(to.name, wanted))
+        return Request("Query", _with(body, to), condition, self.reading.page)
+
+    def count_request(self, condition: KeyCondition, start: Json | None, limit: int | None = None) -> Request:
+        to = Placeholders()
+        body = self._body(condition, start, to)
+        body["Select"] = "COUNT"
+        if limit is not None:
+            body["Limit"] = limit
+        return Request("Query", _with(body, to), condition)
+
+    def _body(self, condition: KeyCondition, start: Json | None, to: Placeholders) -> dict[str, Any]:
+        slot = self.plan.slot
+        text, names = _key_text(self.schema.keys(slot), condition.op, len(condition.head))
         body: dict[str, Any] = {
             "TableName": self.table,
-            "KeyConditionExpression": _key_condition(condition, pk, sk, to),
+            "KeyConditionExpression": text,
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": _key_values(condition),
         }
-        if self.plan.slot != TABLE:
-            body["IndexName"] = self.plan.slot
+        if slot != TABLE:
+            body["IndexName"] = slot
         if self.reverse:
             body["ScanIndexForward"] = False
         if self.consistent:
             body["ConsistentRead"] = True
         if self.where is not None:
             body["FilterExpression"] = render(self.where, self.codec, to)
-        elif limit is not None:
-            body["Limit"] = limit
         if start is not None:
             body["ExclusiveStartKey"] = start
-        return Request("Query", {**body, **to.parameters()}, str(condition))
+        return body
 
-    def key_of(self, item: Json) -> Json:
-        """The key attributes of an item, by which reading goes on after it."""
-        slots = (TABLE, self.plan.slot)
-        return {name: item[name] for slot in slots for name in self.schema.physical(slot) if name}
+    @property
+    def _key_names(self) -> tuple[str, ...]:
+        """The key attributes by which reading goes on after an item."""
+        names = self.schema.keys(TABLE).names
+        return names if self.plan.slot == TABLE else (*names, *self.schema.keys(self.plan.slot).names)
 
-    def sort_key(self, item: Json) -> str:
-        sk = self.schema.physical(self.plan.slot)[1]
-        return str(item[sk]["S"]) if sk else ""
+    def keys_of(self, answer: Answer) -> list[Json]:
+        """The keys of the items of an answer."""
+        return page_keys(self._key_names).decode(answer.body).Items  # type: ignore[no-any-return]
 
-
-def _key_condition(condition: KeyCondition, pk: str, sk: str | None, to: Placeholders) -> str:
-    text = f"{to.name(pk)} = {to.text(condition.pk)}"
-    if not condition.op:
-        return text
-    assert sk is not None
-    name, low = to.name(sk), to.text(condition.low)
-    if condition.op == "begins_with":
-        return f"{text} AND begins_with({name}, {low})"
-    if condition.op == "between":
-        return f"{text} AND {name} BETWEEN {low} AND {to.text(condition.high)}"
-    return f"{text} AND {name} {condition.op} {low}"
+    def order_of(self, answer: Answer) -> list[Any]:
+        """What the items of an answer are sorted by."""
+        sk = self.schema.keys(self.plan.slot).sk
+        return [sortable(item, sk) for item in page_keys(sk).decode(answer.body).Items]
 
 
-@dataclass
+def _with(body: dict[str, Any], to: Placeholders) -> dict[str, Any]:
+    """A body with the names and values of its expressions beside those of the key."""
+    for part, more in to.parameters().items():
+        body[part] = {**body[part], **more}
+    return body
+
+
+@cache
+def _key_text(keys: KeyAttributes, op: str, heads: int) -> tuple[str, dict[str, str]]:
+    """A key condition as an expression, and the names in it. Conditions of one form differ in their values only."""
+    values: KeyCondition = KeyCondition(("",) * len(keys.pk), cast("Op", op), head=("",) * heads)
+    texts: list[str] = []
+    names: dict[str, str] = {}
+    given = 0
+    for attribute, test, ends in values.tests(keys.pk, keys.sk):
+        name = f"#k{len(names)}"
+        names[name] = attribute
+        low, high = f":k{given}", f":k{given + 1}"
+        given += len(ends)
+        if test == "begins_with":
+            texts.append(f"begins_with({name}, {low})")
+        elif test == "between":
+            texts.append(f"{name} BETWEEN {low} AND {high}")
+        else:
+            texts.append(f"{name} {test} {low}")
+    return " AND ".join(texts), names
+
+
+def _key_values(condition: KeyCondition) -> dict[str, Json]:
+    """The values of a key condition, by the placeholders of its text."""
+    pk, op, low, high, head = condition
+    given = [*(pk if isinstance(pk, tuple) else (pk,)), *head]
+    if op:
+        given.append(low)
+    if op == "between":
+        given.append(high)
+    return {f":k{at}": wire(value) for at, value in enumerate(given)}
+
+
 class _Stream:
     """One condition being read: what has come and not been given out, and where to go on."""
 
-    condition: KeyCondition
-    start: Json | None
-    done: bool = False
-    last: Json | None = None
-    items: deque[Json] = field(default_factory=deque)
+    def __init__(self, query: Query, condition: KeyCondition, start: Json | None) -> None:
+        self._query = query
+        self._condition = condition
+        self._entered = start
+        self._answer: Answer | None = None
+        self._order: list[Any] | None = None
+        self._at = 0
+        self._end = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether something has come that was not given out."""
+        return self._at < self._end
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will come."""
+        return self._answer is not None and self._answer.start is None
+
+    @property
+    def last(self) -> Json | None:
+        """Where reading would go on, after what was given out."""
+        answer = self._answer
+        if answer is None or not self._at:
+            return self._entered
+        if not self.ready and answer.start is not None:
+            return answer.start
+        return self._query.keys_of(answer)[self._at - 1]
+
+    def request(self, limit: int | None) -> Request:
+        start = self._entered if self._answer is None else self._answer.start
+        return self._query.request(self._condition, start, limit)
+
+    def receive(self, answer: Answer) -> None:
+        if self._answer is not None:
+            self._entered = self._answer.start
+        self._answer, self._order, self._at, self._end = answer, None, 0, len(answer.found)
+
+    def take(self, most: int | None) -> list[Any]:
+        assert self._answer
+        start, self._at = self._at, self._end if most is None else min(self._end, self._at + most)
+        return self._answer.found[start : self._at]
+
+    @property
+    def bound(self) -> Any:
+        """What the last of what is here is sorted by."""
+        return self._sorted_by[-1]
+
+    def until(self, bound: Any, reverse: bool) -> Iterator[tuple[Any, Any]]:
+        """What comes up to a bound (None: all), each with what it is sorted by. It stays here until it is taken."""
+        assert self._answer
+        order = self._sorted_by
+        if bound is None:
+            end = len(order)
+        else:
+            end = len(order) - bisect_left(order[::-1], bound) if reverse else bisect_right(order, bound)
+        return zip(order[self._at : end], self._answer.found[self._at : end], strict=True)
+
+    @property
+    def _sorted_by(self) -> list[Any]:
+        assert self._answer
+        if self._order is None:
+            self._order = self._query.order_of(self._answer)
+        return self._order
 
 
-def read(query: Query, limit: int | None, after: str | None) -> Steps[tuple[list[Json], str | None]]:
-    """Items in order, at most `limit` of them, and the cursor to go on from if there may be more."""
+def read(query: Query, limit: int | None, after: str | None) -> Steps[tuple[list[Any], str | None]]:
+    """Objects in order, at most `limit` of them, and the cursor to go on from if there may be more."""
     if limit is not None and limit < 1:
         raise ValueError(f"limit is {limit}, and a page has at least one item")
     groups = query.groups
-    found: list[Json] = []
-    first = Position(query.name, 0, [None] * query.plan.shards)
-    at = first if after is None else decode_cursor(after, query.name, query.plan.shards, len(groups))
-    for number in range(at.group, len(groups)):
-        keys = at.keys if number == at.group else first.keys
-        streams = [_Stream(c, key, last=key) for c, key in zip(groups[number], keys, strict=True)]
-        while True:
-            for stream in streams:
-                yield from _fill(query, stream, None if limit is None else limit - len(found))
-            ready = [stream for stream in streams if stream.items]
-            if not ready:
-                break
-            taken = _take(query, ready, 1 if len(streams) > 1 else limit and limit - len(found))
-            found += taken
+    start: Position | None = None
+    if after is not None:
+        start = decode_cursor(after, query.name, query.plan.shards, len(groups))
+    if len(query.conditions) == 1:
+        return (yield from _read_one(query, limit, start))
+    found: list[Any] = []
+    ahead: list[list[_Stream]] = []
+    for number in range(start.group if start else 0, len(groups)):
+        if not ahead:
+            # With a limit, the next bucket may not be wanted at all.
+            count = 1 if limit is not None else max(1, SIDE_BY_SIDE // query.plan.shards)
+            ahead = [_streams(query, group) for group in groups[number : number + count]]
+            if start and number == start.group:
+                ahead[0] = _streams(query, groups[number], start.keys)
+            yield from _fill([stream for streams in ahead for stream in streams], limit and limit - len(found))
+        streams = ahead.pop(0)
+        while any(stream.ready or not stream.done for stream in streams):
+            yield from _fill(streams, limit and limit - len(found))
+            found += _take(streams, query.reverse, limit and limit - len(found))
             if len(found) == limit:
-                more = number + 1 < len(groups) or any(s.items or not s.done for s in streams)
-                here = Position(query.name, number, [s.last for s in streams])
-                return found, encode_cursor(here) if more else None
+                more = number + 1 < len(groups) or any(stream.ready or not stream.done for stream in streams)
+                if not more:
+                    return found, None
+                here = Position(query.name, number, [stream.last for stream in streams])
+                return found, encode_cursor(here)
     return found, None
 
 
-def _fill(query: Query, stream: _Stream, limit: int | None) -> Steps[None]:
-    while not stream.items and not stream.done:
-        answer = yield query.request(stream.condition, stream.start, limit)
-        stream.items.extend(answer["Items"])
-        stream.start = answer.get("LastEvaluatedKey")
-        stream.done = stream.start is None
+def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[tuple[list[Any], str | None]]:
+    """What one condition gives: most queries are that."""
+    (condition,) = query.conditions
+    after = start.keys[0] if start else None
+    found: list[Any] = []
+    while True:
+        room = None if limit is None else limit - len(found)
+        answer: Answer = yield query.request(condition, after, room)
+        found += answer.found if room is None else answer.found[:room]
+        after = answer.start
+        if len(found) == limit:
+            if room is not None and len(answer.found) > room:
+                after = query.keys_of(answer)[room - 1]
+            return found, None if after is None else encode_cursor(Position(query.name, 0, [after]))
+        if after is None:
+            return found, None
 
 
-def _take(query: Query, ready: Sequence[_Stream], most: int | None) -> list[Json]:
-    """The items that come next: of one stream as many as there are, of several the one that is first."""
-    stream = _next(query, ready)
-    taken = [stream.items.popleft() for _ in range(min(len(stream.items), most or len(stream.items)))]
-    stream.last = query.key_of(taken[-1])
-    return taken
+def there_is(query: Query) -> Steps[bool]:
+    """Whether there is any item."""
+    for at in range(0, len(query.conditions), SIDE_BY_SIDE):
+        some = query.conditions[at : at + SIDE_BY_SIDE]
+        answers = yield from together([query.count_request(condition, None, 1) for condition in some])
+        if any(answer["Count"] for answer in answers):
+            return True
+    return False
 
 
-def _next(query: Query, ready: Sequence[_Stream]) -> _Stream:
-    if len(ready) == 1:
-        return ready[0]
-    choose = max if query.reverse else min
-    return choose(ready, key=lambda stream: query.sort_key(stream.items[0]))
+def count_items(query: Query) -> Steps[int]:
+    """How many items there are, without reading them into anything."""
+    total = 0
+    waiting: list[tuple[KeyCondition, Json | None]] = [(condition, None) for condition in query.conditions]
+    while waiting:
+        now, waiting = waiting[:SIDE_BY_SIDE], waiting[SIDE_BY_SIDE:]
+        answers = yield from together([query.count_request(condition, start) for condition, start in now])
+        for (condition, _), answer in zip(now, answers, strict=True):
+            total += answer["Count"]
+            if "LastEvaluatedKey" in answer:
+                waiting.append((condition, answer["LastEvaluatedKey"]))
+    return total
+
+
+def together(requests: Sequence[Request]) -> Steps[Sequence[Any]]:
+    """The answers to several requests."""
+    if len(requests) == 1:
+        return ((yield requests[0]),)
+    return (yield tuple(requests)) if requests else ()
+
+
+def _streams(query: Query, group: Sequence[KeyCondition], keys: Sequence[Json | None] = ()) -> list[_Stream]:
+    starts = keys or [None] * len(group)
+    return [_Stream(query, condition, start) for condition, start in zip(group, starts, strict=True)]
+
+
+def _fill(streams: Sequence[_Stream], limit: int | None) -> Steps[None]:
+    """Reads on, until each has something to give or nothing more."""
+    while dry := [stream for stream in streams if not stream.ready and not stream.done]:
+        for at in range(0, len(dry), SIDE_BY_SIDE):
+            some = dry[at : at + SIDE_BY_SIDE]
+            answers = yield from together([stream.request(limit) for stream in some])
+            for stream, answer in zip(some, answers, strict=True):
+                stream.receive(answer)
+
+
+def _take(streams: Sequence[_Stream], reverse: bool, most: int | None) -> list[Any]:
+    """What comes next, as far as that is known: of several streams, up to where the first of them has to read on."""
+    ready = [stream for stream in streams if stream.ready]
+    if len(ready) < 2:
+        return ready[0].take(most) if ready else []
+    bounds = [stream.bound for stream in ready if not stream.done]
+    bound = (max if reverse else min)(bounds, default=None)
+    merged = sorted(
+        ((order, number, one) for number, stream in enumerate(ready) for order, one in stream.until(bound, reverse)),
+        key=lambda entry: entry[0],
+        reverse=reverse,
+    )[:most]
+    for _, number, _ in merged:
+        ready[number].take(1)
+    return [one for _, _, one in merged]

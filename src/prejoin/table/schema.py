@@ -7,11 +7,13 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any, TypeVar, cast
 
-from prejoin.keys import TABLE, Ask, Facet, Plan, Refusal, disjoint, plan
+from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Tag, disjoint, plan
 
 from .bind import Bound, bind
 from .declare import Copy, Entity, Index, Key
 from .errors import NotServed, SchemaError
+from .keymap import key_map, shown_key, values_in
+from .physical import KeyAttributes, all_or_none, composed, index_attributes, key_types, key_writer
 
 E = TypeVar("E")
 
@@ -42,26 +44,37 @@ class Schema:
         sk: str = "sk",
         type_attribute: str = "entityType",
         separator: str = "#",
+        ttl: str = "",
     ) -> None:
+        indexes = tuple(indexes)
         self.indexes: Mapping[str, Index] = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
-        self._keys = {TABLE: (pk, sk if _sorted(entities) else None)}
+        self._separator = separator
+        self.ttl = ttl
+        """The attribute whose time, in seconds since 1970, is when DynamoDB may delete an item; empty: none."""
+        if TABLE in self.indexes or len(self.indexes) < len(indexes):
+            raise SchemaError(f"each index has a name of its own, and none is called {TABLE}")
+        table = KeyAttributes((pk,), (sk,) if _sorted(entities) else ())
+        self._keys = {TABLE: table}
         for name, index in self.indexes.items():
             ours = [entity.indexes[name] for entity in entities if name in entity.indexes]
-            self._keys[name] = _physical(index, ours)
-        if TABLE in self.indexes:
-            raise SchemaError(f"an index cannot be called {TABLE}")
-        bound = [bind(entity, self.indexes, separator) for entity in entities]
+            self._keys[name] = index_attributes(index, ours, table)
+        bound = [bind(entity, self.indexes, self._keys, separator) for entity in entities]
         self._by_class: dict[type, Bound[Any]] = {one.codec.cls: one for one in bound}
         self.by_tag: Mapping[str, Bound[Any]] = {one.tag: one for one in bound}
         if len(self._by_class) < len(bound) or len(self.by_tag) < len(bound):
             raise SchemaError("two entities of a schema have the same class or the same tag")
         self.facets: tuple[Facet, ...] = tuple(facet for one in bound for facet in one.facets)
+        self.key_types: Mapping[str, Tag] = key_types(self._keys, self.facets)
+        """Every key attribute of the table and its indexes, with its type."""
+        # By the facet itself, not by what it says: comparing that would take longer than writing the key.
+        self._writers = {id(facet): key_writer(facet, self._keys[facet.slot]) for facet in self.facets}
         self._plans: dict[Ask, Plan | Refusal] = {}
-        self.shapes: dict[Hashable, Plan] = {}
-        """Plans by the names of what is asked, where its values do not matter."""
+        self.shapes: dict[Hashable, Any] = {}
+        """How questions are answered, by the names of what is asked: the values do not matter."""
         for one in bound:
             self._check_names(one)
+            self._check_ttl(one)
         self._check_collisions()
 
     @property
@@ -75,9 +88,14 @@ class Schema:
             raise SchemaError(f"{cls.__name__} is not an entity of this schema, which has {known}")
         return cast("Bound[E]", found)
 
-    def physical(self, slot: str) -> tuple[str, str | None]:
-        """The names of the attributes that are the keys of the table or of an index."""
+    def keys(self, slot: str) -> KeyAttributes:
+        """The attributes that are the keys of the table or of an index."""
         return self._keys[slot]
+
+    def physical(self, slot: str) -> tuple[str, str | None]:
+        """The partition and sort key of the table, or of an index that has one attribute each."""
+        keys = self._keys[slot]
+        return keys.pk[0], keys.sk[0] if keys.sk else None
 
     def key(self, cls: type[E], /, **values: Any) -> dict[str, dict[str, str]]:
         """The key of one item in the table, in DynamoDB JSON."""
@@ -88,12 +106,25 @@ class Schema:
 
     def written(self, facet: Facet, values: Mapping[str, object]) -> dict[str, dict[str, str]]:
         """The key attributes of an item with these values, in one facet."""
-        pk, sk = facet.key(values)
-        names = self.physical(facet.slot)
-        found = {names[0]: {"S": pk}}
-        if sk is not None and names[1] is not None:
-            found[names[1]] = {"S": sk}
-        return found
+        write = self._writers.get(id(facet))
+        return (write or key_writer(facet, self._keys[facet.slot]))(values)
+
+    def composed(self, facet: Facet) -> KeyAttributes:
+        """Of the key attributes of a facet, those that hold text of our making, and not an attribute as it stands."""
+        return composed(facet, self._keys[facet.slot])
+
+    def read_key(self, pk: object, sk: object = None) -> tuple[type[Any], dict[str, object]]:
+        """Whose key this is, and the values it is made of: from the key of an item back to what `key` was given.
+
+        Keys of copies, and of the items that guard unique values, are nobody's own: KeyValueError.
+        """
+        for bound in self.entities:
+            found = values_in(bound.base, pk, sk)
+            if found is not None:
+                return bound.codec.cls, found
+        other = next((facet for facet in self.facets if facet.slot == TABLE and values_in(facet, pk, sk)), None)
+        what = f"it is one of {other}" if other else f"they have {', '.join(str(one.base) for one in self.entities)}"
+        raise KeyValueError(f"{shown_key(pk, sk)} is not the key of an entity's own item; {what}")
 
     def plan(self, ask: Ask) -> Plan:
         """How to answer an ask, or NotServed."""
@@ -112,9 +143,9 @@ class Schema:
         return frozenset((f.entity, w.attribute) for f in self.facets for w in f.when if w.values is not None)
 
     def _check_names(self, bound: Bound[Any]) -> None:
-        ours = {self.type_attribute, *(name for name in self._keys[TABLE] if name)}
-        for slot in bound.indexes:
-            ours |= {name for name in self._keys[slot] if name}
+        ours = {self.type_attribute}
+        for facet in (bound.base, *bound.indexes.values(), *(copy.facet for copy in bound.copies)):
+            ours |= {*self.composed(facet).names}
         seen: set[str] = set()
         for attribute in bound.codec.attributes.values():
             if attribute.wire in ours:
@@ -126,6 +157,14 @@ class Schema:
                 raise SchemaError(f"{bound.tag} has two attributes that are called {attribute.wire} in the table")
             seen.add(attribute.wire)
 
+    def _check_ttl(self, bound: Bound[Any]) -> None:
+        for attribute in bound.codec.attributes.values():
+            if attribute.wire == self.ttl and not attribute.type.numeric:
+                raise SchemaError(
+                    f"{bound.tag}.{attribute.name} is a {attribute.type}, and DynamoDB deletes by a number, "
+                    "the seconds since 1970: make it an int"
+                )
+
     def _check_collisions(self) -> None:
         """In the table one key is one item: no two facets may ever write the same."""
         here = [facet for facet in self.facets if facet.slot == TABLE]
@@ -135,29 +174,17 @@ class Schema:
                 word = other.entity.split()[0].upper()
                 raise SchemaError(
                     f"two items could have the same key, and one would overwrite the other: {one} and {other}. "
-                    f"Put a word of its own, such as {word}#, into one of the keys"
+                    f"Put a word of its own, such as {word}{self._separator}, into one of the keys"
                 )
+
+    def __str__(self) -> str:
+        """The key map: a line for each entity in each place it is found in."""
+        return key_map(self.facets)
 
 
 def _sorted(entities: Iterable[Entity[Any]]) -> bool:
     keys = [entity.key for entity in entities] + [copy.key for entity in entities for copy in entity.copies]
-    return _all_or_none("the table", keys)
-
-
-def _all_or_none(what: str, keys: list[Key]) -> bool:
-    with_sort = [key.sk is not None for key in keys]
-    if any(with_sort) != all(with_sort):
-        raise SchemaError(f"some keys of {what} have a sort key and some have none; DynamoDB wants all or none")
-    return any(with_sort)
-
-
-def _physical(index: Index, ours: list[Key]) -> tuple[str, str | None]:
-    if not ours:
-        if not index.pk:
-            raise SchemaError(f"no entity has a key for index {index.name}, nor does it name an attribute as its pk")
-        return index.pk, index.sk or None
-    has_sort = _all_or_none(f"index {index.name}", ours)
-    return index.pk or f"{index.name}pk", (index.sk or f"{index.name}sk") if has_sort else None
+    return all_or_none("the table", keys)
 
 
 __all__ = ["Copy", "Entity", "Index", "Key", "Schema"]

@@ -7,7 +7,7 @@ from typing import Any
 from prejoin.engine import rows
 from prejoin.engine.capacity import Capacities
 from prejoin.engine.checks import CAPACITY, METRICS, Constraints, table_name
-from prejoin.engine.keys import ItemKey, check_scalar, key_bytes
+from prejoin.engine.keys import check_scalar, key_bytes
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.operations.items import collection_metrics, projection_of, shown
 from prejoin.engine.requests import BatchGetItem, BatchWriteItem, WriteRequest
@@ -16,7 +16,7 @@ from prejoin.protocol import limits
 from prejoin.protocol.errors import refuse
 from prejoin.protocol.expressions import Projection
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
-from prejoin.protocol.sizes import item_size
+from prejoin.protocol.sizes import measured
 from prejoin.protocol.values import Item, canonical_item
 
 _BATCH_LENGTH = (
@@ -70,7 +70,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
             found = responses[name] = []
             capacity = capacities.of(tables[name])
             for number, place in enumerate(places[name]):
-                row = rows.fetch(connection, tables[name], place)
+                row = rows.fetch(connection, place)
                 size = row.size if row else 0
                 if total + size > limits.BATCH_GET_SIZE:
                     unprocessed[name] = _left(request, name, keys[number:])
@@ -114,8 +114,7 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
     with engine.store.writing() as connection:
         tables = engine.catalog.find_all(connection, (write.table_name for write in pending))
         writes = [bind(write, tables[write.table_name]) for write in pending]
-        places: set[tuple[int, ItemKey]] = {(write.table.id, write.key) for write in writes}
-        if len(places) < len(writes):
+        if len({write.key for write in writes}) < len(writes):
             refuse(_DUPLICATES)
         for write in writes:
             perform(connection, write, capacities.of(write.table))
@@ -138,8 +137,7 @@ def _prepare(name: str, wish: WriteRequest) -> Pending:
             "datatypes"
         )
     if put is not None:
-        item = canonical_item(put.item or {})
-        size = item_size(item)
+        item, size = measured(put.item or {})
         if size > limits.ITEM_SIZE:
             refuse("Item size has exceeded the maximum allowed size")
         return Pending("put", name, item, size=size)

@@ -1,4 +1,4 @@
-"""What every operation works with: the store, the tables in it, and how much they hold."""
+"""What every operation works with: the store, the tables in it, how much they hold, and tokens of transactions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from prejoin.engine.catalog import Catalog
 from prejoin.engine.store import Store
+from prejoin.engine.tokens import Tokens
 from prejoin.engine.totals import Counter
 
 
@@ -14,3 +15,4 @@ class Engine:
     store: Store
     catalog: Catalog
     counter: Counter
+    tokens: Tokens

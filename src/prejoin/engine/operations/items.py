@@ -41,7 +41,7 @@ def get_item(engine: Engine, request: GetItem) -> dict[str, Any]:
         place = key_bytes(table, key)
         if projection is not None:
             check_scalar(table, projection.paths)
-        row = rows.fetch(connection, table, place)
+        row = rows.fetch(connection, place)
     capacity = Capacity(table)
     factor = STRONG if request.consistent_read else EVENTUAL
     capacity.add(read_units(row.size if row else 0, factor))
@@ -129,7 +129,7 @@ def _returned(wish: str | None, pending: Pending, outcome: Outcome) -> dict[str,
         return {"Attributes": msgspec.Raw(row.content)}
     if pending.update is None:
         return {}
-    part = project(rows.decode_item(row.content), pending.update.paths)
+    part = project(rows.decode_item(row.content), pending.update.tree.paths)
     return {"Attributes": part} if part else {}
 
 

@@ -12,24 +12,25 @@ from prejoin.engine.catalog import index_of
 from prejoin.engine.checks import CAPACITY, SELECT, Constraints, expression_parameters, table_name
 from prejoin.engine.definition import Index, Keys, Table
 from prejoin.engine.keyranges import KeyRange, key_range
-from prejoin.engine.keys import check_not_empty, check_scalar, index_key, stored_under
+from prejoin.engine.keys import check_not_empty, check_scalar, entry_key, stored_under
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.pages import Cut, Page, read_page, segment_range
 from prejoin.engine.requests import Query, ReadPage, Scan
 from prejoin.protocol.errors import DynamoDBError, invalid, refuse
 from prejoin.protocol.expressions import (
-    Condition,
+    BoundCondition,
     KeyCondition,
     Projection,
     Substitutions,
     bind_condition,
+    bind_key_conditions,
     bind_projection,
     document_paths,
     evaluate,
     heads,
-    key_conditions,
     project,
 )
+from prejoin.protocol.keybytes import Range, under
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.values import Item, canonical_item
 
@@ -42,7 +43,7 @@ class _Wish(msgspec.Struct, frozen=True):
     """A checked request, before its table is found."""
 
     start: Item | None
-    filter: Condition | None
+    filter: BoundCondition | None
     projection: Projection | None
     conditions: dict[str, KeyCondition] | None = None
 
@@ -75,8 +76,7 @@ def query(engine: Engine, request: Query) -> dict[str, Any]:
     if text is None:
         refuse("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
     substitutions = Substitutions(request.expression_attribute_names, request.expression_attribute_values)
-    condition = bind_condition(text, substitutions, "KeyConditionExpression")
-    wish = _wish(request, substitutions, key_conditions(condition))
+    wish = _wish(request, substitutions, bind_key_conditions(text, substitutions))
     return _read(engine, name, request, wish, forward=request.scan_index_forward is not False)
 
 
@@ -182,19 +182,25 @@ def _read(
         if index is not None and index.is_global and request.consistent_read:
             refuse("Consistent reads are not supported on global secondary indexes")
         keys = None if wish.conditions is None else key_range(table, index, wish.conditions)
+        bounds = _scanned(table, index, segment) if keys is None else keys.bounds
         cut = Cut(
             table,
             index,
-            keys,
+            bounds,
             None if wish.start is None else _position(table, index, wish.start, keys, segment),
             request.limit,
             forward,
             _needs_whole_items(table, index, request, wish),
-            segment,
         )
         _check_expressions(table, index, wish)
         page = read_page(connection, cut)
     return _answer(table, index, request, wish, page)
+
+
+def _scanned(table: Table, index: Index | None, segment: tuple[int, int] | None) -> Range:
+    """All of a table or an index, or one segment of it."""
+    prefix = table.prefix if index is None else table.index_prefix(index)
+    return under(prefix) if segment is None else segment_range(prefix, *segment)
 
 
 def _needs_whole_items(table: Table, index: Index | None, request: ReadPage, wish: _Wish) -> bool:
@@ -222,7 +228,7 @@ def _check_expressions(table: Table, index: Index | None, wish: _Wish) -> None:
         check_scalar(table, wish.projection.paths)
     if wish.filter is None:
         return
-    paths = document_paths(wish.filter)
+    paths = document_paths(wish.filter.tree)
     check_scalar(table, paths)
     if wish.conditions is None:
         return
@@ -244,36 +250,34 @@ def _check_expressions(table: Table, index: Index | None, wish: _Wish) -> None:
 
 def _position(
     table: Table, index: Index | None, start: Item, keys: KeyRange | None, segment: tuple[int, int] | None
-) -> tuple[int | bytes, ...]:
-    """The key bytes to go on after: of the index where one is read, then of the table."""
+) -> bytes:
+    """The key bytes to go on after."""
     names = table.position_names(index)
     if set(start) != set(names):
         refuse(_START if keys is not None or index is not None else f"{_START}: {_MISMATCH}")
     _check_position(table.keys, start)
-    stored = stored_under(table, start)
-    hashed, partition, sort = stored
-    position: tuple[int | bytes, ...] = stored
+    position = stored_under(table, start)
     if index is not None:
         _check_position(index.keys, start)
-        found = index_key(index, start)
+        found = entry_key(table, index, start, position)
         if found is None:
             refuse(f"{_START}: {_MISMATCH}")
-        hashed, partition, sort = found
-        position = (*found, stored.pk, stored.sk)
+        position = found
     if keys is not None:
-        low, high = keys.sort
-        if partition != keys.partition:
+        if not position.startswith(keys.partition):
             refuse("The provided starting key is outside query boundaries based on provided conditions")
-        if sort < low or (high is not None and sort >= high):
+        if not _lies_in(position, keys.bounds):
             refuse("The provided starting key does not match the range key predicate")
-    if segment is not None:
-        first, last = segment_range(*segment)
-        if not first <= hashed < last:
-            refuse(
-                f"{_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
-                f"TotalSegments: {segment[1]} Segment: {segment[0]}"
-            )
+    if segment is not None and not _lies_in(position, _scanned(table, index, segment)):
+        refuse(
+            f"{_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
+            f"TotalSegments: {segment[1]} Segment: {segment[0]}"
+        )
     return position
+
+
+def _lies_in(position: bytes, bounds: Range) -> bool:
+    return position >= bounds.low and (bounds.high is None or position < bounds.high)
 
 
 _MISMATCH = "The provided key element does not match the schema"

@@ -31,8 +31,7 @@ def create_table(engine: Engine, request: CreateTable) -> dict[str, Any]:
     with engine.store.writing() as connection:
         if engine.catalog.get(connection, name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {name}")
-        row = (name, 1, table.to_bytes())
-        connection.execute("INSERT INTO tables (name, revision, definition) VALUES (?, ?, ?)", row)
+        engine.catalog.add(connection, table)
     return {"TableDescription": describe(table, "CREATING", NOTHING)}
 
 
@@ -75,8 +74,8 @@ def delete_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
                 "protection first."
             )
-        for statement in ("items WHERE tid", "entries WHERE tid", "tables WHERE id"):
-            connection.execute(f"DELETE FROM {statement} = ?", (table.id,))  # noqa: S608
+        rows.drop_all(connection, table)
+        engine.catalog.remove(connection, table)
     return {"TableDescription": describe(table, "DELETING", NOTHING)}
 
 
@@ -90,11 +89,11 @@ def list_tables(engine: Engine, request: ListTables) -> dict[str, Any]:
     constraints.finish()
     limit = request.limit or _PAGE_OF_NAMES
     with engine.store.reading() as connection:
-        rows = connection.execute(
+        found = connection.execute(
             "SELECT name FROM tables WHERE name > ? ORDER BY name LIMIT ?",
             (request.exclusive_start_table_name or "", limit + 1),
         ).fetchall()
-    names = [name for (name,) in rows]
+    names = [name for (name,) in found]
     answer: dict[str, Any] = {"TableNames": names[:limit]}
     if len(names) > limit:
         answer["LastEvaluatedTableName"] = names[limit - 1]

@@ -69,7 +69,7 @@ def expire(engine: Engine, now: float) -> int:
             return 0
     with engine.store.writing() as connection:
         gone = rows.expired(connection, now, EXPIRED_AT_ONCE)
-        for identity, key in gone:
-            table = engine.catalog.by_id(connection, identity)
+        for key in gone:
+            table = engine.catalog.holding(connection, key)
             perform(connection, Write(Pending("delete", table.name, {}), table, key), Capacity(table))
     return len(gone)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-import time
 from collections.abc import Iterable
 from typing import Any
-
-import msgspec
 
 from prejoin.engine import rows
 from prejoin.engine.capacity import Capacities
 from prejoin.engine.checks import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
 from prejoin.engine.definition import Table
-from prejoin.engine.keys import ItemKey, check_scalar, key_bytes
+from prejoin.engine.keys import check_scalar, key_bytes
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.operations.items import collection_metrics, projection_of, shown
 from prejoin.engine.requests import (
@@ -27,13 +23,13 @@ from prejoin.engine.requests import (
     UpdateItem,
     WriteOptions,
 )
+from prejoin.engine.tokens import digest_of
 from prejoin.engine.writes import Write, bind, perform, prepare
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.prices import TRANSACTIONAL, read_units
 from prejoin.protocol.values import canonical_item
 
-_TOKEN_SECONDS = 600.0
 _NONE = {"Code": "None"}
 _ONE_KIND = "TransactItems can only contain one of Check, Put, Update or Delete in each of its members"
 
@@ -54,8 +50,9 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
     pending = [prepare(action, table_name(action.table_name)) for action in actions]
     _check_size(write.size for write in pending)
     capacities = Capacities()
+    digest = b"" if token is None else digest_of(request)
     with engine.store.writing() as connection:
-        if token is not None and (answer := _answered_before(connection, token, request)) is not None:
+        if token is not None and (answer := engine.tokens.answer(connection, token, digest)) is not None:
             return answer
         tables = engine.catalog.find_all(connection, (write.table_name for write in pending))
         bound_writes: list[Write] = []
@@ -67,7 +64,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
             except DynamoDBError as error:
                 reasons.append(_reason(error))
         _cancel_if_any(reasons)
-        _check_distinct([(write.table.id, write.key) for write in bound_writes])
+        _check_distinct([write.key for write in bound_writes])
         sizes: list[int] = []
         reasons = [_attempt(connection, write, capacities, sizes) for write in bound_writes]
         _cancel_if_any(reasons)
@@ -75,7 +72,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
         answer = capacities.render(request.return_consumed_capacity, kind="Write")
         answer |= _metrics(bound_writes) if request.return_item_collection_metrics == "SIZE" else {}
         if token is not None:
-            _remember(connection, token, request, answer)
+            engine.tokens.remember(connection, token, digest, answer)
     return answer
 
 
@@ -161,7 +158,7 @@ def _cancel_if_any(reasons: list[dict[str, Any]]) -> None:
         )
 
 
-def _check_distinct(places: list[tuple[int, ItemKey]]) -> None:
+def _check_distinct(places: list[bytes]) -> None:
     if len(set(places)) < len(places):
         refuse("Transaction request cannot include multiple operations on one item")
 
@@ -172,28 +169,6 @@ def _metrics(writes: list[Write]) -> dict[str, Any]:
         if write.table.has_local_indexes:
             found.setdefault(write.table.name, []).append(collection_metrics(write.table, write.pending))
     return {"ItemCollectionMetrics": found} if found else {}
-
-
-def _digest(request: TransactWriteItems) -> bytes:
-    return hashlib.sha256(msgspec.json.encode(request.transact_items)).digest()
-
-
-def _answered_before(connection: sqlite3.Connection, token: str, request: TransactWriteItems) -> dict[str, Any] | None:
-    """The answer to the same request with the same token; the same token on another request is an error."""
-    connection.execute("DELETE FROM tokens WHERE expires < ?", (time.time(),))
-    row = connection.execute("SELECT digest, answer FROM tokens WHERE token = ?", (token,)).fetchone()
-    if row is None:
-        return None
-    if row[0] != _digest(request):
-        raise DynamoDBError("IdempotentParameterMismatchException")
-    return msgspec.json.decode(row[1], type=dict[str, Any])
-
-
-def _remember(connection: sqlite3.Connection, token: str, request: TransactWriteItems, answer: dict[str, Any]) -> None:
-    connection.execute(
-        "INSERT INTO tokens VALUES (?, ?, ?, ?)",
-        (token, _digest(request), msgspec.json.encode(answer), time.time() + _TOKEN_SECONDS),
-    )
 
 
 def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, Any]:
@@ -216,7 +191,7 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
     responses: list[dict[str, Any]] = []
     with engine.store.reading(snapshot=True) as connection:
         tables = engine.catalog.find_all(connection, (name for name, _, _ in wishes))
-        places: list[tuple[Table, ItemKey]] = []
+        places: list[tuple[Table, bytes]] = []
         reasons: list[dict[str, Any]] = []
         for name, key, projection in wishes:
             try:
@@ -227,9 +202,9 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
             except DynamoDBError as error:
                 reasons.append(_reason(error))
         _cancel_if_any(reasons)
-        _check_distinct([(table.id, key) for table, key in places])
+        _check_distinct([key for _, key in places])
         for (table, place), (_, _, projection) in zip(places, wishes, strict=True):
-            row = rows.fetch(connection, table, place)
+            row = rows.fetch(connection, place)
             sizes.append(row.size if row else 0)
             capacities.of(table).add(read_units(row.size if row else 0, TRANSACTIONAL))
             responses.append({} if row is None else {"Item": shown(row.content, projection)})

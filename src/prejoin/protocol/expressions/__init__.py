@@ -1,21 +1,23 @@
-"""Expressions: text to tree (cached), tree bound to a request's values, and what that does to items."""
+"""Expressions: text to tree to function (kept), then bound to a request's values, and what that does to items."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from prejoin.protocol.expressions.apply import apply
+from prejoin.protocol.expressions.apply import Change, compile_update
 from prejoin.protocol.expressions.bind import Binder
 from prejoin.protocol.expressions.conditions import parse_condition
-from prejoin.protocol.expressions.evaluate import evaluate
-from prejoin.protocol.expressions.keyconditions import KeyCondition, key_conditions
+from prejoin.protocol.expressions.evaluate import Test, compile_condition
+from prejoin.protocol.expressions.forms import Bound, Kind
+from prejoin.protocol.expressions.keyconditions import KeyCondition, compile_key_conditions
 from prejoin.protocol.expressions.nodes import Condition, Path, Projection, Update, document_paths
 from prejoin.protocol.expressions.paths import heads, project, read
 from prejoin.protocol.expressions.projections import parse_projection
 from prejoin.protocol.expressions.substitutions import Substitutions
 from prejoin.protocol.expressions.updates import parse_update
+from prejoin.protocol.values import Item
 
 __all__ = [
+    "BoundCondition",
+    "BoundUpdate",
     "Condition",
     "KeyCondition",
     "Path",
@@ -24,35 +26,51 @@ __all__ = [
     "Update",
     "apply",
     "bind_condition",
+    "bind_key_conditions",
     "bind_projection",
     "bind_update",
     "document_paths",
     "evaluate",
     "heads",
-    "key_conditions",
     "project",
     "read",
 ]
 
+BoundCondition = Bound[Condition, Test]
+BoundUpdate = Bound[Update, Change]
 
-def bind_condition(text: str, substitutions: Substitutions, parameter: str = "ConditionExpression") -> Condition:
+_CONDITION = Kind(parse_condition, Binder.condition, compile_condition)
+_KEY_CONDITION = Kind(parse_condition, Binder.condition, compile_key_conditions)
+_UPDATE = Kind(parse_update, Binder.update, compile_update)
+_PROJECTION = Kind(parse_projection, Binder.projection, lambda projection: projection)
+
+
+def bind_condition(text: str, substitutions: Substitutions, parameter: str = "ConditionExpression") -> BoundCondition:
     """Parse a condition and bind it to what its placeholders stand for."""
-    if not substitutions:
-        return _bound_condition(text, parameter)
-    return Binder(substitutions, parameter).condition(parse_condition(text, parameter))
+    return _CONDITION.bind(text, parameter, substitutions)
 
 
-@lru_cache(maxsize=2048)
-def _bound_condition(text: str, parameter: str) -> Condition:
-    """A condition without placeholders, as `attribute_not_exists(pk)`, is the same for every request."""
-    return Binder(Substitutions(), parameter).condition(parse_condition(text, parameter))
+def bind_key_conditions(text: str, substitutions: Substitutions) -> dict[str, KeyCondition]:
+    """Parse a KeyConditionExpression: the condition on each key attribute."""
+    found = _KEY_CONDITION.bind(text, "KeyConditionExpression", substitutions)
+    return found.run(found.values)
 
 
-def bind_update(text: str, substitutions: Substitutions) -> Update:
+def bind_update(text: str, substitutions: Substitutions) -> BoundUpdate:
     """Parse an UpdateExpression and bind it to what its placeholders stand for."""
-    return Binder(substitutions, "UpdateExpression").update(parse_update(text))
+    return _UPDATE.bind(text, "UpdateExpression", substitutions)
 
 
 def bind_projection(text: str, substitutions: Substitutions) -> Projection:
     """Parse a ProjectionExpression and bind it to what its placeholders stand for."""
-    return Binder(substitutions, "ProjectionExpression").projection(parse_projection(text))
+    return _PROJECTION.bind(text, "ProjectionExpression", substitutions).tree
+
+
+def evaluate(condition: BoundCondition, item: Item) -> bool:
+    """Whether an item fulfils a condition; a missing item is an empty one."""
+    return condition.run(item, condition.values)
+
+
+def apply(update: BoundUpdate, item: Item) -> Item:
+    """The item after an update; the given item stays as it is."""
+    return update.run(item, update.values)

@@ -1,26 +1,34 @@
-"""Apply a bound update to an item. All operands are read from the item as it was before the update."""
+"""Compile an update into a function that applies it. All operands are read from the item as it was before."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 from prejoin.protocol import limits, numbers
 from prejoin.protocol.errors import invalid
 from prejoin.protocol.expressions.nodes import (
+    Action,
     AddAction,
     Arithmetic,
     Call,
     DeleteAction,
-    Literal,
     Operand,
     Path,
+    Placeholder,
     RemoveAction,
     SetAction,
+    Steps,
     Update,
+    Values,
 )
 from prejoin.protocol.expressions.paths import read
 from prejoin.protocol.values import Item, Value, kind
+
+Change = Callable[[Item, Values], Item]
+Get = Callable[[Item, Values], Value]
+Effect = Callable[[Item, Values], Value | None]
 
 _MISSING = "The provided expression refers to an attribute that does not exist in the item"
 _TYPE = "An operand in the update expression has an incorrect data type"
@@ -28,45 +36,45 @@ _NESTING = "Nesting Levels have exceeded supported limits"
 _PATH = "The document path provided in the update expression is invalid for update"
 
 
-def apply(update: Update, item: Item) -> Item:
-    """The item after the update; the given item stays as it is.
+def compile_update(update: Update) -> Change:
+    """A function that gives the item after the update; the given item stays as it is.
 
-    >>> apply(Update((AddAction(Path(("n",)), Literal({"N": "2"})),)), {"n": {"N": "40"}})
+    >>> add = compile_update(Update((AddAction(Path(("n",)), Placeholder(":two")),)))
+    >>> add({"n": {"N": "40"}}, {":two": {"N": "2"}})
     {'n': {'N': '42'}}
     """
-    writes: list[tuple[Path, Value]] = []
-    removals: list[Path] = []
-    for action in update.actions:
-        match action:
-            case SetAction(path, operand):
-                writes.append((path, _resolve(operand, item)))
-            case RemoveAction(path):
+    steps = [(action.path, _effect(action)) for action in update.actions]
+    nested = {str(path.steps[0]) for path in update.paths if len(path.steps) > 1}
+
+    def change(item: Item, values: Values) -> Item:
+        writes: list[tuple[Path, Value]] = []
+        removals: list[Path] = []
+        for path, effect in steps:
+            value = effect(item, values)
+            if value is None:
                 removals.append(path)
-            case AddAction(path, Literal(value)):
-                writes.append((path, _added(read(item, path.steps), value)))
-            case DeleteAction(path, Literal(value)):
-                existing = read(item, path.steps)
-                if existing is None:
-                    _parent(item, path)
-                    continue
-                left = _difference(existing, value)
-                if left is None:
-                    removals.append(path)
-                else:
-                    writes.append((path, left))
-    for path, value in writes:
-        if len(path.steps) + _levels(value) > limits.NESTING:
-            raise invalid(_NESTING)
-    changed = dict(item)
-    if all(len(action.path.steps) == 1 for action in update.actions):
+            elif value is not _UNCHANGED:
+                writes.append((path, value))
+        for path, value in writes:
+            if len(path.steps) + _levels(value) > limits.NESTING:
+                raise invalid(_NESTING)
+        changed = dict(item)
+        if nested:
+            _change_documents(changed, nested, writes, removals)
+            return changed
         for path, value in writes:
             changed[str(path.steps[0])] = value
         for path in removals:
             changed.pop(str(path.steps[0]), None)
         return changed
-    for name in {path.steps[0] for path in update.paths if len(path.steps) > 1}:
+
+    return change
+
+
+def _change_documents(changed: Item, nested: set[str], writes: list[tuple[Path, Value]], removals: list[Path]) -> None:
+    for name in nested:
         if name in changed:
-            changed[str(name)] = _clone(changed[str(name)])
+            changed[name] = _clone(changed[name])
     # Positions are those of the list before the update: extend from the front, remove from the back.
     writes.sort(key=lambda write: _position(write[0]))
     removals.sort(key=_position, reverse=True)
@@ -75,7 +83,31 @@ def apply(update: Update, item: Item) -> Item:
         _put(_parent(changed, path), path.steps[-1], value)
     for parent, step in parents:
         _remove(parent, step)
-    return changed
+
+
+def _effect(action: Action) -> Effect:
+    """What becomes of the value at an action's path: a new one, none any more, or nothing."""
+    match action:
+        case SetAction(_, operand):
+            return _getter(operand)
+        case RemoveAction():
+            return lambda item, values: None
+        case AddAction(path, Placeholder(name)):
+            return lambda item, values: _added(read(item, path.steps), values[name])
+        case DeleteAction(path, Placeholder(name)):
+
+            def delete(item: Item, values: Values) -> Value | None:
+                existing = read(item, path.steps)
+                if existing is None:
+                    _parent(item, path)
+                    return _UNCHANGED
+                return _difference(existing, values[name])
+
+            return delete
+    raise AssertionError(action)
+
+
+_UNCHANGED: Value = {}
 
 
 def _levels(value: Value) -> int:
@@ -89,30 +121,47 @@ def _position(path: Path) -> int:
     return step if isinstance(step, int) else -1
 
 
-def _resolve(operand: Operand, item: Item) -> Value:
+def _getter(operand: Operand) -> Get:
     match operand:
-        case Literal(value):
-            return value
+        case Placeholder(name):
+            return lambda item, values: values[name]
         case Path(steps):
-            found = read(item, steps)
-            if found is None:
-                raise invalid(_MISSING)
-            return found
+            return lambda item, values: _existing(item, steps)
         case Call("if_not_exists", (Path(steps), fallback)):
-            found = read(item, steps)
-            return found if found is not None else _resolve(fallback, item)
+            otherwise = _getter(fallback)
+
+            def if_not_exists(item: Item, values: Values) -> Value:
+                found = read(item, steps)
+                return found if found is not None else otherwise(item, values)
+
+            return if_not_exists
         case Call("list_append", (first, second)):
-            left, right = _resolve(first, item), _resolve(second, item)
-            if "L" not in left or "L" not in right:
-                raise invalid(_TYPE)
-            return {"L": [*left["L"], *right["L"]]}
+            one, other = _getter(first), _getter(second)
+            return lambda item, values: _appended(one(item, values), other(item, values))
         case Arithmetic(sign, first, second):
-            left, right = _resolve(first, item), _resolve(second, item)
-            if "N" not in left or "N" not in right:
-                raise invalid(_TYPE)
+            one, other = _getter(first), _getter(second)
             combine = numbers.add if sign == "+" else numbers.subtract
-            return {"N": combine(left["N"], right["N"])}
+            return lambda item, values: _combined(combine, one(item, values), other(item, values))
     raise AssertionError(operand)
+
+
+def _existing(item: Item, steps: Steps) -> Value:
+    found = read(item, steps)
+    if found is None:
+        raise invalid(_MISSING)
+    return found
+
+
+def _appended(left: Value, right: Value) -> Value:
+    if "L" not in left or "L" not in right:
+        raise invalid(_TYPE)
+    return {"L": [*left["L"], *right["L"]]}
+
+
+def _combined(combine: Callable[[str, str], str], left: Value, right: Value) -> Value:
+    if "N" not in left or "N" not in right:
+        raise invalid(_TYPE)
+    return {"N": combine(left["N"], right["N"])}
 
 
 def _added(existing: Value | None, value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Bind a parsed expression to a request's names and values, and check types before any item is read."""
+"""Bind a parsed expression to a request's names and values, to check it before any item is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decide a bound condition over an item. What is not there makes a comparison false, never an error."""
+"""Compile a condition into a function that decides it. What is not there makes a comparison false, never an error."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from prejoin.protocol.expressions.nodes import (
     Compare,
     Condition,
     In,
-    Literal,
     Not,
     Operand,
     Or,
     Path,
+    Placeholder,
+    Values,
 )
 from prejoin.protocol.expressions.paths import read
 from prejoin.protocol.values import ORDERABLE, Item, Value, equal, kind, ordered, unbase64
+
+Test = Callable[[Item, Values], bool]
+Get = Callable[[Item, Values], Value | None]
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -30,40 +34,71 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def evaluate(condition: Condition, item: Item) -> bool:
-    """Whether the item fulfils the condition; a missing item is an empty one.
+def compile_condition(condition: Condition) -> Test:
+    """A function that says whether an item fulfils the condition; a missing item is an empty one.
 
-    >>> evaluate(Compare("<", Path(("n",)), Literal({"N": "10"})), {"n": {"N": "9"}})
+    >>> is_small = compile_condition(Compare("<", Path(("n",)), Placeholder(":ten")))
+    >>> is_small({"n": {"N": "9"}}, {":ten": {"N": "10"}})
     True
     """
     match condition:
         case Compare(comparator, left, right):
-            return _compare(comparator, _resolve(left, item), _resolve(right, item))
+            mine, theirs = _getter(left), _getter(right)
+            return lambda item, values: _compare(comparator, mine(item, values), theirs(item, values))
         case Call(function, arguments):
-            return _predicate(function, arguments, item)
+            return _predicate(function, *map(_getter, arguments))
         case And(parts):
-            return all(evaluate(part, item) for part in parts)
+            return _all(tuple(map(compile_condition, parts)))
         case Or(parts):
-            return any(evaluate(part, item) for part in parts)
+            fails = _all(tuple(map(_negated, parts)))
+            return lambda item, values: not fails(item, values)
         case Not(part):
-            return not evaluate(part, item)
+            return _negated(part)
         case Between(operand, low, high):
-            value = _resolve(operand, item)
-            return _compare(">=", value, _resolve(low, item)) and _compare("<=", value, _resolve(high, item))
+            middle, least, most = _getter(operand), _getter(low), _getter(high)
+
+            def between(item: Item, values: Values) -> bool:
+                value = middle(item, values)
+                return _compare(">=", value, least(item, values)) and _compare("<=", value, most(item, values))
+
+            return between
         case In(operand, options):
-            value = _resolve(operand, item)
-            return any(_compare("=", value, _resolve(option, item)) for option in options)
+            sought, among = _getter(operand), tuple(map(_getter, options))
+
+            def is_in(item: Item, values: Values) -> bool:
+                value = sought(item, values)
+                return any(_compare("=", value, option(item, values)) for option in among)
+
+            return is_in
 
 
-def _resolve(operand: Operand, item: Item) -> Value | None:
+def _negated(condition: Condition) -> Test:
+    test = compile_condition(condition)
+    return lambda item, values: not test(item, values)
+
+
+def _all(tests: tuple[Test, ...]) -> Test:
+    def test_all(item: Item, values: Values) -> bool:
+        # Not all(): its generator would cost more than most tests.
+        for test in tests:  # noqa: SIM110
+            if not test(item, values):
+                return False
+        return True
+
+    return test_all
+
+
+def _getter(operand: Operand) -> Get:
     match operand:
+        case Path((str(name),)):
+            return lambda item, values: item.get(name)
         case Path(steps):
-            return read(item, steps)
-        case Literal(value):
-            return value
+            return lambda item, values: read(item, steps)
+        case Placeholder(name):
+            return lambda item, values: values[name]
         case Call("size", arguments):
-            size = _size(_resolve(arguments[0], item))
-            return None if size is None else {"N": str(size)}
+            measured = _getter(arguments[0])
+            return lambda item, values: _size(measured(item, values))
     raise AssertionError(operand)
 
 
@@ -81,20 +116,23 @@ def _compare(comparator: str, left: Value | None, right: Value | None) -> bool:
     return _ORDER[comparator](ordered(left), ordered(right))
 
 
-def _predicate(function: str, arguments: tuple[Operand, ...], item: Item) -> bool:
-    value = _resolve(arguments[0], item)
+def _predicate(function: str, subject: Get, *others: Get) -> Test:
     if function == "attribute_exists":
-        return value is not None
+        return lambda item, values: subject(item, values) is not None
     if function == "attribute_not_exists":
-        return value is None
-    operand = _resolve(arguments[1], item)
-    if value is None or operand is None:
-        return False
-    if function == "attribute_type":
-        return bool(kind(value) == operand["S"])
-    if function == "begins_with":
-        return _begins_with(value, operand)
-    return _contains(value, operand)
+        return lambda item, values: subject(item, values) is None
+    decide = {"attribute_type": _is_of_type, "begins_with": _begins_with, "contains": _contains}[function]
+    (other,) = others
+
+    def test(item: Item, values: Values) -> bool:
+        value, operand = subject(item, values), other(item, values)
+        return value is not None and operand is not None and decide(value, operand)
+
+    return test
+
+
+def _is_of_type(value: Value, name: Value) -> bool:
+    return bool(kind(value) == name["S"])
 
 
 def _begins_with(value: Value, prefix: Value) -> bool:
@@ -119,10 +157,10 @@ def _contains(value: Value, sought: Value) -> bool:
     return False
 
 
-def _size(value: Value | None) -> int | None:
+def _size(value: Value | None) -> Value | None:
     if value is None:
         return None
     name = kind(value)
     if name in ("N", "BOOL", "NULL"):
         return None
-    return len(unbase64(value["B"])) if name == "B" else len(value[name])
+    return {"N": str(len(unbase64(value["B"]) if name == "B" else value[name]))}

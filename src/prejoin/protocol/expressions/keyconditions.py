@@ -1,7 +1,8 @@
-"""Read a bound KeyConditionExpression as one condition for each key attribute."""
+"""Read a KeyConditionExpression as one condition for each key attribute."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 import msgspec
@@ -14,11 +15,12 @@ from prejoin.protocol.expressions.nodes import (
     Compare,
     Condition,
     In,
-    Literal,
     Not,
     Operand,
     Or,
     Path,
+    Placeholder,
+    Values,
 )
 from prejoin.protocol.values import Value
 
@@ -30,16 +32,30 @@ class KeyCondition(msgspec.Struct, frozen=True):
     """`operator` is one of = < <= > >= BETWEEN begins_with."""
 
     operator: str
-    operands: tuple[Value, ...]
+    operands: list[Value]
 
 
-def key_conditions(condition: Condition) -> dict[str, KeyCondition]:
-    """The condition on each attribute, in the order written, or what DynamoDB refuses about it.
+KeyConditions = Callable[[Values], dict[str, KeyCondition]]
 
-    >>> key_conditions(Compare("<", Literal({"N": "1"}), Path(("sk",))))
-    {'sk': KeyCondition(operator='>', operands=({'N': '1'},))}
+
+def compile_key_conditions(condition: Condition) -> KeyConditions:
+    """A function that gives the condition on each attribute, in the order written.
+
+    What DynamoDB refuses about the condition it refuses whatever the values.
+
+    >>> compile_key_conditions(Compare("<", Placeholder(":one"), Path(("sk",))))({":one": {"N": "1"}})
+    {'sk': KeyCondition(operator='>', operands=[{'N': '1'}])}
     """
-    found: dict[str, KeyCondition] = {}
+    found = _conditions(condition)
+    return lambda values: {
+        name: KeyCondition(operator, [values[placeholder] for placeholder in operands])
+        for name, (operator, operands) in found.items()
+    }
+
+
+def _conditions(condition: Condition) -> dict[str, tuple[str, list[str]]]:
+    """For each attribute the operator, and the placeholders of its operands."""
+    found: dict[str, tuple[str, list[str]]] = {}
     waiting = [condition]
     while waiting:
         node = waiting.pop()
@@ -73,14 +89,14 @@ def key_conditions(condition: Condition) -> dict[str, KeyCondition]:
                 _unusable(function)
         if name in found:
             refuse("KeyConditionExpressions must only contain one condition per key")
-        found[name] = KeyCondition(operator, operands)
+        found[name] = (operator, operands)
     return found
 
 
-def _attribute(*operands: Operand) -> tuple[str, tuple[Value, ...]]:
-    """The one attribute among the operands of a condition, and the values."""
+def _attribute(*operands: Operand) -> tuple[str, list[str]]:
+    """The one attribute among the operands of a condition, and the placeholders of the values."""
     name: str | None = None
-    values: list[Value] = []
+    placeholders: list[str] = []
     for operand in operands:
         match operand:
             case Path(steps):
@@ -90,13 +106,13 @@ def _attribute(*operands: Operand) -> tuple[str, tuple[Value, ...]]:
                 if nested:
                     refuse("KeyConditionExpressions cannot have conditions on nested attributes")
                 name = str(first)
-            case Literal(value):
-                values.append(value)
+            case Placeholder(placeholder):
+                placeholders.append(placeholder)
             case _:
                 refuse("KeyConditionExpressions cannot contain nested operations")
     if name is None:
         refuse(_WHERE + "No key attribute specified")
-    return name, tuple(values)
+    return name, placeholders
 
 
 def _unusable(operator: str) -> NoReturn:

@@ -1,8 +1,9 @@
-"""The syntax trees of expressions: frozen data. Parsed trees hold placeholders, bound trees literals."""
+"""The syntax trees of expressions: frozen data. They hold placeholders; only one that is being checked has literals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import msgspec
 
@@ -10,6 +11,10 @@ from prejoin.protocol.values import Value
 
 Steps = tuple[str | int, ...]
 """A document path: attribute names and list positions. In a parsed tree a name may be a `#placeholder`."""
+
+
+Values = dict[str, Value]
+"""What the `:placeholders` of an expression stand for in one request."""
 
 
 class Path(msgspec.Struct, frozen=True):
@@ -103,16 +108,21 @@ class DeleteAction(msgspec.Struct, frozen=True):
 Action = SetAction | RemoveAction | AddAction | DeleteAction
 
 
-class Update(msgspec.Struct, frozen=True):
+class Update(msgspec.Struct, frozen=True, dict=True):
     """The actions of an UpdateExpression, in the order written."""
 
     actions: tuple[Action, ...]
 
-    @property
+    @cached_property
     def paths(self) -> tuple[Path, ...]:
         return tuple(action.path for action in self.actions)
 
-    @property
+    @cached_property
+    def heads(self) -> frozenset[str]:
+        """The attributes that it changes, in whole or in part."""
+        return frozenset(str(action.path.steps[0]) for action in self.actions)
+
+    @cached_property
     def operands(self) -> tuple[Operand, ...]:
         """What the SET actions read."""
         return tuple(action.operand for action in self.actions if isinstance(action, SetAction))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NoReturn
 
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, invalid, refuse
@@ -17,65 +19,83 @@ _VALUE = re.compile(r":[0-9a-zA-Z_]+")
 class Substitutions:
     """What the placeholders of one request stand for. `finish` refuses those that no expression used."""
 
-    __slots__ = ("_names", "_unused_names", "_unused_values", "_values")
+    __slots__ = ("_unused_names", "_unused_values", "names", "shape", "values")
 
     def __init__(self, names: dict[str, str] | None = None, values: Any = None) -> None:
-        self._names = names or {}
-        self._values: dict[str, Value] = {}
+        self.names = names or {}
+        self.values: dict[str, Value] = {}
         if names is not None:
-            _check_keys(names, _NAME, "ExpressionAttributeNames")
-            for key, name in names.items():
-                if not name:
-                    refuse(f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}")
+            _check_names(names)
         if values is not None:
             _check_keys(values, _VALUE, "ExpressionAttributeValues")
-            self._values = {key: _checked_value(key, value) for key, value in values.items()}
-            if sum(len(key) + value_size(value) for key, value in self._values.items()) > limits.SUBSTITUTIONS_SIZE:
-                refuse("ExpressionAttributeValues exceeds max size")
-        self._unused_names = dict.fromkeys(self._names)
-        self._unused_values = dict.fromkeys(self._values)
+            self.values = {key: _checked_value(key, value) for key, value in values.items()}
+            _check_size(self.values)
+        self.shape = (tuple(self.names.items()), tuple([(key, *value) for key, value in self.values.items()]))
+        """The names, and the types of the values: all that requests with the same expressions have in common."""
+        self._unused_names = set(self.names)
+        self._unused_values = set(self.values)
 
-    def __bool__(self) -> bool:
-        return bool(self._names or self._values)
+    def use(self, names: tuple[str, ...], values: tuple[str, ...]) -> None:
+        """Note placeholders that an expression has; all of them are known to be given."""
+        self._unused_names.difference_update(names)
+        self._unused_values.difference_update(values)
 
     def name(self, placeholder: str, parameter: str) -> str:
-        name = self._names.get(placeholder)
+        name = self.names.get(placeholder)
         if name is None:
             raise invalid(
                 f"Invalid {parameter}: An expression attribute name used in the document path is not "
                 f"defined; attribute name: {placeholder}"
             )
-        self._unused_names.pop(placeholder, None)
+        self._unused_names.discard(placeholder)
         return name
 
     def value(self, placeholder: str, parameter: str) -> Value:
-        value = self._values.get(placeholder)
+        value = self.values.get(placeholder)
         if value is None:
             raise invalid(
                 f"Invalid {parameter}: An expression attribute value used in expression is not defined; "
                 f"attribute value: {placeholder}"
             )
-        self._unused_values.pop(placeholder, None)
+        self._unused_values.discard(placeholder)
         return value
 
     def finish(self) -> None:
-        for parameter, unused in (("Names", self._unused_names), ("Values", self._unused_values)):
-            if unused:
-                keys = ", ".join(unused)
-                refuse(f"Value provided in ExpressionAttribute{parameter} unused in expressions: keys: {{{keys}}}")
+        if self._unused_names:
+            _refuse_unused("Names", self.names, self._unused_names)
+        if self._unused_values:
+            _refuse_unused("Values", self.values, self._unused_values)
+
+
+def _refuse_unused(parameter: str, given: Iterable[str], unused: set[str]) -> NoReturn:
+    keys = ", ".join(key for key in given if key in unused)
+    refuse(f"Value provided in ExpressionAttribute{parameter} unused in expressions: keys: {{{keys}}}")
+
+
+def _check_names(names: dict[str, str]) -> None:
+    _check_keys(names, _NAME, "ExpressionAttributeNames")
+    for key, name in names.items():
+        if not name:
+            refuse(f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}")
 
 
 def _check_keys(given: dict[str, Any], form: re.Pattern[str], parameter: str) -> None:
     if not given:
         refuse(f"{parameter} must not be empty")
     for key in given:
+        if len(key) <= limits.PLACEHOLDER_SIZE and _is_placeholder(key, form):
+            continue
         if not form.fullmatch(key):
             refuse(f'{parameter} contains invalid key: Syntax error; key: "{key}"')
-        if len(key) > limits.PLACEHOLDER_SIZE:
-            refuse(
-                f"{parameter} contains invalid key: The expression attribute map contains a key that is too "
-                f'long; key: "{key}"'
-            )
+        refuse(
+            f"{parameter} contains invalid key: The expression attribute map contains a key that is too "
+            f'long; key: "{key}"'
+        )
+
+
+@lru_cache(maxsize=2048)
+def _is_placeholder(key: str, form: re.Pattern[str]) -> bool:
+    return form.fullmatch(key) is not None
 
 
 def _checked_value(key: str, value: Any) -> Value:
@@ -85,3 +105,8 @@ def _checked_value(key: str, value: Any) -> Value:
         if error.code != "ValidationException":
             raise
         raise invalid(f"ExpressionAttributeValues contains invalid value: {error.message} for key {key}") from None
+
+
+def _check_size(values: dict[str, Value]) -> None:
+    if sum([len(key) + value_size(value) for key, value in values.items()]) > limits.SUBSTITUTIONS_SIZE:
+        refuse("ExpressionAttributeValues exceeds max size")

@@ -1,0 +1,102 @@
+"""boto3's resource: Python's values in and out, numbers as Decimal."""
+
+from __future__ import annotations
+
+import boto3
+from boto3.dynamodb.conditions import Key
+
+from client.items import index_pk, item, pk, row, sk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from client.asking import Row
+    from client.workload import Order
+
+
+class Resource:
+    awaited = False
+
+    def __init__(self, url: str, table: str) -> None:
+        self._table: Any = boto3.resource("dynamodb", region_name="us-east-1", endpoint_url=url).Table(table)
+
+    def open(self) -> None:
+        """It is open."""
+
+    def made(self, order: Order) -> dict[str, Any]:
+        return item(order)
+
+    def get(self, user: str, number: int) -> Any:
+        return self._table.get_item(Key=key(user, number)).get("Item")
+
+    def query(self, user: str) -> list[Any]:
+        asked = {"KeyConditionExpression": Key("pk").eq(pk(user))}
+        answer = self._table.query(**asked)
+        items: list[Any] = answer["Items"]
+        while "LastEvaluatedKey" in answer:
+            answer = self._table.query(**asked, ExclusiveStartKey=answer["LastEvaluatedKey"])
+            items += answer["Items"]
+        return items
+
+    def put(self, made: dict[str, Any]) -> None:
+        self._table.put_item(Item=made)
+
+    def add(self, user: str, number: int) -> None:
+        self._table.update_item(**adding(user, number))
+
+    def move(self, user: str, number: int, status: str) -> None:
+        self._table.update_item(**moving(user, number, status))
+
+    def transact(self, put: dict[str, Any], add: tuple[str, int], check: tuple[str, int]) -> None:
+        # The client of a resource takes Python's values too; a table has no method for it.
+        self._table.meta.client.transact_write_items(TransactItems=transaction(self._table.name, put, add, check))
+
+    def batch(self, made: list[dict[str, Any]]) -> None:
+        with self._table.batch_writer() as writer:
+            for one in made:
+                writer.put_item(Item=one)
+
+    def row(self, found: Any) -> Row:
+        return row(found)
+
+    def close(self) -> None:
+        self._table.meta.client.close()
+
+
+def key(user: str, number: int) -> dict[str, str]:
+    return {"pk": pk(user), "sk": sk(number)}
+
+
+def adding(user: str, number: int) -> dict[str, Any]:
+    return {
+        "Key": key(user, number),
+        "UpdateExpression": "SET #total = #total + :one",
+        "ConditionExpression": "attribute_exists(pk)",
+        "ExpressionAttributeNames": {"#total": "total"},
+        "ExpressionAttributeValues": {":one": 1},
+    }
+
+
+def moving(user: str, number: int, status: str) -> dict[str, Any]:
+    return {
+        "Key": key(user, number),
+        "UpdateExpression": "SET #status = :status, gsi1pk = :gsi1pk",
+        "ConditionExpression": "attribute_exists(pk)",
+        "ExpressionAttributeNames": {"#status": "status"},
+        "ExpressionAttributeValues": {":status": status, ":gsi1pk": index_pk(status)},
+    }
+
+
+def transaction(
+    table: str, put: dict[str, Any], add: tuple[str, int], check: tuple[str, int]
+) -> list[dict[str, dict[str, Any]]]:
+    condition = {"TableName": table, "Key": key(*check), "ConditionExpression": "attribute_exists(pk)"}
+    return [
+        {"Put": {"TableName": table, "Item": put}},
+        {"Update": {"TableName": table, **adding(*add)}},
+        {"ConditionCheck": condition},
+    ]
+
+
+connect = Resource

@@ -1,0 +1,107 @@
+"""pydynox: models in and out; the methods that wait."""
+
+from __future__ import annotations
+
+from pydynox import DynamoDBClient, Model, ModelConfig, SyncBatchWriter, SyncTransaction
+from pydynox.attributes import NumberAttribute, StringAttribute
+
+from client.items import index_pk, item, pk, sk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from client.asking import Row
+    from client.workload import Order as Given
+
+
+def model(client: DynamoDBClient, table: str) -> Any:
+    """The model of a table: which one it is, and where, belongs to the class."""
+
+    class Order(Model):
+        model_config = ModelConfig(table=table, client=client)
+        pk = StringAttribute(partition_key=True)
+        sk = StringAttribute(sort_key=True)
+        gsi1pk = StringAttribute()
+        gsi1sk = StringAttribute()
+        entityType = StringAttribute(default="Order")  # noqa: N815 - as the attribute is called
+        user = StringAttribute()
+        number = NumberAttribute()
+        placed = StringAttribute()
+        status = StringAttribute()
+        total = NumberAttribute()
+        note = StringAttribute()
+
+    return Order
+
+
+class Models:
+    awaited = False
+
+    def __init__(self, url: str, table: str) -> None:
+        self._client = DynamoDBClient(region="us-east-1", endpoint_url=url)
+        self._table = table
+        self._order = model(self._client, table)
+
+    def open(self) -> None:
+        """Nothing is opened before the first request."""
+
+    def made(self, order: Given) -> Any:
+        return self._order(**item(order))
+
+    def get(self, user: str, number: int) -> Any:
+        return self._order.sync_get(pk=pk(user), sk=sk(number))
+
+    def query(self, user: str) -> list[Any]:
+        return list(self._order.sync_query(partition_key=pk(user)))
+
+    def put(self, made: Any) -> None:
+        made.sync_save()
+
+    def add(self, user: str, number: int) -> None:
+        order = self._order
+        order(pk=pk(user), sk=sk(number)).sync_update(atomic=[order.total.add(1)], condition=order.pk.exists())
+
+    def move(self, user: str, number: int, status: str) -> None:
+        order = self._order
+        changes = {"status": status, "gsi1pk": index_pk(status)}
+        order.sync_update_by_key(pk=pk(user), sk=sk(number), condition=order.pk.exists(), **changes)
+
+    def transact(self, put: Any, add: tuple[str, int], check: tuple[str, int]) -> None:
+        with SyncTransaction(self._client) as transaction:
+            transaction.save_model(put)
+            transaction.update(self._table, **adding(*add))
+            transaction.condition_check(self._table, key(*check), condition_expression="attribute_exists(pk)")
+
+    def batch(self, made: list[Any]) -> None:
+        with SyncBatchWriter(self._client, self._table) as writer:
+            for one in made:
+                writer.put(one.to_dict())
+
+    def row(self, found: Any) -> Row:
+        return row(found)
+
+    def close(self) -> None:
+        """It has no way to be closed."""
+
+
+def key(user: str, number: int) -> dict[str, str]:
+    return {"pk": pk(user), "sk": sk(number)}
+
+
+def adding(user: str, number: int) -> dict[str, Any]:
+    """Transactions take expressions, except for models that are saved or deleted."""
+    return {
+        "key": key(user, number),
+        "update_expression": "SET #total = #total + :one",
+        "condition_expression": "attribute_exists(pk)",
+        "expression_attribute_names": {"#total": "total"},
+        "expression_attribute_values": {":one": 1},
+    }
+
+
+def row(found: Any) -> Row:
+    return [found.user, int(found.number), found.placed, found.status, int(found.total), found.note]
+
+
+connect = Models

@@ -1,0 +1,86 @@
+"""When an item was made and when it was last written, kept by each write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from prejoin.table.bind import Bound
+from prejoin.table.changes import Changes
+from prejoin.table.computed import First
+from prejoin.table.errors import SchemaError, TableError
+from prejoin.table.hooks import BoundPattern
+from prejoin.table.writes import Write
+from prejoin.types import Kind
+
+Clock = Callable[[], datetime]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Timestamps:
+    """Attributes, of type datetime, that hold when an item was made and when it was last written; or only one of them.
+
+    A put keeps the time that its object was made, if it has one; so put what was read, changed. Whatever has a time
+    of its own to keep, as data that is carried over, is written through a schema without this pattern.
+
+    >>> Timestamps(created="created_at", updated=None)
+    Timestamps(created='created_at', updated=None)
+    """
+
+    created: str | None = "created_at"
+    updated: str | None = "updated_at"
+    clock: Clock = now
+
+    def bind(self, entity: Bound[Any]) -> BoundPattern:
+        for name in filter(None, (self.created, self.updated)):
+            if entity.codec.attribute(name).type.kind is not Kind.DATETIME:
+                raise SchemaError(f"{entity.tag}.{name} is to be a timestamp, and is not a datetime")
+        if self.updated in entity.base.attributes:
+            raise SchemaError(f"{entity.tag}.{self.updated} changes with each update, and its key never does")
+        return _Stamped(self.created, self.updated, self.clock)
+
+    def __repr__(self) -> str:
+        return f"Timestamps(created={self.created!r}, updated={self.updated!r})"
+
+
+@dataclass(frozen=True)
+class _Stamped(BoundPattern):
+    created: str | None
+    updated: str | None
+    clock: Clock
+
+    def rewrite(self, write: Write) -> Write:
+        match write.verb:
+            case "insert" | "put":
+                return replace(write, values={**write.values, **self._values(write)})
+            case "update" | "upsert":
+                return replace(write, changes=self._changes(write))
+            case _:
+                return write
+
+    def _values(self, write: Write) -> dict[str, datetime]:
+        time = self.clock()
+        found = {} if self.updated is None else {self.updated: time}
+        if self.created is not None and (write.verb == "insert" or write.values.get(self.created) is None):
+            found[self.created] = time
+        return found
+
+    def _changes(self, write: Write) -> Changes:
+        changes, time = write.changes, self.clock()
+        for name in filter(None, (self.created, self.updated)):
+            if name in changes.names:
+                raise TableError(f"{name} of {write.entity.tag} is kept by Timestamps: do not change it")
+        sets: dict[Any, Any] = dict(changes.sets)
+        if self.updated is not None:
+            sets[self.updated] = time
+        if self.created is not None and write.verb == "upsert" and self.created not in write.values:
+            sets[self.created] = First((self.created,), time)
+        return Changes(sets, changes.adds, changes.removes, changes.deletes)

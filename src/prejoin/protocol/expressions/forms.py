@@ -1,0 +1,122 @@
+"""Expressions ready to run: their text parsed, their names put in, and compiled; what a request adds are its values.
+
+Programs send a few expressions again and again, so forms are kept. What the binder checks depends on the names and on
+the types of the values, with few exceptions; so under the same names and types it need not check again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from prejoin.protocol.expressions.bind import Binder
+from prejoin.protocol.expressions.nodes import Between, Call, Condition, Path, Placeholder, Values
+from prejoin.protocol.expressions.substitutions import Substitutions
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_KEPT = 2048
+_SMALL_TREE, _SMALL_NAMES = 256, 4096
+"""Larger ones are rare and not kept, so that what is kept is bounded."""
+
+
+class Form(msgspec.Struct, Generic[T, R], frozen=True):
+    """An expression without its values. Its tree has only placeholders of values; `run` is the tree compiled."""
+
+    tree: T
+    run: R
+    names: tuple[str, ...]
+    """The placeholders it uses, of names and of values."""
+    values: tuple[str, ...]
+    delicate: tuple[Condition, ...]
+    """The parsed conditions that some values break and others of the same type do not."""
+
+
+class Bound(msgspec.Struct, Generic[T, R], frozen=True):
+    """A checked expression and the values of a request."""
+
+    tree: T
+    run: R
+    values: Values
+
+
+class Kind(msgspec.Struct, Generic[T, R], frozen=True):
+    """A kind of expression: how it is parsed, checked and compiled."""
+
+    parse: Callable[[str, str], T]
+    check: Callable[[Binder, T], Any]
+    compile: Callable[[T], R]
+
+    def bind(self, text: str, parameter: str, substitutions: Substitutions) -> Bound[T, R]:
+        """The expression in this text with what its placeholders stand for, or what DynamoDB refuses about it."""
+        key = (parameter, text, *substitutions.shape)
+        form: Form[T, R] | None = _forms.get(key)
+        if form is None:
+            parsed = self.parse(text, parameter)
+            self.check(Binder(substitutions, parameter), parsed)
+            form = self._form(key, parsed, substitutions.names)
+        else:
+            substitutions.use(form.names, form.values)
+            for condition in form.delicate:
+                Binder(substitutions, parameter).condition(condition)
+        return Bound(form.tree, form.run, substitutions.values)
+
+    def _form(self, key: tuple[Any, ...], parsed: T, given: dict[str, str]) -> Form[T, R]:
+        tree: T = _named(given, parsed)
+        nodes = _nodes(parsed)
+        form = Form(
+            tree,
+            self.compile(tree),
+            tuple({step for node in nodes if isinstance(node, Path) for step in node.steps if step in given}),
+            tuple({node.name for node in nodes if isinstance(node, Placeholder)}),
+            tuple(node for node in nodes if isinstance(node, Between) or _is_type_test(node)),
+        )
+        if (
+            len(nodes) <= _SMALL_TREE
+            and sum(len(placeholder) + len(name) for placeholder, name in key[2]) <= _SMALL_NAMES
+        ):
+            if len(_forms) >= _KEPT:
+                _forms.clear()
+            _forms[key] = form
+        return form
+
+
+_forms: dict[tuple[Any, ...], Form[Any, Any]] = {}
+
+
+def _is_type_test(node: Any) -> bool:
+    return isinstance(node, Call) and node.function == "attribute_type"
+
+
+def _named(names: dict[str, str], node: Any) -> Any:
+    """A parsed tree with names in place of their placeholders."""
+    if isinstance(node, Path):
+        return Path(tuple([names.get(step, step) if isinstance(step, str) else step for step in node.steps]))
+    if isinstance(node, tuple):
+        return tuple(map(partial(_named, names), node))
+    parts = _parts(node)
+    return type(node)(*map(partial(_named, names), parts)) if parts else node
+
+
+def _nodes(tree: Any) -> list[Any]:
+    """All nodes of a tree. Iterative: a tree may be deep."""
+    found, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += _parts(node)
+        if isinstance(node, msgspec.Struct):
+            found.append(node)
+    return found
+
+
+def _parts(node: Any) -> tuple[Any, ...]:
+    """What a node consists of; a path and a placeholder are one piece."""
+    if isinstance(node, tuple):
+        return node
+    if isinstance(node, msgspec.Struct) and not isinstance(node, Path | Placeholder):
+        return tuple([getattr(node, member) for member in node.__struct_fields__])
+    return ()

@@ -1,0 +1,266 @@
+"""Answers read into objects: items of one class all at once, others one by one, by what their tags say."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from typing import Any, Literal, TypedDict
+
+import msgspec
+
+from prejoin.keys import TABLE, Facet, Template
+
+from .codec import Codec
+from .conversation import read_json
+from .errors import CodecError
+from .schema import Schema
+from .values import Json, encode_any
+
+
+class Unmatched(msgspec.Struct, frozen=True):
+    """An item of no class that was asked for. It stands among the objects, where it was read."""
+
+    item: Json
+
+
+class Answer(msgspec.Struct):
+    """What one Query or Scan answered."""
+
+    found: list[Any]
+    """Objects, and what is `Unmatched`, in order."""
+    start: Json | None
+    """Where the next one goes on."""
+    body: bytes
+    """As it came, for those who want to know the items' keys; most do not."""
+
+
+class Batch(msgspec.Struct):
+    """What one BatchGetItem answered."""
+
+    found: list[Any]
+    keys: list[Json]
+    left: Json
+    """What was not answered, and is to be asked again: a request as it was."""
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """Items of one tag: what they become, and the facet and the table's key they were found by."""
+
+    codec: Codec[Any]
+    facet: Facet
+    base: Facet
+
+    @property
+    def partial(self) -> bool:
+        """Whether some attributes are there only as part of the keys: the index does not hold them."""
+        return self.facet.slot != TABLE and self.facet.holds is not None
+
+
+class Reading:
+    """How the answers to one question are read: the items of some facets, into their classes or into another."""
+
+    def __init__(self, schema: Schema, facets: Iterable[Facet], into: type | None = None) -> None:
+        self._schema = schema
+        self._type = schema.type_attribute
+        self._kinds = {facet_tag(facet): _kind(schema, facet, into) for facet in facets}
+
+    @property
+    def partial(self) -> bool:
+        """Whether some attributes are to be taken from the keys."""
+        return any(kind.partial for kind in self._kinds.values())
+
+    @property
+    def wires(self) -> set[str]:
+        """The attributes that are wanted, as the table calls them."""
+        names = {one.wire for kind in self._kinds.values() for one in kind.codec.attributes.values()}
+        return {*names, self._type}
+
+    def page(self, body: bytes) -> Answer:
+        """The answer to a Query or Scan."""
+        fast = self._fast
+        if fast is not None:
+            try:
+                answer = fast.decode_page(body)
+                return Answer(list(map(fast.make, answer.Items)), answer.LastEvaluatedKey, body)
+            except Exception:  # noqa: S110 - some item is no such object; below it is found out which, and why
+                pass
+        slices = _decode_slices(body)
+        return Answer([self._read(item, self._object) for item in slices.Items], slices.LastEvaluatedKey, body)
+
+    def item(self, body: bytes) -> Any:
+        """The answer to a GetItem: an object, None, or `Unmatched`."""
+        fast = self._fast
+        if fast is not None:
+            try:
+                found = fast.decode_item(body).Item
+                return None if found is None else fast.make(found)
+            except Exception:  # noqa: S110 - as above
+                pass
+        item = read_json(body).get("Item")
+        return None if item is None else self._named(item)
+
+    def slice(self, raw: msgspec.Raw) -> Any:
+        """The slice of an answer that is an item; None if it is empty."""
+        return self._read(raw, self._named) if memoryview(raw) else None
+
+    def batch(self, body: bytes, names: tuple[str, ...]) -> Batch:
+        """The answer to a BatchGetItem; `names` are the attributes that are the table's keys."""
+        slices = _decode_batch(body)
+        raws = [raw for items in slices.Responses.values() for raw in items]
+        found = [self._read(raw, self._named) for raw in raws]
+        return Batch(found, list(map(keys_in(names).decode, raws)), slices.UnprocessedKeys)
+
+    def matched(self, found: Any, key: object) -> Any:
+        """What stands under a key, if it is what it should be."""
+        if type(found) is Unmatched:
+            tag = next(iter(found.item[self._type].values()))
+            raise CodecError(f"the item {key} is a {tag}, not a {' or '.join(self._kinds)}")
+        return found
+
+    def _read(self, raw: msgspec.Raw, slowly: Callable[[Json], Any]) -> Any:
+        """One item of several kinds: its tag is looked at first, then it is decoded as what that says."""
+        try:
+            fast = self._readers[self._peek(raw).tag.S]
+            return fast.make(fast.decode(raw))
+        except Exception:
+            return slowly(read_json(raw))
+
+    def _object(self, item: Json) -> Any:
+        """One item as an object, or `Unmatched`. What its tag says and it is not raises."""
+        tag = item.get(self._type, {}).get("S")
+        kind = self._kinds.get(tag) if tag is not None else self._untagged(item)
+        if kind is None:
+            return Unmatched(item)
+        return kind.codec.decode(self._completed(kind, item) if kind.partial else item)
+
+    def _named(self, item: Json) -> Any:
+        """An item that was asked for by its key, so that it need not have a tag."""
+        if self._type in item:
+            return self._object(item)
+        (kind,) = self._kinds.values()
+        return kind.codec.decode(item)
+
+    @cached_property
+    def _fast(self) -> _Fast | None:
+        """Reads all items of an answer at once, where they are of one kind."""
+        if len(self._kinds) > 1:
+            return None
+        return next(iter(self._readers.values()), None)
+
+    @cached_property
+    def _readers(self) -> Mapping[str, _Fast]:
+        return {tag: _Fast(kind.codec, self._type, tag) for tag, kind in self._kinds.items() if not kind.partial}
+
+    @cached_property
+    def _peek(self) -> Callable[[msgspec.Raw], Any]:
+        tagged = msgspec.defstruct("Tagged", [("tag", _Text)], rename={"tag": self._type}, gc=False)
+        return msgspec.json.Decoder(tagged).decode
+
+    def _untagged(self, item: Json) -> _Kind | None:
+        """The kind of an item without a tag (others wrote it, or an index holds no more than keys), by its key.
+
+        In the table no two entities share one.
+        """
+        for kind in self._kinds.values():
+            facet = kind.facet if kind.facet.slot == TABLE else kind.base
+            if values_in(self._schema, facet, item) is not None:
+                return kind
+        return None
+
+    def _completed(self, kind: _Kind, item: Json) -> Json:
+        """An item with the attributes that an index has only as part of the keys."""
+        known = dict[str, object]()
+        for facet in (kind.base, kind.facet):
+            known |= values_in(self._schema, facet, item) or {}
+        wires = {name: one.wire for name, one in kind.codec.attributes.items()}
+        return {wires[name]: encode_any(value) for name, value in known.items() if name in wires} | item
+
+
+def values_in(schema: Schema, facet: Facet, item: Json) -> dict[str, object] | None:
+    """The values that an item's key of a facet is made of; None if it is no such key."""
+    keys = schema.keys(facet.slot)
+    found: dict[str, object] = {}
+    for part, names in ((facet.pk, keys.pk), (facet.sk, keys.sk)):
+        if any(name not in item for name in names):
+            return None
+        if isinstance(part, Template):
+            text = item[names[0]].get("S", "")
+            if not part.matches(text):
+                return None
+            found |= part.parse(text)
+    return found
+
+
+class _Text(msgspec.Struct, gc=False):
+    S: str
+
+
+class _Slices(msgspec.Struct):
+    Items: list[msgspec.Raw]
+    LastEvaluatedKey: Json | None = None
+
+
+class _Batch(msgspec.Struct):
+    Responses: dict[str, list[msgspec.Raw]]
+    UnprocessedKeys: Json = {}
+
+
+_decode_slices = msgspec.json.Decoder(_Slices).decode
+_decode_batch = msgspec.json.Decoder(_Batch).decode
+
+
+class _Fast:
+    """The compiled way to read items of one class and tag. It raises whatever it likes where one is not so."""
+
+    def __init__(self, codec: Codec[Any], type_attribute: str, tag: str) -> None:
+        self.make = codec.make
+        tagged = msgspec.defstruct("Tag", [("S", Literal[tag])], gc=False)
+        self._struct = codec.struct(("tag", type_attribute, tagged))
+
+    @cached_property
+    def decode(self) -> Callable[[msgspec.Raw], Any]:
+        return msgspec.json.Decoder(self._struct).decode
+
+    @cached_property
+    def decode_page(self) -> Callable[[bytes], Any]:
+        items = types.GenericAlias(list, (self._struct,))
+        fields: list[Any] = [("Items", items), ("LastEvaluatedKey", Json | None, None)]
+        return msgspec.json.Decoder(msgspec.defstruct("Page", fields)).decode
+
+    @cached_property
+    def decode_item(self) -> Callable[[bytes], Any]:
+        fields = [("Item", self._struct | None, None)]
+        return msgspec.json.Decoder(msgspec.defstruct("Got", fields)).decode
+
+
+@cache
+def keys_in(names: tuple[str, ...]) -> Any:
+    """Decodes items to no more than these attributes."""
+    key: Any = TypedDict("key", dict.fromkeys(names, dict[str, str]))  # type: ignore[misc]
+    return msgspec.json.Decoder(key)
+
+
+@cache
+def page_keys(names: tuple[str, ...]) -> Any:
+    """The same for all items of an answer."""
+    items = types.GenericAlias(list, (keys_in(names).type,))
+    return msgspec.json.Decoder(msgspec.defstruct("Keys", [("Items", items)]))
+
+
+def facet_tag(facet: Facet) -> str:
+    """What the type attribute of the items of a facet says."""
+    return f"{facet.entity}.{facet.copy}" if facet.copy else facet.entity
+
+
+def _kind(schema: Schema, facet: Facet, into: type | None) -> _Kind:
+    entity = schema.by_tag[facet.entity]
+    return _Kind(entity.codec if into is None else entity.codec.view(into), facet, entity.base)
+
+
+def split(found: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Json, ...]]:
+    """The objects, and the items that are of none of the classes."""
+    if Unmatched not in set(map(type, found)):
+        return tuple(found), ()
+    objects = tuple(one for one in found if type(one) is not Unmatched)
+    return objects, tuple(one.item for one in found if type(one) is Unmatched)

@@ -1,0 +1,191 @@
+"""Many puts or deletes: BatchWriteItem, 25 at a time, and what DynamoDB leaves over is sent again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, TypeVar
+
+import msgspec
+
+from prejoin.keys import TABLE
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, ITEM_SIZE
+from prejoin.protocol.sizes import item_size
+
+from .backoff import pause
+from .conversation import Request, Steps
+from .errors import TableError, TooMany, Unprocessed
+from .expand import expand
+from .schema import Schema
+from .writes import Action, Write
+from .writing import deletion, replacement
+
+E = TypeVar("E")
+Progress = Callable[[int], None]
+"""Told how many are written, after each request."""
+
+ATTEMPTS = 10
+"""How often in a row a batch is sent of which DynamoDB takes nothing. Any item that it takes begins the count anew."""
+
+_THROTTLED = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
+
+
+class Batching(ABC):
+    """The batch writes of a client."""
+
+    schema: Schema
+    table: str
+
+    @abstractmethod
+    def _run(self, steps: Steps[Any], /) -> Any: ...
+
+    def put_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
+        """Puts many objects, of any entities, as if one after the other; returns how many.
+
+        Not in one transaction: if it fails, some are written. Refused where a put has to check something.
+        """
+        return int(self._run(put_many(self.schema, self.table, records, progress)))
+
+    def delete_many(self, cls: type[E], keys: Iterable[Mapping[str, Any] | E], progress: Progress | None = None) -> int:
+        """Deletes many items of an entity, given by the attributes of their keys or as objects; returns how many."""
+        return int(self._run(delete_many(self.schema, self.table, cls, keys, progress)))
+
+
+class AsyncBatching(ABC):
+    """The batch writes of a client that is awaited; each as in `Batching`."""
+
+    schema: Schema
+    table: str
+
+    @abstractmethod
+    async def _run(self, steps: Steps[Any], /) -> Any: ...
+
+    async def put_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
+        """As `Batching.put_many`."""
+        return int(await self._run(put_many(self.schema, self.table, records, progress)))
+
+    async def delete_many(
+        self, cls: type[E], keys: Iterable[Mapping[str, Any] | E], progress: Progress | None = None
+    ) -> int:
+        """As `Batching.delete_many`."""
+        return int(await self._run(delete_many(self.schema, self.table, cls, keys, progress)))
+
+
+def put_many(schema: Schema, table: str, records: Iterable[Any], progress: Progress | None) -> Steps[int]:
+    return _all(schema, table, records, lambda record: replacement(schema, record, None, None, False), progress)
+
+
+def delete_many(schema: Schema, table: str, cls: type[E], keys: Iterable[Any], progress: Progress | None) -> Steps[int]:
+    entity = schema.entity(cls)
+
+    def write(key: Any) -> Write:
+        given = entity.codec.values(key) if isinstance(key, cls) else key
+        # What is not the key would have to be checked, which a batch cannot; of an object it is not asked.
+        known = {name: given[name] for name in entity.base.attributes} if isinstance(key, cls) else given
+        return deletion(schema, cls, None, known, False, None)
+
+    return _all(schema, table, keys, write, progress)
+
+
+def _all(
+    schema: Schema, table: str, given: Iterable[Any], write: Callable[[Any], Write], progress: Progress | None
+) -> Steps[int]:
+    """Chunks, each finished before the next: so of two puts under one key, the later one stays."""
+    rest = iter(given)
+    chunk = _Chunk(schema, table)
+    written = 0
+    for one in rest:
+        actions = [_unconditional(action) for action in expand(schema, write(one))]
+        if not chunk.takes(actions):
+            written = yield from _send(chunk, written, chain([one], rest), progress)
+            chunk = _Chunk(schema, table)
+        chunk.add(one, actions)
+    return (yield from _send(chunk, written, rest, progress))
+
+
+class _Chunk:
+    """Requests that go together: at most 25, and none for the same item."""
+
+    def __init__(self, schema: Schema, table: str) -> None:
+        self.table = table
+        self._names = schema.keys(TABLE).names
+        self.given: list[Any] = []
+        self._requests: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
+
+    def takes(self, actions: list[Action]) -> bool:
+        room = len(self._requests) + len(actions) <= BATCH_WRITE_REQUESTS
+        return room and not any(action.key in self._requests for action in actions)
+
+    def add(self, one: Any, actions: list[Action]) -> None:
+        if len(actions) > BATCH_WRITE_REQUESTS:
+            raise TooMany(f"one put that writes {len(actions)} items: a batch takes at most {BATCH_WRITE_REQUESTS}")
+        for action in actions:
+            said = {"Item": action.parameters["Item"]} if action.kind == "Put" else {"Key": action.parameters["Key"]}
+            self._requests[action.key] = (len(self.given), {f"{action.kind}Request": said})
+        self.given.append(one)
+
+    def request(self) -> Request:
+        body = {"RequestItems": {self.table: [request for _, request in self._requests.values()]}}
+        keys = [" / ".join(key) for key in self._requests]
+        return Request("BatchWriteItem", body, ", ".join(keys))
+
+    def keep(self, left: list[dict[str, Any]]) -> None:
+        """Keeps what DynamoDB left over, in the order given."""
+        keys = {self._key(request) for request in left}
+        self._requests = {key: found for key, found in self._requests.items() if key in keys}
+
+    def _key(self, request: dict[str, Any]) -> tuple[str, ...]:
+        ((_, said),) = request.items()
+        item = said.get("Item") or said["Key"]
+        return tuple([text for name in self._names for text in item[name].values()])
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    @property
+    def left(self) -> list[Any]:
+        """Of what was given, that of which something is left to write."""
+        return [self.given[at] for at in sorted({at for at, _ in self._requests.values()})]
+
+
+def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress | None) -> Steps[int]:
+    attempt = 0
+    while len(chunk):
+        before = len(chunk)
+        try:
+            answer = yield chunk.request()
+        except DynamoDBError as error:
+            if error.code not in _THROTTLED:
+                raise
+        else:
+            chunk.keep(answer.get("UnprocessedItems", {}).get(chunk.table, []))
+            if progress and len(chunk) < before:
+                progress(written + len(chunk.given) - len(chunk.left))
+        attempt = attempt + 1 if len(chunk) == before else 0
+        if attempt == ATTEMPTS:
+            done = written + len(chunk.given) - len(chunk.left)
+            raise Unprocessed(
+                f"DynamoDB took nothing of a batch {ATTEMPTS} times, the table is too busy; {done} were written",
+                done,
+                chain(chunk.left, rest),
+            )
+        if len(chunk):
+            yield pause(attempt + 1)
+    return written + len(chunk.given)
+
+
+def _unconditional(action: Action) -> Action:
+    """An action that a batch can do: it cannot check anything."""
+    if "ConditionExpression" in action.parameters:
+        write = action.write
+        raise TableError(
+            f"a batch cannot check anything, and this {write.verb} of {write.entity.tag} has to: do it alone or in a "
+            "transaction"
+        )
+    item = action.parameters.get("Item")
+    # JSON is never shorter than DynamoDB counts: most items need not be counted.
+    if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (size := item_size(item)) > ITEM_SIZE:
+        raise TooMany(f"the item {action} has {size} bytes, and DynamoDB takes {ITEM_SIZE}")
+    return action

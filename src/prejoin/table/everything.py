@@ -1,0 +1,78 @@
+"""Everything in the table, page by page: a Scan, for work on all the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from prejoin.keys import TABLE
+
+from .answers import Answer, Reading, Unmatched, facet_tag, values_in
+from .conversation import Request, Steps
+from .cursor import Position, decode_cursor, encode_cursor, fingerprint
+from .pages import Page
+from .reads import together
+from .schema import Schema
+from .values import Json
+
+MOST_SEGMENTS = 1_000_000
+
+
+class Scan:
+    """A Scan under way: where each of its segments has come to."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        table: str,
+        classes: Sequence[type[Any]],
+        segments: int,
+        consistent: bool,
+        after: str | None = None,
+    ) -> None:
+        if not 1 <= segments <= MOST_SEGMENTS:
+            raise ValueError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
+        entities = [schema.entity(cls) for cls in classes] or schema.entities
+        self._reading = Reading(schema, [entity.base for entity in entities])
+        self._schema = schema
+        self._table = table
+        self._consistent = consistent
+        self._name = fingerprint(table, "everything", segments)
+        self._starts: list[Json | None] = [None] * segments
+        """The key after which each goes on: None at the beginning, empty at the end."""
+        if after is not None:
+            self._starts = list(decode_cursor(after, self._name, segments, 1).keys)
+
+    @property
+    def done(self) -> bool:
+        return all(start == {} for start in self._starts)
+
+    def next(self) -> Steps[Page[Any]]:
+        """The next page: of each segment what one request gives."""
+        going = [at for at, start in enumerate(self._starts) if start != {}]
+        answers: Sequence[Answer] = yield from together([self._request(at) for at in going])
+        for at, answer in zip(going, answers, strict=True):
+            self._starts[at] = answer.start or {}
+        found = [one for answer in answers for one in answer.found]
+        objects = tuple(one for one in found if type(one) is not Unmatched)
+        unmatched = tuple(one.item for one in found if type(one) is Unmatched and not self._known(one.item))
+        cursor = None if self.done else encode_cursor(Position(self._name, 0, self._starts))
+        return Page(objects, cursor, unmatched)
+
+    def _known(self, item: Json) -> bool:
+        """Whether it is an item of the schema, if of no class that was asked for: a copy, a guard, another entity."""
+        here = [facet for facet in self._schema.facets if facet.slot == TABLE]
+        tag = item.get(self._schema.type_attribute, {}).get("S")
+        if tag is not None:
+            return tag in map(facet_tag, here)
+        return any(values_in(self._schema, facet, item) is not None for facet in here)
+
+    def _request(self, at: int) -> Request:
+        body: dict[str, Any] = {"TableName": self._table}
+        if len(self._starts) > 1:
+            body |= {"Segment": at, "TotalSegments": len(self._starts)}
+        if self._consistent:
+            body["ConsistentRead"] = True
+        if self._starts[at]:
+            body["ExclusiveStartKey"] = self._starts[at]
+        return Request("Scan", body, f"{self._table}, segment {at}", self._reading.page)

@@ -1,0 +1,93 @@
+"""Writes that read first: from what is there it is computed what to write, and that holds only while it is so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from .actions import depends, expression, lacking, named
+from .conversation import Request, Steps
+from .errors import CodecError, ConditionFailed, NotFound, TableError
+from .physical import shown
+from .render import Placeholders
+from .schema import Schema
+from .upserts import fresh
+from .values import Json
+from .writes import Write
+
+
+def read_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[list[Write]]:
+    """The writes, those that ask for it with what was read of their items. What is to do nothing is left out."""
+    asking = [write for write in writes if write.read]
+    requests = [_get(schema, table, write) for write in asking]
+    answers = (yield tuple(requests)) if len(requests) > 1 else ((yield requests[0]),)
+    found = iter([informed(schema, write, answer.get("Item")) for write, answer in zip(asking, answers, strict=True)])
+    known = [next(found) if write.read else write for write in writes]
+    return [write for write in known if write is not None]
+
+
+def _get(schema: Schema, table: str, write: Write) -> Request:
+    key = schema.written(write.entity.base, write.values)
+    return Request("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}, shown(key))
+
+
+def informed(schema: Schema, write: Write, item: Json | None) -> Write | None:
+    """A write that knows the item there is, or that there is none. None: there is nothing to do."""
+    if item is None:
+        return _without(write)
+    entity = write.entity
+    tag = item.get(schema.type_attribute, {}).get("S")
+    if tag not in (None, entity.tag):
+        raise CodecError(f"the item of {named(write)} is a {tag}, not a {entity.tag}")
+    was = entity.codec.values(entity.codec.decode(item))
+    if write.verb not in ("update", "upsert"):
+        return replace(write, was=was, item=item)
+    if wrong := lacking(write, item):
+        raise wrong
+    becomes = entity.codec.values(entity.codec.decode(_updated(write, item)))
+    return replace(write, verb="update", was=was, item=item, becomes=becomes)
+
+
+def _without(write: Write) -> Write | None:
+    match write.verb:
+        case "put":
+            return replace(write, verb="insert")
+        case "upsert":
+            return replace(write, verb="insert", values=fresh(write))
+        case "delete" if not write.asserted and write.where is None:
+            return None
+        case _:
+            raise NotFound(f"there is no {named(write)}")
+
+
+def _updated(write: Write, item: Json) -> Json:
+    """What the item is after the changes, computed as DynamoDB does."""
+    from prejoin.protocol.expressions import Substitutions, apply, bind_update  # few writes need it
+
+    to = Placeholders()
+    text = expression(write, write.changes, to, [], [])
+    said = to.parameters()
+    names, values = said.get("ExpressionAttributeNames"), said.get("ExpressionAttributeValues")
+    return apply(bind_update(text, Substitutions(names, values)), item)
+
+
+def overtaken(failure: ConditionFailed) -> bool:
+    """Whether somebody else changed, made or deleted the item after it was read, so that it has to be read again."""
+    write, item = failure.write, failure.item
+    if write is None or not write.read or failure.elsewhere:
+        return False
+    if write.was is None or write.item is None:
+        return item is not None
+    if item is None:
+        return True
+    wires = [write.entity.codec.attribute(name).wire for name in depends(write)]
+    return any(item.get(wire) != write.item.get(wire) for wire in wires)
+
+
+def refuse_token(token: str | None) -> None:
+    if token is not None:
+        raise TableError(
+            "a token makes a transaction safe to repeat because it is the same each time; one with read=True is made "
+            "of what is there, and may differ: leave out either"
+        )

@@ -1,0 +1,59 @@
+"""What reads give back: a page of objects of one class, or a collection of objects of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
+
+from .errors import TooMany
+from .values import Json
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True)
+class Page(Sequence[E], Generic[E]):
+    """Objects in the order of the keys. `cursor` goes on after them; None where there are no more."""
+
+    items: tuple[E, ...]
+    cursor: str | None = None
+    unmatched: tuple[Json, ...] = ()
+    """Items that were read and are of no entity asked for, as they came."""
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> E: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[E]: ...
+    def __getitem__(self, index: int | slice) -> E | Sequence[E]:
+        return self.items[index]
+
+    def __iter__(self) -> Iterator[E]:
+        return iter(self.items)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """An item collection, read by one query: objects of several classes, in the order of the keys."""
+
+    items: tuple[Any, ...]
+    cursor: str | None = None
+    unmatched: tuple[Json, ...] = ()
+
+    def all(self, cls: type[E]) -> list[E]:
+        return [item for item in self.items if type(item) is cls]
+
+    def one(self, cls: type[E]) -> E | None:
+        found = self.all(cls)
+        if len(found) > 1:
+            raise TooMany(f"{len(found)} {cls.__name__} in the collection, where one was asked for")
+        return found[0] if found else None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)

@@ -1,0 +1,152 @@
+"""Writes carried out: one action as a plain call, several as a transaction; a failure as what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from prejoin.protocol.errors import DynamoDBError
+
+from .backoff import pause
+from .conversation import Request, Steps
+from .errors import ConditionFailed, Conflict, TableError, TransactionCancelled
+from .expand import expand
+from .informed import overtaken, read_first, refuse_token
+from .schema import Schema
+from .values import Json
+from .writes import Action, Write, checked_actions
+
+ATTEMPTS = 6
+"""How often a write is tried that others get in the way of."""
+
+_CONFLICTS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
+_LATER = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
+"""Reasons for which a transaction is cancelled that are gone a moment later."""
+
+
+def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
+    """One write; the object that it is to return, if it is to return one."""
+    if write.read:
+        return (yield from _reading_first(schema, table, [write]))
+    return (yield from _perform(schema, table, [write], None))
+
+
+def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | None = None) -> Steps[None]:
+    """Writes that are done together or not at all."""
+    if any(write.read for write in writes):
+        refuse_token(token)
+        yield from _reading_first(schema, table, writes)
+    elif writes:
+        yield from _perform(schema, table, writes, token)
+
+
+def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[Any]:
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            yield pause(attempt)
+        known = yield from read_first(schema, table, writes)
+        if not known:
+            return None
+        try:
+            return (yield from _perform(schema, table, known, None))
+        except (ConditionFailed, TransactionCancelled) as error:
+            failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
+            if not any(isinstance(one, ConditionFailed) and overtaken(one) for one in failures):
+                raise
+    raise Conflict(f"what was read had been changed by others each of {ATTEMPTS} times; nothing was written")
+
+
+def _perform(schema: Schema, table: str, writes: Sequence[Write], token: str | None) -> Steps[Any]:
+    actions = [action for write in writes for action in expand(schema, write)]
+    if len(actions) == 1 and token is None and actions[0].kind != "ConditionCheck":
+        return (yield from _alone(table, actions[0]))
+    for write in writes:
+        if write.returning:
+            raise TableError(
+                f"this {write.verb} of {write.entity.tag} is a transaction, for it writes several items, and DynamoDB "
+                "returns nothing from one: get the object afterwards"
+            )
+    yield from _together(table, writes, checked_actions(actions), token)
+    return None
+
+
+def _alone(table: str, action: Action) -> Steps[Any]:
+    write = action.write
+    body = {"TableName": table, **action.parameters}
+    if write.returning:
+        body["ReturnValues"] = f"ALL_{write.returning.upper()}"
+    request = Request(f"{action.kind}Item", body, str(action))
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            yield pause(attempt)
+        try:
+            answer = yield request
+        except DynamoDBError as error:
+            if error.code == "ConditionalCheckFailedException":
+                raise _failure(action, error.fields.get("Item"), 0) from error
+            if error.code not in _CONFLICTS:
+                raise
+        else:
+            if not write.returning:
+                return None
+            item = answer.get("Attributes")
+            return write.entity.codec.decode(item) if item else None
+    raise Conflict(f"{action} was part of others' transactions each of {ATTEMPTS} times; nothing was written")
+
+
+def _together(table: str, writes: Sequence[Write], actions: Sequence[Action], token: str | None) -> Steps[None]:
+    body: dict[str, Any] = {
+        "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions]
+    }
+    if token is not None:
+        body["ClientRequestToken"] = token
+    request = Request("TransactWriteItems", body, ", ".join([str(action) for action in actions]))
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            yield pause(attempt)
+        try:
+            yield request
+        except DynamoDBError as error:
+            if error.code == "TransactionCanceledException":
+                reasons = cast("list[dict[str, Any]]", error.fields.get("CancellationReasons") or [])
+                codes = {reason.get("Code", "None") for reason in reasons} - {"None"}
+                # Of a cancelled transaction nothing was written: it is safe to try again.
+                if codes and codes <= _LATER and attempt < ATTEMPTS - 1:
+                    continue
+                failures = _failures(actions, reasons, writes)
+                if len(writes) == 1 and failures:
+                    raise failures[0] from error
+                raise TransactionCancelled(failures) from error
+            if error.code not in _CONFLICTS:
+                raise
+        else:
+            return
+    raise Conflict(f"others were writing {request.key} each of {ATTEMPTS} times; nothing was written")
+
+
+def _failures(
+    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], writes: Sequence[Write]
+) -> list[TableError]:
+    failures: list[TableError] = []
+    positions = {id(write): at for at, write in enumerate(writes)}
+    for action, reason in zip(actions, reasons, strict=False):
+        code = reason.get("Code", "None")
+        position = positions[id(action.write)]
+        if code == "ConditionalCheckFailed":
+            failures.append(_failure(action, reason.get("Item"), position))
+        elif code != "None":
+            kind = Conflict if code == "TransactionConflict" else TableError
+            failures.append(_about(kind(f"{action}: {code}: {reason.get('Message', '')}"), action.write, position))
+    return failures
+
+
+def _failure(action: Action, item: Json | None, position: int) -> ConditionFailed:
+    found = action.failure(action.write, item)
+    found.item, found.elsewhere = item, not action.own
+    _about(found, action.write, position)
+    return found
+
+
+def _about(error: TableError, write: Write, position: int) -> TableError:
+    error.write, error.position = write, position
+    return error

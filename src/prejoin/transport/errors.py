@@ -1,0 +1,45 @@
+"""What can go wrong on the way, when DynamoDB's own answer did not come: one small family of exceptions."""
+
+from __future__ import annotations
+
+
+class TransportError(Exception):
+    """Any of the errors below. `operation`, `attempts` and `cause` say what was sent, how often, and what happened.
+
+    >>> import pickle
+    >>> error = OutcomeUnknown("lost", operation="PutItem", attempts=1, cause=TimeoutError("timed out"))
+    >>> back = pickle.loads(pickle.dumps(error))
+    >>> back.operation, back.attempts, back.cause
+    ('PutItem', 1, TimeoutError('timed out'))
+    """
+
+    def __init__(
+        self, message: str, *, operation: str = "", attempts: int = 0, cause: BaseException | None = None
+    ) -> None:
+        super().__init__(message)
+        self.operation = operation
+        self.attempts = attempts
+        self.cause = cause
+
+
+class NotConfigured(TransportError):  # noqa: N818 - the family is named by what happened
+    """Where to send, or how, cannot be told from the arguments and the environment. Nothing was sent."""
+
+
+class CredentialsMissing(NotConfigured):
+    """There is nothing to sign with."""
+
+
+class ConnectionFailed(TransportError):  # noqa: N818
+    """The request never reached DynamoDB whole: nothing was done."""
+
+
+class AnswerLost(TransportError):  # noqa: N818
+    """The request was sent and no whole answer came. As it is, it was a read: nothing was changed."""
+
+
+class OutcomeUnknown(AnswerLost):
+    """A write was sent and its answer lost: it was applied, or it was not.
+
+    It was repeated only if that is safe. Whoever wrote it can read the item and see.
+    """

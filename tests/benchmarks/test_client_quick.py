@@ -1,0 +1,74 @@
+"""The client's benchmark runs, for those contenders that are ours. What it measures is not asserted: this machine is shared."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from client.items import typed
+from client.workload import arguments, batches, create_table, order, population
+from prejoin.engine import Embedded
+from prejoin.table import Call, Client, definition
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_its_items_and_its_table_are_those_that_our_client_makes() -> None:
+    from client.clients.prejoin_waiting import SCHEMA, Order
+
+    seen: list[Call] = []
+    with Embedded() as engine:
+        db = Client(SCHEMA, "bench", engine, observe=seen.append)
+        db.create_table()
+        db.put(Order(*order("u000001", 7)))
+    assert seen[-1].request["Item"] == typed(order("u000001", 7))
+    assert _by_name(create_table("bench")) == _by_name(definition.create_table(SCHEMA, "bench"))
+
+
+def test_every_item_that_is_asked_for_or_written_is_in_the_table() -> None:
+    there = {(one.user, one.number) for one in population()}
+    given = arguments()
+    asked = {*given.gets, *given.adds, *(key for key, _ in given.moves)}
+    asked |= {key for _, *keys in given.transactions for key in keys}
+    written = [
+        *given.puts,
+        *(put for put, *_ in given.transactions),
+        *(one for batch in given.batches for one in batch),
+    ]
+    assert asked | {(one.user, one.number) for one in written} <= there
+    assert sum(len(body["RequestItems"]["bench"]) for body in batches("bench")) == len(there)
+
+
+def test_the_benchmark_compares_ours_on_our_server_and_writes_nothing() -> None:
+    page = ROOT / "benchmarks" / "client" / "README.md"
+    before = page.read_text(encoding="utf-8")
+    command = [sys.executable, "benchmarks/client", "--quick", "--ours", "--server", "serve"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "left out" not in result.stderr
+    _, _, ratios = result.stdout.partition("Times as little")
+    rows = [cells[1:-1] for line in ratios.splitlines() if len(cells := line.split("|")) > 2]
+    ours = {
+        name: [cells for first, *cells in rows if first.strip() == name] for name in ("prejoin", "prejoin, awaited")
+    }
+    assert all(len(tables) == 3 for tables in ours.values())
+    for name, tables in ours.items():
+        cells = [cell.strip() for row in tables for cell in row]
+        missing = 2 if name == "prejoin" else 0  # many at once are asked only where it is awaited: its CPU, its time
+        assert cells.count("-") == missing
+        assert all(re.fullmatch(r"(\*\*)?[\d.e+-]+×(\*\*)?|-", cell) for cell in cells)
+    assert page.read_text(encoding="utf-8") == before
+
+
+def _by_name(request: dict[str, object]) -> dict[str, object]:
+    """A request whose lists of named things are in no order."""
+
+    def sort(value: object) -> object:
+        if isinstance(value, dict):
+            return {name: sort(inner) for name, inner in value.items()}
+        return sorted(map(sort, value), key=json.dumps) if isinstance(value, list) else value
+
+    return {name: sort(value) for name, value in request.items()}

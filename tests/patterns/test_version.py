@@ -1,0 +1,176 @@
+"""Versions: who writes over what he has not seen is told so, and nothing is lost."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from prejoin.engine import Embedded
+from prejoin.patterns import Version
+from prejoin.table import (
+    AlreadyExists,
+    Changes,
+    Client,
+    ConditionFailed,
+    Entity,
+    Index,
+    Key,
+    NotFound,
+    Schema,
+    SchemaError,
+    TableError,
+    TransactionCancelled,
+    UnknownAttribute,
+    VersionConflict,
+    add,
+)
+
+
+@dataclass(frozen=True)
+class Note:
+    note_id: str
+    text: str = ""
+    hits: int = 0
+    version: int = 0
+
+
+def schema(*patterns: Any, **more: Any) -> Schema:
+    return Schema(
+        Entity(Note, Key("NOTE#{note_id}", "NOTE"), patterns=patterns, **more), indexes=[Index("gsi1")] if more else []
+    )
+
+
+@pytest.fixture
+def db() -> Client:
+    client = Client(schema(Version()), "notes", Embedded())
+    client.create_table()
+    return client
+
+
+def test_an_insert_writes_version_1_and_returns_the_object_as_written(db: Client) -> None:
+    written = db.insert(Note("1", "a", version=7))
+    assert written == Note("1", "a", version=1)
+    assert db.get(Note, note_id="1") == written
+    with pytest.raises(AlreadyExists):
+        db.insert(written)
+
+
+def test_a_put_counts_up_from_the_version_that_was_seen(db: Client) -> None:
+    seen = db.insert(Note("1", "a"))
+    second = db.put(replace(seen, text="b"))
+    assert second == Note("1", "b", version=2)
+    with pytest.raises(VersionConflict, match="Note note_id='1' has version 2, not 1: it was written meanwhile"):
+        db.put(replace(seen, text="lost?"))
+    assert db.get(Note, note_id="1") == second
+    assert db.put(second).version == 3
+
+
+def test_an_object_that_was_never_written_is_put_only_where_there_is_none(db: Client) -> None:
+    assert db.put(Note("1", "a")).version == 1
+    with pytest.raises(VersionConflict, match="has version 1, not 0"):
+        db.put(Note("1", "b"))
+    db.delete(Note, note_id="1")
+    with pytest.raises(VersionConflict, match="is not there any more, and was to have version 1"):
+        db.put(Note("1", "b", version=1))
+
+
+def test_items_from_before_there_were_versions_have_version_0() -> None:
+    engine = Embedded()
+    old = Client(schema(), "notes", engine)
+    old.create_table()
+    engine.send(
+        "PutItem",
+        b'{"TableName": "notes", "Item": {"pk": {"S": "NOTE#1"}, "sk": {"S": "NOTE"}, "note_id": {"S": "1"}}}',
+    )
+    db = Client(schema(Version()), "notes", engine)
+    found = db.get(Note, note_id="1")
+    assert found == Note("1")
+    assert db.put(replace(found, text="x")).version == 1
+
+
+def test_an_update_counts_and_checks_only_what_it_is_told(db: Client) -> None:
+    seen = db.insert(Note("1", "a"))
+    db.apply(Note, Changes({"text": "b"}), note_id="1")
+    with pytest.raises(VersionConflict, match="has version 2, not 1"):
+        db.apply(Note, Changes({"text": "c"}), note_id="1", version=seen.version)
+    assert db.apply(Note, Changes({"text": "c"}), note_id="1", version=2, returning="new") == Note("1", "c", version=3)
+    with pytest.raises(VersionConflict):
+        db.delete(Note, note_id="1", version=2)
+    with pytest.raises(TableError, match="version of Note is counted by each write"):
+        db.apply(Note, Changes({"version": 9}), note_id="1")
+    with pytest.raises(NotFound):
+        db.apply(Note, Changes({"text": "c"}), note_id="2")
+    db.delete(Note, note_id="1", version=3)
+
+
+def test_another_condition_that_fails_is_not_a_conflict(db: Client) -> None:
+    seen = db.insert(Note("1", "a"))
+    with pytest.raises(ConditionFailed) as failed:
+        db.put(replace(seen, text="b"), where=lambda n: n.hits == 3)
+    assert not isinstance(failed.value, VersionConflict)
+    assert "condition of this put is not met" in str(failed.value)
+
+
+def test_an_upsert_begins_at_1(db: Client) -> None:
+    for version in (1, 2):
+        upsert = db.upsert(Note, note_id="1", returning="new")
+        with upsert as note:
+            note.hits = add(note.hits, 1)  # type: ignore[misc]
+        assert (upsert.result.version, upsert.result.hits) == (version, version)
+    db.apply(Note, Changes({"text": "x"}), note_id="2", upsert=True, read=True)
+    assert db.get(Note, note_id="2") == Note("2", "x", version=1)
+
+
+def test_in_a_transaction_the_conflict_is_told_with_its_write(db: Client) -> None:
+    seen = db.insert(Note("1"))
+    db.put(seen)
+    with pytest.raises(TransactionCancelled) as cancelled, db.transaction() as tx:
+        assert tx.insert(Note("2")).version == 1
+        tx.put(replace(seen, text="late"))
+    (failure,) = cancelled.value.failures
+    assert isinstance(failure, VersionConflict)
+    assert failure.position == 1
+    assert failure.write is not None
+    assert failure.write.verb == "put"
+    assert db.get(Note, note_id="2") is None
+
+
+def test_of_many_at_the_same_time_none_is_lost() -> None:
+    db = Client(schema(Version()), "notes", Embedded())
+    db.create_table()
+    db.insert(Note("1"))
+
+    def count(_: int) -> int:
+        lost = 0
+        while True:
+            seen = db.get(Note, note_id="1", consistent=True)
+            assert seen is not None
+            try:
+                db.put(replace(seen, hits=seen.hits + 1))
+                return lost
+            except VersionConflict:
+                lost += 1
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(count, range(40)))
+    assert db.get(Note, note_id="1", consistent=True) == Note("1", hits=40, version=41)
+
+
+def test_a_version_in_an_index_is_read_first_or_refused() -> None:
+    db = Client(schema(Version(), indexes={"gsi1": Key("NOTES", "{version}")}), "notes", Embedded())
+    db.create_table()
+    db.insert(Note("1"))
+    with pytest.raises(TableError, match="version is part of the key of Note in gsi1"):
+        db.apply(Note, Changes({"text": "x"}), note_id="1")
+    db.apply(Note, Changes({"text": "x"}), note_id="1", read=True)
+    assert db.get(Note, note_id="1") == Note("1", "x", version=2)
+
+
+def test_what_is_no_number_cannot_be_a_version() -> None:
+    with pytest.raises(SchemaError, match=r"Note\.text is to be its version, and is not an integer"):
+        schema(Version("text"))
+    with pytest.raises(UnknownAttribute, match="did you mean version"):
+        schema(Version("versin"))

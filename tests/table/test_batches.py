@@ -1,0 +1,243 @@
+"""Batches: 25 at a time, in order, nothing dropped, nothing repeated, and refused where something has to be checked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from prejoin.engine import Embedded
+from prejoin.patterns import Timestamps, Version
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table import (
+    AsyncClient,
+    Client,
+    Copy,
+    Entity,
+    Index,
+    Key,
+    Schema,
+    TableError,
+    TooMany,
+    UnknownValue,
+    Unprocessed,
+)
+
+TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Event:
+    day: str
+    number: int
+    text: str = ""
+    kind: str | None = None
+
+
+@dataclass
+class Photo:
+    album: str
+    photo_id: str
+    title: str = ""
+
+
+@dataclass
+class User:
+    user_id: str
+    email: str
+
+
+@dataclass
+class Stamped:
+    stamp_id: str
+    updated_at: datetime | None = None
+
+
+@dataclass
+class Draft:
+    draft_id: str
+    version: int = 0
+
+
+SCHEMA = Schema(
+    Entity(Event, Key("DAY#{day}", "EVENT#{number:04d}"), indexes={"gsi1": Key("KIND#{kind}", "{day}#{number}")}),
+    Entity(Photo, Key("ALBUM#{album}", "PHOTO#{photo_id}"), copies=[Copy("all", Key("PHOTOS", "{album}#{photo_id}"))]),
+    Entity(User, Key("USER#{user_id}", "USER"), unique=["email"]),
+    Entity(Draft, Key("DRAFT#{draft_id}", "DRAFT"), patterns=[Version()]),
+    Entity(Stamped, Key("STAMP#{stamp_id}", "S"), patterns=[Timestamps(created=None, clock=lambda: TIME)]),
+    indexes=[Index("gsi1")],
+)
+
+
+class Busy:
+    """An engine that takes only some of a batch, as a table does that is throttled."""
+
+    def __init__(self, takes: int = 1000) -> None:
+        self.engine = Embedded()
+        self.takes = takes
+        self.sizes: list[int] = []
+        self.throttled = 0
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        if operation != "BatchWriteItem":
+            return self.engine.send(operation, body)
+        asked = msgspec.json.decode(body)
+        ((table, requests),) = asked["RequestItems"].items()
+        self.sizes.append(len(requests))
+        if self.throttled:
+            self.throttled -= 1
+            raise DynamoDBError("ProvisionedThroughputExceededException", "too busy")
+        # Those in the middle are taken: what is left over is neither the first nor the last.
+        at = max(0, (len(requests) - self.takes) // 2)
+        taken = requests[at : at + self.takes]
+        left = [request for request in requests if request not in taken]
+        if taken:
+            asked["RequestItems"] = {table: taken}
+            self.engine.send(operation, msgspec.json.encode(asked))
+        return msgspec.json.encode({"UnprocessedItems": {table: left} if left else {}})
+
+    async def send_async(self, operation: str, body: bytes) -> bytes:
+        return self.send(operation, body)
+
+
+@pytest.fixture
+def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr("time.sleep", found.append)
+    return found
+
+
+def client(transport: Any) -> Client:
+    db = Client(SCHEMA, "events", transport)
+    db.create_table()
+    return db
+
+
+def events(count: int) -> list[Event]:
+    return [Event("d", number, f"text {number}", "k" if number % 2 else None) for number in range(count)]
+
+
+def test_many_are_put_25_at_a_time_with_all_their_keys() -> None:
+    transport = Busy()
+    db = client(transport)
+    told: list[int] = []
+    assert db.put_many(iter(events(60)), progress=told.append) == 60
+    assert transport.sizes == [25, 25, 10]
+    assert told == [25, 50, 60]
+    assert list(db.query(Event, day="d")) == events(60)
+    assert [event.number for event in db.query(Event, kind="k")] == list(range(1, 60, 2))
+    db.put_many([Event("d", 1, kind=None)])
+    assert len(db.query(Event, kind="k")) == 29, "it has left the index"
+    assert db.put_many([]) == 0
+
+
+def test_what_dynamodb_leaves_over_is_sent_again_until_nothing_is(sleeps: list[float]) -> None:
+    transport = Busy(takes=7)
+    db = client(transport)
+    assert db.put_many(events(30)) == 30
+    assert list(db.query(Event, day="d")) == events(30)
+    assert transport.sizes == [25, 18, 11, 4, 5]
+    assert len(sleeps) == 3
+    transport.throttled = 2
+    assert db.delete_many(Event, [{"day": "d", "number": number} for number in range(29)]) == 29
+    assert list(db.query(Event, day="d")) == events(30)[29:]
+
+
+def test_who_gives_up_says_what_was_not_written_and_it_can_be_written_later(sleeps: list[float]) -> None:
+    transport = Busy(takes=10)
+    db = client(transport)
+    given = iter(events(60))
+
+    def stopping() -> Iterator[Event]:
+        for event in given:
+            if event.number == 30:
+                transport.takes = 0
+            yield event
+
+    with pytest.raises(Unprocessed, match="too busy; 25 were written") as failed:
+        db.put_many(stopping())
+    assert failed.value.written == 25
+    transport.takes = 1000
+    assert db.put_many(failed.value.rest) == 35
+    assert list(db.query(Event, day="d")) == events(60)
+
+
+def test_pauses_grow_and_are_never_longer_than_they_may_be(sleeps: list[float]) -> None:
+    transport = Busy(takes=0)
+    db = client(transport)
+    with pytest.raises(Unprocessed):
+        db.put_many(events(1))
+    assert len(sleeps) == 9
+    assert all(0 <= pause <= min(5.0, 0.025 * 2 ** (at + 2)) for at, pause in enumerate(sleeps))
+
+
+def test_of_two_under_one_key_the_later_stays() -> None:
+    transport = Busy()
+    db = client(transport)
+    db.put_many([Event("d", 1, "first"), Event("d", 2), Event("d", 1, "second"), Event("d", 1, "third")])
+    assert transport.sizes == [2, 1, 1]
+    assert db.get(Event, day="d", number=1) == Event("d", 1, "third")
+
+
+def test_entities_are_mixed_and_copies_go_along() -> None:
+    transport = Busy()
+    db = client(transport)
+    photos = [Photo("a", f"{number:02}") for number in range(13)]
+    db.put_many([*photos, *events(2)])
+    assert transport.sizes == [24, 4]
+    assert list(db.query(Photo, album="a")) == photos
+    answer = msgspec.json.decode(transport.send("Scan", b'{"TableName": "events"}'))
+    assert answer["Count"] == 28
+    db.delete_many(Photo, photos[:12])
+    db.delete_many(Photo, [{"album": "a", "photo_id": "12"}])
+    answer = msgspec.json.decode(transport.send("Scan", b'{"TableName": "events"}'))
+    assert answer["Count"] == 2
+
+
+def test_what_has_to_be_checked_is_refused_before_anything_is_written() -> None:
+    transport = Busy()
+    db = client(transport)
+    with pytest.raises(UnknownValue, match="which would stay taken"):
+        db.put_many([User("1", "a@b.com")])
+    with pytest.raises(UnknownValue, match="does not give email"):
+        db.delete_many(User, [{"user_id": "1"}])
+    with pytest.raises(TableError, match="a batch cannot check anything, and this put of Draft has to"):
+        db.put_many([Draft("1", 1)])
+    with pytest.raises(TableError, match="a batch cannot check anything, and this delete of Event has to"):
+        db.delete_many(Event, [{"day": "d", "number": 1, "text": "x"}])
+    with pytest.raises(TooMany, match=r"DAY#d / EVENT#0001 has 41\d\d\d\d bytes, and DynamoDB takes 409600"):
+        db.put_many([Event("d", 1, "x" * 410_000)])
+    assert transport.sizes == []
+
+
+def test_quotes_that_grow_in_json_do_not_make_an_item_too_large() -> None:
+    db = client(Embedded())
+    large = Event("d", 1, '"' * 300_000)
+    db.put_many([large])
+    assert db.get(Event, day="d", number=1) == large
+
+
+def test_the_awaited_client_writes_batches_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_sleep(seconds: float) -> None:
+        return None
+
+    async def main() -> Any:
+        db = AsyncClient(SCHEMA, "events", Busy(takes=20))
+        await db.create_table()
+        monkeypatch.setattr("asyncio.sleep", no_sleep)
+        await db.put_many(events(40))
+        await db.delete_many(Event, events(39))
+        return list(await db.query(Event, day="d"))
+
+    assert asyncio.run(main()) == events(40)[39:]
+
+
+def test_patterns_that_check_nothing_may_go_in_a_batch() -> None:
+    db = client(Embedded())
+    db.put_many([Stamped("1")])
+    assert db.get(Stamped, stamp_id="1") == Stamped("1", TIME)

@@ -1,0 +1,116 @@
+"""Sparse indexes: an item is in one exactly when its condition holds, whichever way it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from prejoin.engine import Embedded
+from prejoin.table import Changes, Client, Entity, Index, Key, Schema, UnknownValue, exists
+
+
+@dataclass(frozen=True)
+class Place:
+    city: str
+
+
+@dataclass(frozen=True)
+class Parcel:
+    parcel_id: str
+    status: Literal["NEW", "SENT"] = "NEW"
+    place: Place | None = None
+    marks: frozenset[str] = frozenset()
+    note: str | None = None
+
+
+SCHEMA = Schema(
+    Entity(
+        Parcel,
+        Key("PARCEL#{parcel_id}", "PARCEL"),
+        indexes={
+            "gsi1": Key("NEW", "{parcel_id}", when=lambda p: p.status == "NEW"),
+            "gsi2": Key("PLACED", "{parcel_id}", when=lambda p: exists(p.place)),
+            "gsi3": Key("MARKED", "{parcel_id}", when=lambda p: exists(p.marks)),
+        },
+    ),
+    indexes=[Index("gsi1"), Index("gsi2"), Index("gsi3")],
+)
+FULL = Parcel("1", "NEW", Place("Bonn"), frozenset({"a"}))
+BARE = Parcel("1", "SENT")
+
+Way = Callable[[Client, Parcel], Any]
+
+
+def key(parcel: Parcel) -> dict[str, Any]:
+    return {"parcel_id": parcel.parcel_id}
+
+
+def changed(parcel: Parcel) -> Changes:
+    return Changes({"status": parcel.status, "place": parcel.place, "marks": parcel.marks})
+
+
+WAYS: dict[str, Way] = {
+    "put": lambda db, parcel: db.put(parcel),
+    "put, read first": lambda db, parcel: db.put(parcel, read=True),
+    "put_many": lambda db, parcel: db.put_many([parcel]),
+    "update": lambda db, parcel: db.apply(Parcel, changed(parcel), **key(parcel)),
+    "update, read first": lambda db, parcel: db.apply(Parcel, changed(parcel), read=True, **key(parcel)),
+    "upsert": lambda db, parcel: db.apply(Parcel, changed(parcel), upsert=True, **key(parcel)),
+    "upsert, read first": lambda db, parcel: db.apply(Parcel, changed(parcel), upsert=True, read=True, **key(parcel)),
+}
+
+
+def table() -> Client:
+    db = Client(SCHEMA, "parcels", Embedded())
+    db.create_table()
+    return db
+
+
+def items(db: Client) -> Any:
+    return msgspec.json.decode(db._transport.send("Scan", b'{"TableName": "parcels"}'))["Items"]
+
+
+def fresh(parcel: Parcel) -> Any:
+    db = table()
+    db.insert(parcel)
+    return items(db)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("before", "after"), [(FULL, BARE), (BARE, FULL)])
+def test_an_item_enters_and_leaves(way: str, before: Parcel, after: Parcel) -> None:
+    db = table()
+    db.insert(before)
+    WAYS[way](db, after)
+    assert items(db) == fresh(after)
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if "update" not in way])
+def test_a_new_item_is_where_it_belongs(way: str) -> None:
+    for parcel in (FULL, BARE):
+        db = table()
+        WAYS[way](db, parcel)
+        assert items(db) == fresh(parcel)
+
+
+def test_what_changes_inside_an_attribute_does_not_matter_to_an_index() -> None:
+    db = table()
+    db.insert(FULL)
+    db.apply(Parcel, Changes({("place", "city"): "Köln"}), parcel_id="1")
+    assert items(db) == fresh(replace(FULL, place=Place("Köln")))
+
+
+def test_members_of_a_set_decide_whether_there_is_one_so_the_item_is_read_first() -> None:
+    db = table()
+    db.insert(FULL)
+    for changes in (Changes(deletes={"marks": {"a"}}), Changes(adds={"marks": {"b"}})):
+        with pytest.raises(UnknownValue, match="marks is part of the key of Parcel in gsi3"):
+            db.apply(Parcel, changes, parcel_id="1")
+    db.apply(Parcel, Changes(deletes={"marks": {"a"}}), parcel_id="1", read=True)
+    assert items(db) == fresh(replace(FULL, marks=frozenset()))
+    db.apply(Parcel, Changes(adds={"marks": {"b"}}), parcel_id="1", read=True)
+    assert items(db) == fresh(replace(FULL, marks=frozenset({"b"})))

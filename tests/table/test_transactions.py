@@ -1,0 +1,174 @@
+"""Transactions: all or nothing, what failed told write by write, and tried again only where that is safe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+
+from prejoin.engine import Embedded
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table import (
+    AlreadyExists,
+    Changes,
+    Client,
+    ConditionFailed,
+    Conflict,
+    Entity,
+    Key,
+    NotFound,
+    NotUnique,
+    Schema,
+    TableError,
+    TooMany,
+    TransactionCancelled,
+    exists,
+)
+
+
+@dataclass
+class Account:
+    account_id: str
+    balance: int = 0
+    owner: str | None = None
+    blob: bytes | None = None
+
+
+SCHEMA = Schema(Entity(Account, Key("ACCOUNT#{account_id}", "ACCOUNT"), unique=["owner"]))
+
+
+class Crowded:
+    """An engine where others are at it: the first writes fail as given."""
+
+    def __init__(self, *errors: DynamoDBError) -> None:
+        self.engine = Embedded()
+        self.errors = list(errors)
+        self.sent: list[dict[str, Any]] = []
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        if operation in ("PutItem", "UpdateItem", "TransactWriteItems"):
+            self.sent.append(msgspec.json.decode(body))
+            if self.errors:
+                raise self.errors.pop(0)
+        return self.engine.send(operation, body)
+
+
+def cancelled(*codes: str) -> DynamoDBError:
+    reasons = [{"Code": code, "Message": "why"} if code != "None" else {"Code": code} for code in codes]
+    return DynamoDBError("TransactionCanceledException", "cancelled", fields={"CancellationReasons": reasons})
+
+
+def client(transport: Any) -> Client:
+    db = Client(SCHEMA, "bank", transport)
+    db.create_table()
+    return db
+
+
+@pytest.fixture
+def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr("time.sleep", found.append)
+    return found
+
+
+def test_each_failure_says_which_write_it_is_about() -> None:
+    db = client(Embedded())
+    db.insert(Account("1", 5, "ann"))
+    with pytest.raises(TransactionCancelled) as failed, db.transaction() as tx:
+        tx.insert(Account("2"))
+        tx.insert(Account("1"))
+        tx.insert(Account("3", owner="ann"))
+        tx.apply(Account, Changes(adds={"balance": 1}), account_id="4")
+        tx.check(Account, account_id="5", where=lambda a: a.balance >= 9)
+    failures = failed.value.failures
+    assert [(type(one), one.position) for one in failures] == [
+        (AlreadyExists, 1),
+        (NotUnique, 2),
+        (NotFound, 3),
+        (NotFound, 4),
+    ]
+    assert [one.write.verb for one in failures if one.write] == ["insert", "insert", "update", "check"]
+    assert [isinstance(one, ConditionFailed) and one.elsewhere for one in failures] == [False, True, False, False]
+    assert isinstance(failures[0], ConditionFailed)
+    assert failures[0].item is not None
+    assert failures[0].item["balance"] == {"N": "5"}
+    assert "Account account_id='1' exists already; another Account has owner 'ann' already" in str(failed.value)
+    assert db.get(Account, account_id="2") is None
+
+
+def test_a_conflict_with_others_is_tried_again_for_nothing_was_written(sleeps: list[float]) -> None:
+    transport = Crowded(cancelled("None", "TransactionConflict"), cancelled("TransactionConflict", "ThrottlingError"))
+    db = client(transport)
+    with db.transaction(token="once") as tx:
+        tx.insert(Account("1"))
+        tx.insert(Account("2"))
+    assert transport.sent[0] == transport.sent[1] == transport.sent[2], "with the same token"
+    assert len(transport.sent) == 3
+    assert len(sleeps) == 2
+    assert db.get(Account, account_id="2") == Account("2")
+
+
+def test_a_plain_write_that_meets_a_transaction_is_tried_again(sleeps: list[float]) -> None:
+    transport = Crowded()
+    db = client(transport)
+    db.insert(Account("1"))
+    transport.errors = [DynamoDBError("TransactionConflictException", "busy")] * 3
+    db.apply(Account, Changes({"balance": 3}), account_id="1")
+    assert [len(transport.sent), len(sleeps)] == [5, 3]
+    transport.errors = [DynamoDBError("TransactionConflictException", "busy")] * 6
+    with pytest.raises(Conflict, match="was part of others' transactions each of 6 times; nothing was written"):
+        db.apply(Account, Changes({"balance": 4}), account_id="1")
+    assert db.get(Account, account_id="1") == Account("1", 3)
+
+
+def test_who_never_gets_through_is_told_so(sleeps: list[float]) -> None:
+    db = client(Crowded(*[cancelled("None", "TransactionConflict")] * 6))
+    with pytest.raises(TransactionCancelled, match="TransactionConflict: why") as failed, db.transaction() as tx:
+        tx.insert(Account("1"))
+        tx.insert(Account("2"))
+    (failure,) = failed.value.failures
+    assert isinstance(failure, Conflict)
+    assert failure.position == 1
+    assert len(sleeps) == 5
+
+
+def test_what_will_not_pass_by_itself_is_not_tried_again(sleeps: list[float]) -> None:
+    transport = Crowded(cancelled("ConditionalCheckFailed", "TransactionConflict"))
+    db = client(transport)
+    with pytest.raises(TransactionCancelled, match=r"exists already; .*TransactionConflict"), db.transaction() as tx:
+        tx.insert(Account("1"))
+        tx.insert(Account("2"))
+    transport.errors = [DynamoDBError("ValidationException", "no")]
+    with pytest.raises(DynamoDBError, match="no"):
+        db.insert(Account("1"))
+    assert len(transport.sent) == 2
+    assert sleeps == []
+
+
+def test_a_transaction_that_is_too_large_is_refused_before_the_call() -> None:
+    transport = Crowded()
+    db = client(transport)
+    with pytest.raises(TooMany, match=r"items of 4\.[12] MB: a transaction takes at most 4 MB"), db.transaction() as tx:
+        for number in range(11):
+            tx.insert(Account(str(number), blob=b"x" * 400_000))
+    assert transport.sent == []
+    with db.transaction() as tx:
+        for number in range(10):
+            tx.insert(Account(str(number), blob=b"x" * 400_000))
+    assert len(transport.sent) == 1
+
+
+def test_a_check_is_never_empty() -> None:
+    db = client(Embedded())
+    with pytest.raises(NotFound, match="there is no Account account_id='1'"), db.transaction() as tx:
+        tx.check(Account, account_id="1")
+    db.insert(Account("1"))
+    with db.transaction() as tx:
+        tx.check(Account, account_id="1")
+        tx.insert(Account("2"))
+    with pytest.raises(TableError, match="is not a condition"), db.transaction() as tx:
+        tx.check(Account, account_id="1", where=lambda a: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(ConditionFailed), db.transaction() as tx:
+        tx.check(Account, account_id="1", where=lambda a: exists(a.owner))

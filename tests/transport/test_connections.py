@@ -1,0 +1,337 @@
+"""Connections: kept, shared, given up, and never the cause of something done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+
+import msgspec
+import pytest
+
+from prejoin.transport import ConnectionFailed, Endpoint, OutcomeUnknown, TransportError
+from prejoin.transport.settings import Settings
+
+from .conftest import KEYS, QUICK, Connect, Send, Serve
+from .scripted import OK, Asked, Scripted, answer, chunked, item, late, resets, sends, silent
+
+READ = ("GetItem", item(Key={"pk": {"S": "a"}}))
+INSERT = ("PutItem", item(Item={}, ConditionExpression="attribute_not_exists(pk)"))
+
+
+def test_a_connection_is_used_again(serve: Serve, connect: Connect, send: Send) -> None:
+    server = serve()
+    endpoint = connect(server.url)
+    for _ in range(5):
+        send(endpoint, *READ)
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    {
+        "chunked": chunked(),
+        "100 Continue first": b"HTTP/1.1 100 Continue\r\n\r\n" + answer(),
+        "103 first": b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + answer(),
+        "many headers": answer(**{f"x_{n}": "y" * 100 for n in range(200)}),
+        "no checksum": b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n" + OK,
+    }.values(),
+)
+def test_any_way_to_answer_is_understood(serve: Serve, connect: Connect, send: Send, data: bytes) -> None:
+    server = serve(sends(data))
+    endpoint = connect(server.url)
+    assert send(endpoint, *INSERT) == OK
+    assert send(endpoint, *INSERT) == OK
+    assert (server.connections, server.applied) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "data",
+    {
+        "closes": answer(Connection="close"),
+        "HTTP/1.0": b"HTTP/1.0 200 OK\r\nContent-Length: 11\r\n\r\n" + OK,
+        "says more than was asked": answer() + answer(),
+        "says more, which is not HTTP": answer() + b"\x00\x01",
+    }.values(),
+)
+def test_a_connection_that_is_no_good_any_more_is_not_used_again(
+    serve: Serve, connect: Connect, send: Send, data: bytes
+) -> None:
+    server = serve(sends(data))
+    endpoint = connect(server.url)
+    assert send(endpoint, *INSERT) == OK
+    assert send(endpoint, *INSERT) == OK
+    assert server.connections == 2
+
+
+def test_an_answer_that_ends_with_its_connection_is_whole_if_its_json_is(
+    serve: Serve, connect: Connect, send: Send
+) -> None:
+    server = serve(sends(b"HTTP/1.0 200 OK\r\n\r\n" + OK, hang_up=True))
+    assert send(connect(server.url), *INSERT) == OK
+    assert server.applied == 1
+
+
+def test_a_large_answer_comes_whole(serve: Serve, connect: Connect, send: Send) -> None:
+    body = json.dumps({"Items": ["x" * 1000] * 3000}).encode()
+    server = serve(sends(answer(body)))
+    assert send(connect(server.url, timeout=10), "Scan", b"{}") == body
+
+
+def test_a_large_request_goes_whole(serve: Serve, connect: Connect, send: Send) -> None:
+    body = json.dumps({"Items": ["x" * 1000] * 3000}).encode()
+    server = serve()
+    send(connect(server.url, timeout=10), "BatchWriteItem", body)
+    assert server.asked[0].body == body
+
+
+def test_a_connection_that_the_server_closed_while_idle_is_not_used(serve: Serve, connect: Connect, send: Send) -> None:
+    server = serve()
+    endpoint = connect(server.url)
+    send(endpoint, *INSERT)
+    server.hang_up()
+    time.sleep(0.05)
+    assert send(endpoint, *INSERT) == OK
+    assert (server.connections, len(server.asked)) == (2, 2)
+
+
+def test_a_kept_connection_that_dies_under_a_read_is_replaced_at_once(
+    serve: Serve, connect: Connect, send: Send
+) -> None:
+    server = serve(sends(answer()), resets())
+    endpoint = connect(server.url, on_retry=lambda *_: pytest.fail("that is no retry to speak of"))
+    send(endpoint, *READ)
+    assert send(endpoint, *READ) == OK
+    assert server.connections == 2
+
+
+def test_a_kept_connection_that_dies_under_a_conditional_write_leaves_it_unknown(
+    serve: Serve, connect: Connect, send: Send
+) -> None:
+    server = serve(sends(answer()), resets())
+    endpoint = connect(server.url)
+    send(endpoint, *INSERT)
+    with pytest.raises(OutcomeUnknown):
+        send(endpoint, *INSERT)
+    assert server.applied == 2
+
+
+def test_a_connection_that_was_idle_for_long_is_not_used(serve: Serve, connect: Connect, send: Send) -> None:
+    server = serve()
+    endpoint = connect(server.url, idle=0.02)
+    send(endpoint, *READ)
+    time.sleep(0.05)
+    send(endpoint, *READ)
+    assert server.connections == 2
+
+
+def test_a_request_that_cannot_be_sent_whole_was_not_done_and_is_sent_again(
+    serve: Serve, connect: Connect, send: Send
+) -> None:
+    def refuse_the_first(number: int, sock: socket.socket) -> None:
+        if number == 1:
+            sock.recv(1000)
+            raise ConnectionResetError
+
+    server = serve(on_connection=refuse_the_first)
+    body = item(Item={"pk": "x" * 8_000_000}, ConditionExpression="attribute_not_exists(pk)")
+    assert send(connect(server.url, timeout=10), "PutItem", body) == OK
+    assert (server.connections, server.applied) == (2, 1)
+
+
+def test_a_server_that_accepts_nobody_is_not_waited_for_longer_than_said(connect: Connect, send: Send) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as first:
+        address = full.getsockname()
+        first.connect(address)  # the line is one long, and now it is full
+        with socket.socket() as second:
+            second.setblocking(False)
+            second.connect_ex(address)
+            endpoint = connect(f"http://127.0.0.1:{address[1]}", connect_timeout=0.05)
+            with pytest.raises(ConnectionFailed) as caught:
+                send(endpoint, *INSERT)
+            assert isinstance(caught.value.cause, TimeoutError)
+
+
+def echo(server: Scripted, sock: socket.socket, asked: Asked) -> None:
+    server.apply()
+    sock.sendall(answer(asked.body))
+
+
+def test_threads_share_one_transport(serve: Serve) -> None:
+    server = serve()
+    server._script = repeat(echo)
+    with Endpoint(server.url, credentials=KEYS, pool=5) as endpoint:
+
+        def ask(number: int) -> bool:
+            body = json.dumps({"number": number}).encode()
+            return endpoint.send("GetItem", body) == body
+
+        with ThreadPoolExecutor(20) as threads:
+            assert all(threads.map(ask, range(600)))
+    assert server.connections <= 5
+
+
+def test_tasks_share_one_transport(serve: Serve) -> None:
+    server = serve()
+    server._script = repeat(echo)
+
+    async def ask(endpoint: Endpoint, number: int) -> bool:
+        body = json.dumps({"number": number}).encode()
+        return await endpoint.send_async("GetItem", body) == body
+
+    async def main() -> None:
+        async with Endpoint(server.url, credentials=KEYS, pool=5) as endpoint:
+            for _ in range(4):
+                assert all(await asyncio.gather(*(ask(endpoint, number) for number in range(50))))
+
+    asyncio.run(main())
+    assert server.connections <= 5
+
+
+def impatient(endpoint: Endpoint) -> Settings:
+    return msgspec.structs.replace(endpoint._settings, timeout=0.01)
+
+
+def test_threads_that_find_all_connections_in_use_wait_no_longer_than_said(serve: Serve) -> None:
+    server = serve(late)
+    with Endpoint(server.url, credentials=KEYS, pool=1, retries=QUICK) as endpoint, ThreadPoolExecutor(1) as other:
+        first = other.submit(endpoint.send, *INSERT)
+        while not server.asked:
+            time.sleep(0.01)
+        assert endpoint._core is not None
+        endpoint._core.settings = impatient(endpoint)
+        with pytest.raises(ConnectionFailed, match=r"all 1 connections are in use, for 0\.01 seconds"):
+            endpoint.send(*INSERT)
+        assert first.result() == OK
+        assert endpoint.send(*INSERT) == OK
+    assert (server.connections, server.applied) == (1, 2)
+
+
+def test_a_task_that_is_cancelled_takes_its_connection_with_it(serve: Serve) -> None:
+    server = serve(silent)
+
+    async def main() -> bytes:
+        async with Endpoint(server.url, credentials=KEYS, pool=1) as endpoint:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await endpoint.send_async(*READ)
+            return await endpoint.send_async(*READ)
+
+    assert asyncio.run(main()) == OK
+    assert server.connections == 2
+
+
+def test_tasks_that_wait_for_a_connection_can_be_cancelled(serve: Serve) -> None:
+    server = serve(late)
+
+    async def main() -> bytes:
+        async with Endpoint(server.url, credentials=KEYS, pool=1) as endpoint:
+            first = asyncio.create_task(endpoint.send_async(*READ))
+            waiting = [asyncio.create_task(endpoint.send_async(*READ)) for _ in range(3)]
+            await asyncio.sleep(0.05)
+            for task in waiting[:2]:
+                task.cancel()
+            assert await first == OK
+            return await waiting[2]
+
+    assert asyncio.run(main()) == OK
+    assert (server.connections, len(server.asked)) == (1, 2)
+
+
+def test_tasks_that_find_all_connections_in_use_wait_no_longer_than_said(serve: Serve) -> None:
+    server = serve(late)
+
+    async def main() -> None:
+        async with Endpoint(server.url, credentials=KEYS, pool=1, retries=QUICK) as endpoint:
+            first = asyncio.create_task(endpoint.send_async(*INSERT))
+            while not server.asked:
+                await asyncio.sleep(0.01)
+            endpoint._async[asyncio.get_running_loop()].core.settings = impatient(endpoint)
+            with pytest.raises(ConnectionFailed, match=r"all 1 connections are in use, for 0\.01 seconds"):
+                await endpoint.send_async(*INSERT)
+            assert await first == OK
+            assert await endpoint.send_async(*INSERT) == OK
+
+    asyncio.run(main())
+    assert (server.connections, server.applied) == (1, 2)
+
+
+def test_one_transport_serves_one_event_loop_after_the_other(serve: Serve) -> None:
+    server = serve()
+    endpoint = Endpoint(server.url, credentials=KEYS)
+
+    async def main() -> None:
+        assert await endpoint.send_async(*READ) == OK
+        endpoint._async[asyncio.get_running_loop()].close()
+        await asyncio.sleep(0)
+
+    for _ in range(3):
+        asyncio.run(main())
+        assert len(endpoint._async) == 1
+    endpoint.close()
+    assert server.connections == 3
+
+
+def test_threads_and_tasks_can_use_one_transport_at_once(serve: Serve) -> None:
+    server = serve()
+
+    async def main() -> None:
+        async with Endpoint(server.url, credentials=KEYS) as endpoint:
+            loop = asyncio.get_running_loop()
+            in_threads = [loop.run_in_executor(None, endpoint.send, *READ) for _ in range(10)]
+            in_tasks = [endpoint.send_async(*READ) for _ in range(10)]
+            assert await asyncio.gather(*in_threads, *in_tasks) == [OK] * 20
+
+    asyncio.run(main())
+
+
+def test_a_closed_transport_sends_nothing(serve: Serve, connect: Connect, send: Send) -> None:
+    server = serve()
+    endpoint = connect(server.url)
+    send(endpoint, *READ)
+    endpoint.close()
+    with pytest.raises(TransportError, match="closed"):
+        send(endpoint, *READ)
+    assert len(server.asked) == 1
+
+
+def test_a_transport_that_was_never_used_can_be_closed(serve: Serve) -> None:
+    with Endpoint("http://127.0.0.1:1") as endpoint:
+        pass
+    with pytest.raises(TransportError, match="closed"):
+        endpoint.send(*READ)
+
+
+@pytest.fixture
+def forked() -> Iterator[list[int]]:
+    children: list[int] = []
+    yield children
+    for child in children:
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_opens_connections_of_its_own(serve: Serve, forked: list[int]) -> None:
+    server = serve()
+    with Endpoint(server.url, credentials=KEYS) as endpoint:
+        endpoint.send(*READ)
+        endpoint._core.keyring._lock.acquire()  # type: ignore[union-attr]  # as another thread may, at that moment
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                endpoint._core.keyring.renew()  # type: ignore[union-attr]
+                code = 0 if endpoint.send(*READ) == OK else 2
+            finally:
+                os._exit(code)
+        forked.append(child)
+        endpoint._core.keyring._lock.release()  # type: ignore[union-attr]
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        assert endpoint.send(*READ) == OK
+    assert [asked.connection for asked in server.asked] == [1, 2, 1]

@@ -1,0 +1,101 @@
+"""Answers, read: the same however their bytes are split."""
+
+from __future__ import annotations
+
+import zlib
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prejoin.transport import http
+from prejoin.transport.http import Answer, BrokenAnswer, Opening, Reply, damage
+from prejoin.transport.url import read_url
+
+from .scripted import answer, chunked
+
+bodies = st.binary(max_size=200)
+streams = st.one_of(
+    bodies.map(answer),
+    bodies.map(lambda body: answer(body, Connection="close")),
+    st.builds(chunked, bodies, st.integers(1, 5)),
+    bodies.map(lambda body: b"HTTP/1.1 100 Continue\r\n\r\n" + answer(body, 400)),
+    bodies.map(lambda body: answer(body)[:-1]),
+    bodies.map(lambda body: answer(body) + b"more"),
+    bodies.map(lambda body: b"HTTP/1.0 200 OK\r\n\r\n" + body),
+    st.binary(max_size=300),
+    st.binary(max_size=100).map(lambda rest: b"HTTP/1.1 200 OK\r\n" + rest),
+)
+
+
+def read(pieces: list[bytes]) -> tuple[object, ...]:
+    """What comes of it: the answer and whether it was in time, or that it is broken."""
+    reply = Reply()
+    try:
+        for piece in (*[piece for piece in pieces if piece], b""):
+            if reply.feed(piece):
+                found = reply.answer()
+                return (found.status, found.headers, found.body)
+    except BrokenAnswer:
+        pass
+    return ("broken",)
+
+
+@given(streams, st.lists(st.integers(0, 600)))
+def test_an_answer_is_read_the_same_however_it_is_split(stream: bytes, cuts: list[int]) -> None:
+    edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    pieces = [stream[start:end] for start, end in pairwise(edges)]
+    assert read(pieces) == read([stream])
+
+
+@given(bodies, st.integers(1, 7))
+def test_a_body_comes_out_as_it_went_in(body: bytes, pieces: int) -> None:
+    assert read([answer(body)])[2] == read([chunked(body, pieces)])[2] == body
+
+
+def test_one_connection_brings_answer_after_answer() -> None:
+    reply = Reply()
+    for body in (b'{"a":1}', b'{"b":2}', b"{}"):
+        reply.begin()
+        assert reply.feed(answer(body))
+        assert (reply.answer().body, reply.keep_alive) == (body, True)
+
+
+def test_an_answer_may_be_large_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_LARGEST_BODY", 1000)
+    reply = Reply()
+    assert not reply.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x" * 1000)
+    with pytest.raises(BrokenAnswer, match="more than 1000 bytes"):
+        reply.feed(b"x")
+
+
+def test_headers_may_be_long_but_not_without_end() -> None:
+    reply = Reply()
+    with pytest.raises(BrokenAnswer, match="headers"):
+        for _ in range(100):
+            reply.feed(b"HTTP/1.1 200 OK\r\n" if not reply.began else b"x: " + b"y" * 1000 + b"\r\n")
+
+
+@given(bodies)
+def test_a_damaged_body_is_found_out(body: bytes) -> None:
+    whole = b"{" + body
+    assert damage(Answer(200, {b"x-amz-crc32": b"%d" % zlib.crc32(whole)}, whole)) is None
+    assert damage(Answer(200, {b"x-amz-crc32": b"%d" % zlib.crc32(whole)}, whole + b"x")) is not None
+
+
+def test_a_request_says_what_dynamodb_needs() -> None:
+    request = Opening(read_url("https://dynamodb.eu-west-1.amazonaws.com"), None).request(
+        "Query", "Signed: yes\r\n", b"{}"
+    )
+    head, _, body = request.partition(b"\r\n\r\n")
+    line, *headers = head.decode().split("\r\n")
+    assert (line, body) == ("POST / HTTP/1.1", b"{}")
+    assert {
+        "Host: dynamodb.eu-west-1.amazonaws.com",
+        "Content-Type: application/x-amz-json-1.0",
+        "X-Amz-Target: DynamoDB_20120810.Query",
+        "Accept-Encoding: identity",
+        "Content-Length: 2",
+        "Signed: yes",
+    } <= set(headers)
