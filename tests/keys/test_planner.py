@@ -284,3 +284,19 @@ def test_a_table_without_sort_key() -> None:
     facets = [facet("Session", TABLE, "SESSION#{id}"), facet("User", TABLE, "USER#{user_id}")]
     assert planned(facets, "Session", equal=["id"]).operation == "GetItem"
     assert "its partition needs id" in refused(facets, "Session")
+
+
+def test_a_sort_may_be_by_what_a_spec_makes_of_an_attribute() -> None:
+    by_name = facet("User", "gsi1", "ALL", "{name:lower}#{user_id}")
+    assert planned([by_name], "User", order=["-name:lower", "-user_id"]).reverse
+    assert "it is sorted by {name:lower} there, not by name" in refused([by_name], "User", order=["name"])
+    assert "not by name:upper" in refused([by_name], "User", order=["name:upper"])
+    sharded = facet("User", "gsi1", "ALL", "{name:shard(4)}#{user_id}")
+    assert "not by name:shard(4)" in refused([sharded], "User", order=["name:shard(4)"])
+
+
+def test_a_sort_by_what_need_not_be_there_is_served_where_the_key_has_a_place_for_it() -> None:
+    with_place = facet("Order", "gsi1", "USER#{user_id}", "{placed_at?}#{order_id}")
+    assert keys(planned([with_place], "Order", equal=["user_id"], order=["placed_at"]), {"user_id": "1"}) == ["USER#1"]
+    late = planned([with_place], "Order", equal=["user_id"], within=("placed_at", "<"))
+    assert keys(late, {"user_id": "1", "placed_at": T}) == ["USER#1 / $ … 2026-05-04T12:00:00.000000Z"]

@@ -11,6 +11,7 @@ import pytest
 from prejoin.engine import Embedded
 from prejoin.table import (
     AlreadyExists,
+    Call,
     Changes,
     Client,
     ConditionFailed,
@@ -184,3 +185,23 @@ def test_a_delete_frees_the_values_of_that_item_only(table: Table) -> None:
     assert len(table.written()) == 3
     with pytest.raises(UnknownValue, match="which would stay taken"):
         table.db.put(user)
+
+
+def test_only_a_copy_that_another_item_could_have_is_written_on_condition() -> None:
+    schema = Schema(
+        Entity(
+            Order,
+            Key("ORDER#{order_id}", "ORDER"),
+            copies=[Copy("own", Key("ALL", "{order_id}")), Copy("one", Key("USER#{user_id}", "OPEN"))],
+        )
+    )
+    calls: list[Call] = []
+    db = Client(schema, "shop", Embedded(), observe=calls.append)
+    db.create_table()
+    db.insert(Order("1", "7"))
+    puts = [action["Put"] for action in calls[-1].request["TransactItems"]]
+    assert ["ConditionExpression" in put for put in puts] == [True, False, True]
+    with pytest.raises(NotUnique, match="the copy one of another Order has the same key"):
+        db.insert(Order("1", "8"))
+    db.put(Order("1", "7", note="again"), was=Order("1", "7"))
+    assert db.get(Order, order_id="7") == Order("1", "7", note="again")

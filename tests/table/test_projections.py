@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.table.both import Connect, Watched, both
 
-from prejoin.table import Copy, Entity, Index, Key, NotServed, Schema, SchemaError, UnknownAttribute
+from prejoin.table import Copy, Entity, Index, Key, NotServed, Schema, SchemaError, TableError, UnknownAttribute
 
 T = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -58,6 +58,12 @@ class Owned:
 
 
 @dataclass(frozen=True)
+class Keyed:
+    user_id: str
+    order_id: str
+
+
+@dataclass(frozen=True)
 class Mailed:
     email: str
 
@@ -69,6 +75,7 @@ SCHEMA = Schema(
         indexes={
             "keys": Key("STATUS#{status}", "{placed_at}#{order_id}"),
             "some": Key("DAY#{placed_at:day}", "{placed_at}#{order_id}"),
+            "noted": Key("NOTE#{note}#{total:shard(2)}"),
         },
         copies=[Copy("cheap", Key("TOTAL#{total}", "{order_id}"), attributes=["note"])],
         names={"total": "amount"},
@@ -76,6 +83,7 @@ SCHEMA = Schema(
     indexes=[
         Index("keys", projection="KEYS_ONLY"),
         Index("some", projection=["amount", "user_id", "order_id"]),
+        Index("noted", projection="KEYS_ONLY"),
         Index("mail", pk="email", projection="KEYS_ONLY"),
     ],
 )
@@ -124,10 +132,31 @@ def test_an_index_of_keys_serves_what_its_keys_are_made_of(connect: Connect) -> 
     assert list(found) == [Found(one.status, one.placed_at, one.order_id) for one in (ORDERS[2], ORDERS[0])]
     assert watched.calls[-1].index == "keys"
     assert db.get(Order, email="a@x.com", into=Mailed) == Mailed("a@x.com")
+    lines = db.query(Order, status=Status.DONE, into=Keyed)
+    assert list(lines) == [Keyed("1", "b")], "the key of the table is in every index"
     with pytest.raises(NotServed, match="does not hold all attributes"):
         db.query(Order, status=Status.OPEN)
     with pytest.raises(NotServed, match="does not hold all attributes"):
         db.query(Order, status=Status.OPEN, into=Totals)
+
+
+@both
+def test_a_filter_tests_what_an_index_holds_or_is_refused(connect: Connect) -> None:
+    db, watched = shop(connect)
+
+    def day(order: Order) -> bool:
+        return (order.placed_at >= T) & (order.placed_at < T + timedelta(days=1))
+
+    assert db.count(Order, day, filter=lambda o: o.total > 3) == 1
+    assert [one.order_id for one in db.query(Order, day, into=Owned, filter=lambda o: o.total > 3)] == ["b"]
+    watched.calls.clear()
+    with pytest.raises(NotServed, match="does not hold all attributes"):
+        db.count(Order, day, filter=lambda o: o.note == "quick")
+    with pytest.raises(
+        TableError, match="keys has order_id only as part of its keys, and DynamoDB cannot filter by that"
+    ):
+        db.query(Order, status=Status.OPEN, into=Found, filter=lambda o: o.order_id != "a")
+    assert watched.calls == []
 
 
 @both
@@ -146,6 +175,20 @@ def test_a_copy_that_holds_some_attributes_serves_these(connect: Connect) -> Non
     assert [call.key.partition("#")[0] for call in watched.calls] == ["TOTAL"]
     with pytest.raises(NotServed, match="does not hold all attributes"):
         db.query(Order, total=3)
+
+
+@dataclass(frozen=True)
+class Noted:
+    user_id: str
+    note: str
+
+
+@both
+def test_what_a_key_only_derives_cannot_be_read_from_it(connect: Connect) -> None:
+    db, _ = shop(connect)
+    assert list(db.query(Order, note="quick", into=Noted)) == [Noted("1", "quick")]
+    with pytest.raises(NotServed, match="does not hold all attributes"):
+        db.query(Order, note="quick", into=Totals)
 
 
 @dataclass

@@ -29,6 +29,7 @@ from prejoin.table import (
     NotUnique,
     Schema,
     TableError,
+    TransactionCancelled,
     UnknownValue,
 )
 
@@ -245,6 +246,11 @@ def test_several_writes_of_a_transaction_may_read_first(table: Table) -> None:
         tx.put(Task("3", "d", code="d2"), read=True)
     assert table.operations == ["GetItem"] * 3 + ["TransactWriteItems"]
     assert table.items() == inserted(Task("1", "c"), Task("3", "d", code="d2"))
+    with pytest.raises(TransactionCancelled) as failed, table.db.transaction() as tx:
+        tx.delete(Task, task_id="77", read=True)
+        tx.apply(Task, Changes({"project": "c"}), task_id="1", read=True)
+        tx.insert(Task("3", "d"))
+    assert [one.position for one in failed.value.failures] == [2]
     with pytest.raises(TableError, match="leave out either"), table.db.transaction(token="t") as tx:
         tx.delete(Task, task_id="3", read=True)
     with pytest.raises(TableError, match="give one of them"):

@@ -184,6 +184,11 @@ def test_an_element_that_is_not_there_is_not_appended_by_accident(table: Table) 
         (lambda c: c.lines.__setitem__(-1, Line("a", 1)), TableError, r"\[-1\] is not a place that DynamoDB can find"),
         (lambda c: setattr(c.roles, "x", 1), UnknownAttribute, r"roles is a set and has no x: \|= adds members"),
         (lambda c: setattr(c.total, "x", 1), UnknownAttribute, "total has nothing inside"),
+        (lambda c: setattr(c, "note", c.note + "x"), CodecError, r"Cart\.note is not a number, nor a set"),
+        (lambda c: setattr(c, "note", add(c.note, "x")), CodecError, r"Cart\.note is not a number"),
+        (lambda c: setattr(c, "total", appended(c.total, [1])), CodecError, r"Cart\.total is not a list"),
+        (lambda c: setattr(c, "lines", c.lines - {"x"}), CodecError, r"Cart\.lines is not a set"),
+        (lambda c: setattr(c.lines[0], "sku", c.lines[0].sku + 1), CodecError, r"lines\[0\]\.sku is not a number"),
         (lambda c: setattr(c, "total", c.limit), TableError, "cannot be set to another attribute"),
         (lambda c: setattr(c, "total", add(c.limit, 1)), TableError, "total cannot be set to what is made of limit"),
         (lambda c: (setattr(c, "total", 1), c.total), TableError, "has been changed in this update already"),
@@ -213,7 +218,11 @@ def test_a_value_for_the_first_time_only(table: Table) -> None:
 
 
 def test_changes_as_data_say_places_by_their_paths(table: Table) -> None:
-    changes = Changes({("lines", 0, "qty"): 8}, removes=frozenset({("address", "zip")}), deletes={"roles": {"user"}})
+    with pytest.raises(TableError, match="changes nothing"):
+        table.db.apply(Cart, Changes(adds={"roles": set()}, deletes={"roles": set()}), cart_id="1")
+    changes = Changes(
+        {("lines", 0, "qty"): 8}, {"roles": set()}, removes=frozenset({("address", "zip")}), deletes={"roles": {"user"}}
+    )
     table.db.apply(Cart, changes, cart_id="1")
     found = table.cart
     assert (found.lines[0].qty, found.address, found.roles) == (8, Address("Bonn"), set())

@@ -189,6 +189,12 @@ def test_an_upsert_can_have_a_condition_and_return_the_object(table: Table) -> N
         return upsert.result.hits
 
     assert [counted(), counted()] == [1, 2]
+    for url in ("/", "/read"):
+        read = table.db.upsert(Page, site="s", url=url, returning="new", read=True)
+        with read as page:
+            page.title = "T"
+        assert read.result == table.db.get(Page, site="s", url=url)
+    table.db.delete(Page, site="s", url="/read")
     with pytest.raises(ConditionFailed, match="condition of this upsert is not met by Page site='s', url='/'"):
         table.db.apply(Page, Changes({"hits": 0}), site="s", url="/", upsert=True, where=lambda p: p.hits == 1)
     with pytest.raises(ConditionFailed, match="condition of this upsert"):
@@ -196,7 +202,7 @@ def test_an_upsert_can_have_a_condition_and_return_the_object(table: Table) -> N
     with table.db.transaction() as tx:
         tx.apply(Page, Changes(adds={"hits": 3}), site="s", url="/", upsert=True)
         tx.apply(Page, Changes(adds={"hits": 3}), site="s", url="/y", upsert=True)
-    assert table.items() == inserted(Page("s", "/", hits=5), Page("s", "/y", hits=3))
+    assert table.items() == inserted(Page("s", "/", "T", hits=5), Page("s", "/y", hits=3))
 
 
 TITLES, STATUSES = st.sampled_from(["", "T", "a#b"]), st.sampled_from(["NEW", "LIVE", "GONE"])

@@ -290,3 +290,25 @@ def test_reserved_words_and_odd_names_are_only_names(table: Table) -> None:
     db.insert(product)
     db.apply(Product, Changes({"name": "Vest", "stock": 3}, {"views": 2}), sku="s", where=lambda p: p.stock == 5)
     assert db.get(Product, sku="s") == replace(product, name="Vest", stock=3, views=2)
+
+
+@dataclass
+class Message:
+    message_id: str
+    read: bool = False
+
+
+def test_an_option_is_not_taken_for_an_attribute_of_the_same_name() -> None:
+    db = Client(Schema(Entity(Message, Key("MESSAGE#{message_id}", "MESSAGE"))), "mail", Embedded())
+    db.create_table()
+    db.insert(Message("1"))
+    for said in (True, False):
+        with pytest.raises(TableError, match="Message has an attribute read, and read= is an option as well"):
+            db.apply(Message, Changes({"read": True}), message_id="1", read=said)
+        with pytest.raises(TableError, match="Message has an attribute read"):
+            db.delete(Message, message_id="1", read=said)
+    with db.update(Message, message_id="1", where=lambda m: m.read == False) as message:  # noqa: E712
+        message.read = True
+    db.put(Message("1"), read=True)
+    db.delete_many(Message, [{"message_id": "1"}])
+    assert db.get(Message, message_id="1") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from prejoin.engine.definition import Index, Table
+from prejoin.protocol.prices import write_units
 
 
 class Capacity:
@@ -22,6 +23,10 @@ class Capacity:
             self._units += units
         else:
             self._indexes[index.number] = self._indexes.get(index.number, 0.0) + units
+
+    def wrote(self, size: int, index: Index | None = None, *, transactional: bool = False) -> None:
+        """Charge the write of an item, or of an index entry, of this size."""
+        self.add(write_units(size, transactional=transactional), index)
 
     @property
     def total(self) -> float:
@@ -43,23 +48,39 @@ class Capacity:
         return shown
 
 
+class Uncounted(Capacity):
+    """Where nobody asked for the units."""
+
+    def add(self, units: float, index: Index | None = None) -> None:
+        pass
+
+    def wrote(self, size: int, index: Index | None = None, *, transactional: bool = False) -> None:
+        pass
+
+
+def counting(table: Table, detail: str | None) -> Capacity:
+    """What to count a request's units with, if they are asked for."""
+    return Capacity(table) if wanted(detail) else Uncounted(table)
+
+
 class Capacities:
     """The units of a request over several tables."""
 
-    def __init__(self) -> None:
+    def __init__(self, detail: str | None) -> None:
+        self._detail = detail
         self._by_table: dict[int, Capacity] = {}
 
     def of(self, table: Table) -> Capacity:
         found = self._by_table.get(table.id)
         if found is None:
-            found = self._by_table[table.id] = Capacity(table)
+            found = self._by_table[table.id] = counting(table, self._detail)
         return found
 
-    def render(self, detail: str | None, *, kind: str | None = None) -> dict[str, Any]:
+    def render(self, *, kind: str | None = None) -> dict[str, Any]:
         """The member of the answer, or nothing where it was not asked for."""
-        if not wanted(detail):
+        if not wanted(self._detail):
             return {}
-        shown = [capacity.render(detail or "TOTAL", kind=kind) for capacity in self._by_table.values()]
+        shown = [capacity.render(self._detail or "TOTAL", kind=kind) for capacity in self._by_table.values()]
         return {"ConsumedCapacity": shown}
 
 

@@ -20,24 +20,24 @@ class Catalog:
         self._known: dict[tuple[int, int], Table] = {}
         self._named: dict[str, Table] = {}
 
-    def find(self, connection: sqlite3.Connection, name: str) -> Table:
+    def find(self, cursor: sqlite3.Cursor, name: str) -> Table:
         """The table of this name, or a ResourceNotFoundException."""
-        table = self._named.get(name) or self.get(connection, name)
+        table = self._named.get(name) or self.get(cursor, name)
         if table is None:
             raise not_found()
         return table
 
-    def find_all(self, connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, Table]:
+    def find_all(self, cursor: sqlite3.Cursor, names: Iterable[str]) -> dict[str, Table]:
         """The tables of these names; the first that does not exist is the error."""
-        return {name: self.find(connection, name) for name in dict.fromkeys(names)}
+        return {name: self.find(cursor, name) for name in dict.fromkeys(names)}
 
-    def get(self, connection: sqlite3.Connection, name: str) -> Table | None:
-        row = connection.execute("SELECT id, revision FROM tables WHERE name = ?", (name,)).fetchone()
+    def get(self, cursor: sqlite3.Cursor, name: str) -> Table | None:
+        row = cursor.execute("SELECT id, revision FROM tables WHERE name = ?", (name,)).fetchone()
         if row is None:
             return None
         table = self._known.get(row)
         if table is None:
-            (content,) = connection.execute("SELECT definition FROM tables WHERE id = ?", row[:1]).fetchone()
+            (content,) = cursor.execute("SELECT definition FROM tables WHERE id = ?", row[:1]).fetchone()
             if len(self._known) > 10_000:
                 self._known.clear()
             table = self._known[row] = Table.from_bytes(row[0], content)
@@ -45,26 +45,26 @@ class Catalog:
             self._named[name] = table
         return table
 
-    def holding(self, connection: sqlite3.Connection, key: bytes) -> Table:
+    def holding(self, cursor: sqlite3.Cursor, key: bytes) -> Table:
         """The table of the item that is stored under this key."""
-        (name,) = connection.execute("SELECT name FROM tables WHERE id = ?", (table_id(key),)).fetchone()
-        return self.find(connection, name)
+        (name,) = cursor.execute("SELECT name FROM tables WHERE id = ?", (table_id(key),)).fetchone()
+        return self.find(cursor, name)
 
-    def add(self, connection: sqlite3.Connection, table: Table) -> None:
+    def add(self, cursor: sqlite3.Cursor, table: Table) -> None:
         """Keep a new table's definition."""
         row = (table.name, 1, table.to_bytes())
-        connection.execute("INSERT INTO tables (name, revision, definition) VALUES (?, ?, ?)", row)
+        cursor.execute("INSERT INTO tables (name, revision, definition) VALUES (?, ?, ?)", row)
 
-    def change(self, connection: sqlite3.Connection, table: Table) -> None:
+    def change(self, cursor: sqlite3.Cursor, table: Table) -> None:
         """Replace a table's definition; the next revision tells everyone else, in whatever process."""
         self._named.pop(table.name, None)
-        connection.execute(
+        cursor.execute(
             "UPDATE tables SET definition = ?, revision = revision + 1 WHERE id = ?", (table.to_bytes(), table.id)
         )
 
-    def remove(self, connection: sqlite3.Connection, table: Table) -> None:
+    def remove(self, cursor: sqlite3.Cursor, table: Table) -> None:
         self._named.pop(table.name, None)
-        connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
+        cursor.execute("DELETE FROM tables WHERE id = ?", (table.id,))
 
 
 def index_of(table: Table, name: str) -> Index:

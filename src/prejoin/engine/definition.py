@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypedDict
 
 import msgspec
+
+from prejoin.engine.places import EntryKey, ItemKey, entry_key, item_key
+from prejoin.protocol.values import Item, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +72,29 @@ class Table:
 
     def index_prefix(self, index: Index) -> bytes:
         """What the key bytes of every entry of an index begin with."""
-        return self._index_prefixes[index.number]
+        return self.prefix + index.number.to_bytes(_ID)
 
     @cached_property
-    def _index_prefixes(self) -> dict[int, bytes]:
-        return {index.number: self.prefix + index.number.to_bytes(_ID) for index in self.indexes}
+    def item_key(self) -> ItemKey:
+        """The function that gives the key bytes of an item, if nothing about its key is out of the ordinary."""
+        return item_key(self.prefix, _pairs(self.keys.partition), _pairs(self.keys.sort))
+
+    @cached_property
+    def entry_keys(self) -> dict[int, EntryKey]:
+        """By the number of an index, the function that says where it holds an item."""
+        return {
+            index.number: entry_key(self.index_prefix(index), _pairs(index.keys.partition), _pairs(index.keys.sort))
+            for index in self.indexes
+        }
+
+    @cached_property
+    def decode_indexed(self) -> Callable[[bytes], Item]:
+        """Reads from an item's JSON only what some index needs: enough to know what the indexes hold of it."""
+        names = set(self.index_names) | set(self.keys.names)
+        for index in self.indexes:
+            names.update(self.projected(index) or ())
+        make: Any = TypedDict
+        return msgspec.json.Decoder(make("Indexed", dict.fromkeys(names, Value), total=False)).decode
 
     @cached_property
     def by_name(self) -> dict[str, Index]:
@@ -129,6 +152,10 @@ class Table:
     @classmethod
     def from_bytes(cls, identity: int, content: bytes) -> Table:
         return replace(_decoder.decode(content), id=identity)
+
+
+def _pairs(attributes: tuple[KeyAttribute, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((attribute.name, attribute.type) for attribute in attributes)
 
 
 _ID = 4

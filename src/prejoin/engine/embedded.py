@@ -55,7 +55,8 @@ class Embedded:
         if time.monotonic() > self._next_expiry:
             self._expire_some()
         try:
-            return _encode(patiently(handler.perform, self._engine, decode(handler.decoder, body)))
+            answer = patiently(handler.perform, self._engine, decode(handler.decoder, body))
+            return answer if isinstance(answer, bytes) else _encode(answer)
         except DynamoDBError:
             raise
         except sqlite3.Error as error:

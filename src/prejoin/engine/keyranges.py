@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from prejoin.engine.definition import Index, KeyAttribute, Table
-from prejoin.engine.keys import check_not_empty, partition_bytes
+from prejoin.engine.keys import check_not_empty
+from prejoin.engine.places import partition_bytes
 from prejoin.protocol import keybytes
 from prejoin.protocol.errors import refuse
 from prejoin.protocol.expressions import KeyCondition
@@ -45,10 +46,10 @@ def key_range(table: Table, index: Index | None, conditions: dict[str, KeyCondit
         refuse(f"Query condition missed key schema element: {keys.sort[0].name}")
     if strangers:
         refuse("Query key condition not supported")
-    if given != list(keys.sort[: len(given)]):
-        missed = next(attribute for attribute in keys.sort if attribute not in given)
-        refuse(f"Query condition missed key schema element: {missed.name}")
-    if any(conditions[attribute.name].operator != "=" for attribute in given[:-1]):
+    for attribute in keys.sort[: len(given)]:
+        if attribute.name not in conditions:
+            refuse(f"Query condition missed key schema element: {attribute.name}")
+    if len(given) > 1 and any(conditions[attribute.name].operator != "=" for attribute in given[:-1]):
         refuse("Query key condition not supported")
     prefix = table.prefix if index is None else table.index_prefix(index)
     values = [conditions[attribute.name].operands[0] for attribute in keys.partition]

@@ -1,17 +1,12 @@
-"""Keys of items: checked against a table's definition, and turned into the bytes they are stored under.
-
-An item lies under the id of its table, the hash of its partition key, that key, and its sort key; the entry of an index
-under the same of the index, and then the item's own key. Partitions lie in the order of a hash, as DynamoDB's do: a
-Scan is in no order that a program could come to rely on, and a segment of a parallel Scan is a range.
-"""
+"""Keys of items: checked against a table's definition, and turned into the bytes they are stored under."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NoReturn
-from zlib import crc32
 
 from prejoin.engine.definition import Index, KeyAttribute, Table
+from prejoin.engine.places import partition_bytes
 from prejoin.protocol import keybytes, limits
 from prejoin.protocol.errors import refuse
 from prejoin.protocol.expressions import Path
@@ -26,6 +21,8 @@ def key_bytes(table: Table, key: Item) -> bytes:
     """The bytes of a `Key`: exactly the table's key attributes, of their types."""
     if len(key) != len(table.keys.names):
         refuse(_MISMATCH)
+    if (found := table.item_key(key)) is not None:
+        return found
     for attribute in table.keys.attributes:
         value = key.get(attribute.name)
         if value is None or attribute.type not in value:
@@ -37,6 +34,8 @@ def key_bytes(table: Table, key: Item) -> bytes:
 
 def item_key(table: Table, item: Item) -> bytes:
     """The bytes of a whole item's key."""
+    if (found := table.item_key(item)) is not None:
+        return found
     for attribute in table.keys.attributes:
         value = item.get(attribute.name)
         if value is None:
@@ -61,17 +60,6 @@ def stored_under(table: Table, item: Item) -> bytes:
     if len(sort) > limits.SORT_KEY_SIZE:
         refuse(_INVALID + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
     return partition_bytes(table.prefix, partition) + sort
-
-
-def partition_bytes(prefix: bytes, partition: bytes) -> bytes:
-    """What all keys of one partition begin with; `prefix` is that of the table or of the index."""
-    # crc32 alone leaves keys that differ in a digit close together: the multiplication spreads them.
-    return prefix + (crc32(partition) * _SPREAD & 0xFFFFFFFF).to_bytes(4) + partition
-
-
-_SPREAD = 2_654_435_761
-_HASHED = 8
-"""How many bytes of an item's key are the table's id and the hash."""
 
 
 def check_not_empty(attribute: KeyAttribute, value: Value) -> None:
@@ -135,35 +123,6 @@ def check_scalar(table: Table, paths: Iterable[Path]) -> None:
                 "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
                 f"{role}: {head}"
             )
-
-
-def entry_key(table: Table, index: Index, item: Item, key: bytes) -> bytes | None:
-    """Where an index holds an item that is stored under `key`; None where it does not: the index is sparse.
-
-    An item without some key attribute is left out. So is one that has a value there which the index cannot hold: such
-    an item was written before the index was made, for afterwards it is refused.
-    """
-    keys = index.keys
-    partition = _terminated(keys.partition, item)
-    sort = _terminated(keys.sort, item)
-    if partition is None or sort is None:
-        return None
-    # What is longer than the limit may still be within it, since it is counted without what separates attributes.
-    if len(partition) > limits.PARTITION_KEY_SIZE and _size_of(keys.partition, item) > limits.PARTITION_KEY_SIZE:
-        return None
-    if len(sort) > limits.SORT_KEY_SIZE and _size_of(keys.sort, item) > limits.SORT_KEY_SIZE:
-        return None
-    return partition_bytes(table.index_prefix(index), partition) + sort + key[_HASHED:]
-
-
-def _terminated(attributes: tuple[KeyAttribute, ...], item: Item) -> bytes | None:
-    content = b""
-    for attribute in attributes:
-        value = item.get(attribute.name)
-        if value is None or not value.get(attribute.type):
-            return None
-        content += keybytes.terminated(value)
-    return content
 
 
 def _size_of(attributes: tuple[KeyAttribute, ...], item: Item) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass, field
-from operator import itemgetter
 
 import msgspec
 
@@ -15,19 +14,18 @@ from prejoin.protocol import limits
 from prejoin.protocol.keybytes import Range, after, beyond
 
 _ANY = (1 << 31) - 1
-_FETCHED = 1000
-
-
-Found = tuple[int, bytes]
-"""An item's size and its JSON."""
+_FEW = 1001
+"""How many items are read before their sizes are looked at: most pages have no more."""
+_AT_ONCE = 100
 
 
 @dataclass(slots=True)
 class Page:
-    """The rows of a page in order; `size` is what they count together; `more` says the page was cut."""
+    """The items of a page in order, as JSON; `more` says that the page was cut."""
 
-    rows: list[Found] = field(default_factory=list)
+    items: list[bytes] = field(default_factory=list)
     size: int = 0
+    """What they count together, where that was asked for."""
     more: bool = False
     fetched_units: list[int] = field(default_factory=list)
     """Sizes of whole items that a local index had to fetch from the table."""
@@ -44,49 +42,54 @@ class Cut(msgspec.Struct, frozen=True):
     forward: bool = True
     whole_items: bool = False
     """Fetch each item from the table, as a local index does for attributes it does not hold."""
+    sized: bool = False
+    """Whether the size of the page is asked for."""
 
 
-def read_page(connection: sqlite3.Connection, cut: Cut) -> Page:
+def read_page(cursor: sqlite3.Cursor, cut: Cut) -> Page:
     """Read until the limit, or until the page holds 1 MB."""
-    statement, parameters = _statement(cut)
-    cursor = connection.execute(statement, parameters)
+    source, bounds, limit = _SOURCES[cut.index is None, cut.forward], _bounds(cut), cut.limit or _ANY
     page = Page()
-    limit = cut.limit or _ANY
-    try:
-        while not page.more and (found := cursor.fetchmany(min(_FETCHED, limit - len(page.rows)))):
-            _take(page, found)
-            page.more = page.more or len(page.rows) == limit
-    finally:
-        cursor.close()
+    length = 0
+    cursor.execute(f"SELECT item {source}", (*bounds, min(limit, _FEW), 0))
+    # JSON is longer than the size that DynamoDB counts: what is within 1 MB as JSON is within it.
+    while length < limits.PAGE_SIZE and (found := cursor.fetchmany(_AT_ONCE)):
+        some = [content for (content,) in found]
+        length += sum(map(len, some))
+        page.items += some
+    if length >= limits.PAGE_SIZE:
+        page.items.clear()
+        _read_on(cursor, source, bounds, limit, page)
+    elif cut.sized or len(page.items) == _FEW < limit:
+        summing = f"SELECT coalesce(sum(size), 0) FROM (SELECT size {source})"  # noqa: S608
+        (page.size,) = cursor.execute(summing, (*bounds, len(page.items), 0)).fetchone()
+        if len(page.items) == _FEW < limit:
+            _read_on(cursor, source, bounds, limit, page)
+    page.more = page.more or len(page.items) == limit
     if cut.whole_items:
-        _fetch_whole(connection, cut.table, page)
+        _fetch_whole(cursor, cut.table, page)
     return page
 
 
-def _take(page: Page, found: list[Found]) -> None:
-    """Add rows to a page, up to the one that makes it 1 MB."""
-    size = page.size + sum(map(_SIZE, found))
-    if size < limits.PAGE_SIZE:
-        page.size = size
-        page.rows += found
-        return
-    for row in found:
-        page.rows.append(row)
-        page.size += row[0]
-        if page.size >= limits.PAGE_SIZE:
-            page.more = True
-            return
+def _read_on(cursor: sqlite3.Cursor, source: str, bounds: tuple[bytes, bytes | None], limit: int, page: Page) -> None:
+    """Add items to a page, up to the one that makes it 1 MB."""
+    begin = len(page.items)
+    cursor.execute(f"SELECT size, item {source}", (*bounds, limit - begin, begin))
+    while found := cursor.fetchmany(_AT_ONCE):
+        for size, content in found:
+            page.items.append(content)
+            page.size += size
+            if page.size >= limits.PAGE_SIZE:
+                page.more = True
+                return
 
 
-_SIZE = itemgetter(0)
-
-
-def _fetch_whole(connection: sqlite3.Connection, table: Table, page: Page) -> None:
-    for number, (_, content) in enumerate(page.rows):
-        whole = rows.fetch(connection, stored_under(table, rows.decode_item(content)))
+def _fetch_whole(cursor: sqlite3.Cursor, table: Table, page: Page) -> None:
+    for number, content in enumerate(page.items):
+        whole = rows.fetch(cursor, stored_under(table, rows.decode_item(content)))
         assert whole is not None, "an index entry has its item"
         page.fetched_units.append(whole.size)
-        page.rows[number] = (whole.size, whole.content)
+        page.items[number] = whole.content
 
 
 def segment_range(prefix: bytes, segment: int, total: int) -> Range:
@@ -99,16 +102,17 @@ def segment_range(prefix: bytes, segment: int, total: int) -> Range:
     return Range(prefix + first.to_bytes(4), beyond(prefix + (last - 1).to_bytes(4)))
 
 
-def _statement(cut: Cut) -> tuple[str, tuple[bytes, bytes | None]]:
+def _bounds(cut: Cut) -> tuple[bytes, bytes | None]:
     low, high = cut.bounds
-    if cut.start is not None:
-        low, high = (after(cut.start), high) if cut.forward else (low, cut.start)
-    return _STATEMENTS[cut.index is None, cut.forward], (low, high)
+    if cut.start is None:
+        return low, high
+    return (after(cut.start), high) if cut.forward else (low, cut.start)
 
 
-_STATEMENTS = {
-    (of_table, forward): f"SELECT size, item FROM {'items' if of_table else 'entries'} "  # noqa: S608
-    f"WHERE key >= ? AND key < ? ORDER BY key{'' if forward else ' DESC'}"
+_SOURCES = {
+    (of_table, forward): f"FROM {'items' if of_table else 'entries'} WHERE key >= ? AND key < ? "
+    f"ORDER BY key{'' if forward else ' DESC'} LIMIT ? OFFSET ?"
     for of_table in (True, False)
     for forward in (True, False)
 }
+"""Where to read, as SQL: of the table or of an index, forward or backward. All else are parameters."""

@@ -9,9 +9,7 @@ import msgspec
 from prejoin.engine.capacity import Capacity
 from prejoin.engine.definition import Index, Table
 from prejoin.engine.expiry import FORGOTTEN_SECONDS, expiry
-from prejoin.engine.keys import entry_key
 from prejoin.protocol.keybytes import under
-from prejoin.protocol.prices import write_units
 from prejoin.protocol.sizes import item_size
 from prejoin.protocol.values import Item
 
@@ -30,46 +28,31 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     content: bytes
 
 
-def fetch(connection: sqlite3.Connection, key: bytes) -> Row | None:
-    found = connection.execute("SELECT size, item FROM items WHERE key = ?", (key,)).fetchone()
+def fetch(cursor: sqlite3.Cursor, key: bytes) -> Row | None:
+    found = cursor.execute("SELECT size, item FROM items WHERE key = ?", (key,)).fetchone()
     return None if found is None else Row(*found)
 
 
 def store(
-    connection: sqlite3.Connection, key: bytes, before: Row | None, after: Row | None, expires: int | None = None
+    cursor: sqlite3.Cursor, key: bytes, before: Row | None, after: Row | None, expires: int | None = None
 ) -> None:
     """Bring what is stored under a key from before to after. An upsert would look again for what was there."""
     if after is None:
         if before is not None:
-            connection.execute("DELETE FROM items WHERE key = ?", (key,))
+            cursor.execute("DELETE FROM items WHERE key = ?", (key,))
     elif before is None:
-        connection.execute("INSERT INTO items VALUES (?, ?, ?, ?)", (key, after.size, after.content, expires))
+        cursor.execute("INSERT INTO items VALUES (?, ?, ?, ?)", (key, after.size, after.content, expires))
     else:
-        connection.execute(
+        cursor.execute(
             "UPDATE items SET size = ?, item = ?, expires = ? WHERE key = ?", (after.size, after.content, expires, key)
         )
 
 
 class Version(msgspec.Struct, frozen=True):
-    """An item before or after a write, decoded and as stored."""
+    """An item before or after a write: as stored, and of its attributes at least those that indexes need."""
 
     item: Item
     row: Row
-
-
-class Entry(msgspec.Struct, frozen=True):
-    """What an index holds of an item, and the key it holds it under."""
-
-    key: bytes
-    row: Row
-
-
-def entry_of(table: Table, index: Index, key: bytes, version: Version | None) -> Entry | None:
-    """The index's entry for an item that is stored under `key`; None where the index leaves it out."""
-    if version is None:
-        return None
-    found = entry_key(table, index, version.item, key)
-    return None if found is None else Entry(found, _part(table, index, version))
 
 
 def _part(table: Table, index: Index, version: Version) -> Row:
@@ -82,7 +65,7 @@ def _part(table: Table, index: Index, version: Version) -> Row:
 
 
 def update_indexes(
-    connection: sqlite3.Connection,
+    cursor: sqlite3.Cursor,
     table: Table,
     key: bytes,
     before: Version | None,
@@ -100,80 +83,79 @@ def update_indexes(
     ):
         return  # without any attribute that is a key of an index, it is in none
     for index in table.indexes:
-        old = entry_of(table, index, key, before)
-        if old is not None and before is not None and after is not None and _same_key(index, before.item, after.item):
-            new: Entry | None = Entry(old.key, _part(table, index, after))
-        else:
-            new = entry_of(table, index, key, after)
-        if old is not None and new is not None:
-            _change_entry(connection, index, old, new, capacity)
-        elif old is not None:
-            connection.execute("DELETE FROM entries WHERE key = ?", (old.key,))
-            capacity.add(write_units(old.row.size), index)
-        elif new is not None:
-            _insert_entry(connection, new)
-            capacity.add(write_units(new.row.size), index)
+        place = table.entry_keys[index.number]
+        old_key = None if before is None else place(before.item, key)
+        new_key = None if after is None else place(after.item, key)
+        if before is not None and old_key is not None:
+            old = _part(table, index, before)
+            if after is not None and new_key is not None:
+                _change_entry(cursor, index, (old_key, old), (new_key, _part(table, index, after)), capacity)
+            else:
+                cursor.execute("DELETE FROM entries WHERE key = ?", (old_key,))
+                capacity.wrote(old.size, index)
+        elif after is not None and new_key is not None:
+            new = _part(table, index, after)
+            cursor.execute("INSERT INTO entries VALUES (?, ?, ?)", (new_key, new.size, new.content))
+            capacity.wrote(new.size, index)
 
 
-def _same_key(index: Index, before: Item, after: Item) -> bool:
-    """Whether the index keeps an item where it is: simpler to see in the attributes than in the bytes."""
-    return all(before.get(name) == after.get(name) for name in index.keys.names)
-
-
-def _change_entry(connection: sqlite3.Connection, index: Index, old: Entry, new: Entry, capacity: Capacity) -> None:
-    if old.key != new.key:
-        connection.execute(
-            "UPDATE entries SET key = ?, size = ?, item = ? WHERE key = ?",
-            (new.key, new.row.size, new.row.content, old.key),
+def _change_entry(
+    cursor: sqlite3.Cursor, index: Index, before: tuple[bytes, Row], after: tuple[bytes, Row], capacity: Capacity
+) -> None:
+    (old_key, old), (new_key, new) = before, after
+    if old_key != new_key:
+        cursor.execute(
+            "UPDATE entries SET key = ?, size = ?, item = ? WHERE key = ?", (new_key, new.size, new.content, old_key)
         )
         # A changed index key costs two writes: a delete and a put.
-        capacity.add(write_units(old.row.size) + write_units(new.row.size), index)
-    elif old.row != new.row:
-        connection.execute(
-            "UPDATE entries SET size = ?, item = ? WHERE key = ?", (new.row.size, new.row.content, new.key)
-        )
-        capacity.add(write_units(max(old.row.size, new.row.size)), index)
+        capacity.wrote(old.size, index)
+        capacity.wrote(new.size, index)
+    elif old != new:
+        cursor.execute("UPDATE entries SET size = ?, item = ? WHERE key = ?", (new.size, new.content, new_key))
+        capacity.wrote(max(old.size, new.size), index)
 
 
-def _insert_entry(connection: sqlite3.Connection, entry: Entry) -> None:
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (entry.key, entry.row.size, entry.row.content))
-
-
-def fill_index(connection: sqlite3.Connection, table: Table, index: Index) -> None:
+def fill_index(cursor: sqlite3.Cursor, table: Table, index: Index) -> None:
     """Write the entries of a new index for the items there are. What the index cannot hold it leaves out."""
-    found = connection.execute("SELECT key, size, item FROM items WHERE key >= ? AND key < ?", under(table.prefix))
+    # A cursor of its own, since it is read on while entries are written.
+    found = cursor.connection.execute(
+        "SELECT key, size, item FROM items WHERE key >= ? AND key < ?", under(table.prefix)
+    )
+    place = table.entry_keys[index.number]
     for key, size, content in found:
-        entry = entry_of(table, index, key, Version(decode_item(content), Row(size, content)))
-        if entry is not None:
-            _insert_entry(connection, entry)
+        version = Version(decode_item(content), Row(size, content))
+        new_key = place(version.item, key)
+        if new_key is not None:
+            new = _part(table, index, version)
+            cursor.execute("INSERT INTO entries VALUES (?, ?, ?)", (new_key, new.size, new.content))
 
 
-def drop_index(connection: sqlite3.Connection, table: Table, index: Index) -> None:
-    connection.execute("DELETE FROM entries WHERE key >= ? AND key < ?", under(table.index_prefix(index)))
+def drop_index(cursor: sqlite3.Cursor, table: Table, index: Index) -> None:
+    cursor.execute("DELETE FROM entries WHERE key >= ? AND key < ?", under(table.index_prefix(index)))
 
 
-def drop_all(connection: sqlite3.Connection, table: Table) -> None:
+def drop_all(cursor: sqlite3.Cursor, table: Table) -> None:
     """Remove the items of a table and the entries of its indexes."""
-    connection.execute("DELETE FROM items WHERE key >= ? AND key < ?", under(table.prefix))
-    connection.execute("DELETE FROM entries WHERE key >= ? AND key < ?", under(table.prefix))
+    cursor.execute("DELETE FROM items WHERE key >= ? AND key < ?", under(table.prefix))
+    cursor.execute("DELETE FROM entries WHERE key >= ? AND key < ?", under(table.prefix))
 
 
-def set_expiries(connection: sqlite3.Connection, table: Table) -> None:
+def set_expiries(cursor: sqlite3.Cursor, table: Table) -> None:
     """Note for every item when it expires, after the table's time to live has changed."""
     bounds = under(table.prefix)
-    connection.execute("UPDATE items SET expires = NULL WHERE key >= ? AND key < ? AND expires IS NOT NULL", bounds)
+    cursor.execute("UPDATE items SET expires = NULL WHERE key >= ? AND key < ? AND expires IS NOT NULL", bounds)
     if table.ttl is None:
         return
-    found = connection.execute("SELECT key, item FROM items WHERE key >= ? AND key < ?", bounds).fetchall()
+    found = cursor.execute("SELECT key, item FROM items WHERE key >= ? AND key < ?", bounds).fetchall()
     for key, content in found:
         expires = expiry(decode_item(content).get(table.ttl))
         if expires is not None:
-            connection.execute("UPDATE items SET expires = ? WHERE key = ?", (expires, key))
+            cursor.execute("UPDATE items SET expires = ? WHERE key = ?", (expires, key))
 
 
-def expired(connection: sqlite3.Connection, now: float, most: int) -> list[bytes]:
+def expired(cursor: sqlite3.Cursor, now: float, most: int) -> list[bytes]:
     """The keys of items that have expired by now, the longest expired first."""
-    found = connection.execute(
+    found = cursor.execute(
         "SELECT key FROM items WHERE expires BETWEEN ? AND ? ORDER BY expires LIMIT ?",
         (now - FORGOTTEN_SECONDS, now, most),
     ).fetchall()

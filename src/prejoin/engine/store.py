@@ -43,6 +43,8 @@ CREATE INDEX forgetting ON tokens (expires);
 class Store:
     """Connections to one database. In memory there is one, shared; on a file as many as threads use at once.
 
+    Each has one cursor, used again and again: a new one for every statement would add a tenth to its cost.
+
     Writers of this process queue for a lock of their own first, so that SQLite's, which polls, is only contended
     between processes.
     """
@@ -52,21 +54,21 @@ class Store:
         self._durability = durability
         self.writer = threading.Lock()
         self._shared = threading.RLock()
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[sqlite3.Cursor] = []
         self._open: list[sqlite3.Connection] = []
         self._abandoned: list[sqlite3.Connection] = []
         self._closed = False
         connection = patiently(self._prepared)
-        self._idle.append(connection)
+        self._idle.append(connection.cursor())
         _stores.add(self)
 
     def reading(self, *, snapshot: bool = False) -> Reading:
-        """A connection to read with; as a snapshot, all reads see one state."""
+        """A cursor to read with; as a snapshot, all reads see one state."""
         # Nobody else writes in memory while the one connection is taken: every reading is a snapshot.
         return Reading(self, snapshot=snapshot and self._path is not None)
 
     def writing(self) -> Writing:
-        """A connection in a transaction that no other writer shares: committed at the end, undone on an error."""
+        """A cursor in a transaction that no other writer shares: committed at the end, undone on an error."""
         return Writing(self)
 
     def close(self) -> None:
@@ -85,8 +87,8 @@ class Store:
             self._abandoned += self._open
             self._open, self._idle = [], []
 
-    def take(self) -> sqlite3.Connection:
-        """A connection that is nobody else's until it is given back."""
+    def take(self) -> sqlite3.Cursor:
+        """A cursor that is nobody else's until it is given back, on a connection of its own."""
         if self._path is None:
             # The one connection in memory stays locked while it is used.
             self._shared.acquire()
@@ -97,17 +99,17 @@ class Store:
         with self._shared:
             if self._closed:
                 raise sqlite3.ProgrammingError("the store is closed")
-            return self._idle.pop() if self._idle else self._connect()
+            return self._idle.pop() if self._idle else self._connect().cursor()
 
-    def give_back(self, connection: sqlite3.Connection) -> None:
+    def give_back(self, cursor: sqlite3.Cursor) -> None:
         if self._path is None:
             self._shared.release()
         else:
             with self._shared:
                 if self._closed:
-                    connection.close()
+                    cursor.connection.close()
                 else:
-                    self._idle.append(connection)
+                    self._idle.append(cursor)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -182,69 +184,69 @@ if hasattr(os, "register_at_fork"):
 class Reading:
     """One use of a connection to read. Not a generator: entering and leaving one takes longer than a read does."""
 
-    __slots__ = ("_connection", "_snapshot", "_store")
+    __slots__ = ("_cursor", "_snapshot", "_store")
 
     def __init__(self, store: Store, *, snapshot: bool) -> None:
         self._store = store
         self._snapshot = snapshot
 
-    def __enter__(self) -> sqlite3.Connection:
-        connection = self._connection = self._store.take()
+    def __enter__(self) -> sqlite3.Cursor:
+        cursor = self._cursor = self._store.take()
         if self._snapshot:
             try:
-                connection.execute("BEGIN")
+                cursor.execute("BEGIN")
             except BaseException:
-                self._store.give_back(connection)
+                self._store.give_back(cursor)
                 raise
-        return connection
+        return cursor
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
             if self._snapshot:
-                self._connection.execute("COMMIT")
+                self._cursor.execute("COMMIT")
         finally:
-            self._store.give_back(self._connection)
+            self._store.give_back(self._cursor)
 
 
 class Writing:
     """One transaction. Writers of one process wait for each other here, where waiting costs nothing."""
 
-    __slots__ = ("_connection", "_store", "_writer")
+    __slots__ = ("_cursor", "_store", "_writer")
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def __enter__(self) -> sqlite3.Connection:
+    def __enter__(self) -> sqlite3.Cursor:
         writer = self._writer = self._store.writer
         writer.acquire()
         try:
-            connection = self._connection = self._store.take()
+            cursor = self._cursor = self._store.take()
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                cursor.execute("BEGIN IMMEDIATE")
             except BaseException:
-                self._store.give_back(connection)
+                self._store.give_back(cursor)
                 raise
         except BaseException:
             writer.release()
             raise
-        return connection
+        return cursor
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        connection = self._connection
+        cursor = self._cursor
         try:
             if kind is None:
-                connection.execute("COMMIT")
+                cursor.execute("COMMIT")
         finally:
             # Undone where the work failed, and where the commit did.
             try:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                if cursor.connection.in_transaction:
+                    cursor.execute("ROLLBACK")
             finally:
-                self._store.give_back(connection)
+                self._store.give_back(cursor)
                 self._writer.release()
 
 

@@ -22,9 +22,9 @@ class Tokens:
     def __init__(self) -> None:
         self._forget_next = 0.0
 
-    def answer(self, connection: sqlite3.Connection, token: str, digest: bytes) -> dict[str, Any] | None:
+    def answer(self, cursor: sqlite3.Cursor, token: str, digest: bytes) -> dict[str, Any] | None:
         """The answer to the same request with the same token; the same token on another request is an error."""
-        row = connection.execute(
+        row = cursor.execute(
             "SELECT digest, answer FROM tokens WHERE token = ? AND expires >= ?", (token, time.time())
         ).fetchone()
         if row is None:
@@ -33,12 +33,12 @@ class Tokens:
             raise DynamoDBError("IdempotentParameterMismatchException")
         return msgspec.json.decode(row[1], type=dict[str, Any])
 
-    def remember(self, connection: sqlite3.Connection, token: str, digest: bytes, answer: dict[str, Any]) -> None:
+    def remember(self, cursor: sqlite3.Cursor, token: str, digest: bytes, answer: dict[str, Any]) -> None:
         now = time.time()
         if now > self._forget_next:
-            connection.execute("DELETE FROM tokens WHERE expires < ?", (now,))
+            cursor.execute("DELETE FROM tokens WHERE expires < ?", (now,))
             self._forget_next = now + _FORGETTING_SECONDS
-        connection.execute(
+        cursor.execute(
             "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)",
             (token, digest, msgspec.json.encode(answer), now + _REMEMBERED_SECONDS),
         )

@@ -39,15 +39,15 @@ class Counter:
     def __init__(self) -> None:
         self._counted: dict[tuple[int, int], _Counted] = {}
 
-    def count(self, connection: sqlite3.Connection, table: Table) -> Totals:
+    def count(self, cursor: sqlite3.Cursor, table: Table) -> Totals:
         begun = time.monotonic()
         # A table whose indexes have changed is another thing to count.
         thing = (table.id, hash(tuple(index.number for index in table.indexes)))
         known = self._counted.get(thing)
         if known is not None and begun < known.again:
             return known.totals
-        items = _count(connection, "items", table.prefix)
-        entries = {index.number: _count(connection, "entries", table.index_prefix(index)) for index in table.indexes}
+        items = _count(cursor, "items", table.prefix)
+        entries = {index.number: _count(cursor, "entries", table.index_prefix(index)) for index in table.indexes}
         totals = Totals(items, entries)
         taken = time.monotonic() - begun
         if taken > _QUICK_SECONDS:
@@ -55,8 +55,8 @@ class Counter:
         return totals
 
 
-def _count(connection: sqlite3.Connection, kept_in: str, prefix: bytes) -> tuple[int, int]:
-    number, size = connection.execute(
+def _count(cursor: sqlite3.Cursor, kept_in: str, prefix: bytes) -> tuple[int, int]:
+    number, size = cursor.execute(
         f"SELECT count(*), coalesce(sum(size), 0) FROM {kept_in} WHERE key >= ? AND key < ?",  # noqa: S608
         under(prefix),
     ).fetchone()

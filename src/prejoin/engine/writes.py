@@ -35,7 +35,6 @@ from prejoin.protocol.expressions import (
     evaluate,
 )
 from prejoin.protocol.expressions.nodes import Operand, Placeholder, SetAction
-from prejoin.protocol.prices import write_units
 from prejoin.protocol.sizes import changed_size, item_size, measured
 from prejoin.protocol.values import Item
 
@@ -121,10 +120,10 @@ def _nested(text: str | None, trees: Iterable[Condition | Operand]) -> tuple[Pat
 
 
 def _content(request: WriteOptions) -> Any:
+    """The item to put, or the key of the item to change."""
     if isinstance(request, PutItem):
         return request.item or {}
-    assert isinstance(request, UpdateItem | DeleteItem | ConditionCheck)
-    return request.key or {}
+    return request.key or {}  # type: ignore[attr-defined]
 
 
 _KINDS = {PutItem: "put", UpdateItem: "update", DeleteItem: "delete", ConditionCheck: "check"}
@@ -145,14 +144,7 @@ def bind(pending: Pending, table: Table) -> Write:
 
 
 def _check_updated_paths(table: Table, update: BoundUpdate) -> None:
-    heads = update.tree.heads
-    for name in table.keys.names:
-        if name in heads:
-            refuse(
-                "One or more parameter values were invalid: "
-                f"Cannot update attribute {name}. This attribute is part of the key"
-            )
-    if heads.isdisjoint(table.index_names):
+    if update.tree.heads.isdisjoint(table.index_names):
         return
     literals = {
         str(action.path.steps[0]): update.values[action.operand.name]
@@ -163,37 +155,39 @@ def _check_updated_paths(table: Table, update: BoundUpdate) -> None:
     check_scalar(table, update.tree.paths)
 
 
-def perform(
-    connection: sqlite3.Connection, write: Write, capacity: Capacity, *, transactional: bool = False
-) -> Outcome:
+def perform(cursor: sqlite3.Cursor, write: Write, capacity: Capacity, *, transactional: bool = False) -> Outcome:
     """Read the item, test the condition, change the item and its index entries, charge the units."""
     pending, table, key = write.pending, write.table, write.key
-    before = rows.fetch(connection, key)
-    decode = before is not None and bool(pending.condition is not None or pending.update is not None or table.indexes)
-    old_item = rows.decode_item(before.content) if decode and before is not None else None
+    before = rows.fetch(cursor, key)
+    old_item = None if before is None else _old_item(write, before)
     if pending.condition is not None and not evaluate(pending.condition, old_item or {}):
         shown = pending.show_on_failure and old_item is not None
         raise condition_failed(old_item if shown else None)
     if pending.kind == "check":
-        size = before.size if before else 0
-        capacity.add(write_units(size, transactional=transactional))
+        capacity.wrote(before.size if before else 0, transactional=transactional)
         return Outcome(before, before)
     new_item = _changed(write, old_item)
     after = None if new_item is None else _row(pending, new_item, old_item, before)
     expires = None if table.ttl is None or new_item is None else expiry(new_item.get(table.ttl))
-    rows.store(connection, key, before, after, expires)
-    larger = max(before.size if before else 0, after.size if after else 0)
-    capacity.add(write_units(larger, transactional=transactional))
+    rows.store(cursor, key, before, after, expires)
+    capacity.wrote(max(before.size if before else 0, after.size if after else 0), transactional=transactional)
     if table.indexes:
         rows.update_indexes(
-            connection,
+            cursor,
             table,
             key,
-            Version(old_item, before) if old_item is not None and before is not None else None,
-            Version(new_item, after) if new_item is not None and after is not None else None,
+            None if before is None or old_item is None else Version(old_item, before),
+            None if after is None or new_item is None else Version(new_item, after),
             capacity,
         )
     return Outcome(before, after)
+
+
+def _old_item(write: Write, before: Row) -> Item | None:
+    """The item before the write, as much of it as is needed."""
+    if write.pending.condition is not None or write.pending.update is not None:
+        return rows.decode_item(before.content)
+    return write.table.decode_indexed(before.content) if write.table.indexes else None
 
 
 def _changed(write: Write, old: Item | None) -> Item | None:
@@ -206,13 +200,26 @@ def _changed(write: Write, old: Item | None) -> Item | None:
     item = pending.content if old is None else old
     if pending.update is None:
         return item
+    _check_key_stays(write.table, pending.update)
     changed = apply(pending.update, item)
+    if pending.update.tree.heads.isdisjoint(write.table.index_names):
+        return changed
     for attribute, _ in write.table.index_attributes:
         value = changed.get(attribute.name)
         if value is not None and attribute.type not in value:
             refuse("The update expression attempted to update the secondary index key to unsupported type")
     check_index_keys(write.table, changed)
     return changed
+
+
+def _check_key_stays(table: Table, update: BoundUpdate) -> None:
+    """Refuse an update of the key; only now, since a condition that fails comes first."""
+    for name in table.keys.names:
+        if name in update.tree.heads:
+            refuse(
+                "One or more parameter values were invalid: "
+                f"Cannot update attribute {name}. This attribute is part of the key"
+            )
 
 
 def _row(pending: Pending, item: Item, old_item: Item | None, before: Row | None) -> Row:

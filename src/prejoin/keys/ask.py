@@ -19,7 +19,10 @@ class Within(NamedTuple):
 
 
 class Order(NamedTuple):
-    """An attribute the answer is sorted by. With an entity, only its items are, among themselves."""
+    """An attribute the answer is sorted by, or what a spec makes of it (`name:lower`).
+
+    With an entity, only its items are sorted so, among themselves.
+    """
 
     attribute: str
     descending: bool = False

@@ -63,6 +63,17 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
         return tuple(dict.fromkeys(self.pk.attributes + (self.sk.attributes if self.sk else ())))
 
     @cached_property
+    def readable(self) -> frozenset[str]:
+        """The attributes whose values can be read back from its keys: a bucket or a shard is only derived from one."""
+        found: set[str] = set()
+        for form in (self.pk, self.sk):
+            if isinstance(form, Natural):
+                found.update(form.attributes)
+            elif form is not None:
+                found.update(field.attribute for field in form.fields if not field.encoding.derived)
+        return frozenset(found)
+
+    @cached_property
     def placing(self) -> tuple[str, ...]:
         """The attributes that decide where an item is in the facet, and whether it is there."""
         return tuple(dict.fromkeys((*self.attributes, *(when.attribute for when in self.when))))

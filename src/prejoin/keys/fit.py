@@ -52,11 +52,14 @@ class Fit(msgspec.Struct, frozen=True):
         return sum(isinstance(part, Field) for part in sk.parts[: self.depth]) if sk else 0
 
 
-def fit(facet: Facet, ask: Ask) -> Fit:
-    """Fits a facet to an ask for its entity (and perhaps others), or raises Misfit with the reason."""
+def fit(facet: Facet, ask: Ask, everywhere: frozenset[str] = frozenset()) -> Fit:
+    """Fits a facet to an ask for its entity (and perhaps others), or raises Misfit with the reason.
+
+    Attributes that are `everywhere` can be read from the table's key, which every index has.
+    """
     if ask.consistent and facet.slot != TABLE and not facet.local:
         raise Misfit("an index is never read consistently")
-    if facet.holds is not None and (ask.needs is None or not _needs(facet, ask) <= facet.holds):
+    if facet.holds is not None and (ask.needs is None or not _needs(facet, ask) - everywhere <= facet.holds):
         raise Misfit("it does not hold all attributes that are asked for")
     taken = _implied(facet, ask)
     fans = _partition(facet, ask, taken)
@@ -76,7 +79,7 @@ def fit(facet: Facet, ask: Ask) -> Fit:
 
 
 def _needs(facet: Facet, ask: Ask) -> set[str]:
-    return {ask.attribute(facet.entity, name) for name in ask.needs or ()} - set(facet.attributes)
+    return {ask.attribute(facet.entity, name) for name in ask.needs or ()} - facet.readable
 
 
 def _implied(facet: Facet, ask: Ask) -> set[str]:
@@ -185,8 +188,10 @@ def _is_given(facet: Facet, part: Field | Literal, ask: Ask) -> bool:
 
 
 def _direction(facet: Facet, ask: Ask, order: Order, part: Field, reverse: bool | None) -> bool:
-    name = ask.name(facet.entity, order.attribute)
-    if ask.name(facet.entity, part.attribute) != name or part.encoding.derived or not part.encoding.ordered:
+    name = ask.name(facet.entity, part.attribute)
+    # What is derived is in the order of what it is derived to: `name:lower`, `placed_at:day`.
+    wanted = f"{name}:{part.spec}" if part.encoding.derived else name
+    if ask.name(facet.entity, order.attribute) != wanted or not part.encoding.ordered:
         raise Misfit(f"it is sorted by {{{part.name}}} there, not by {order.attribute}")
     backwards = order.descending != part.encoding.descending
     if reverse is not None and backwards != reverse:

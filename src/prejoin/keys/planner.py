@@ -136,10 +136,12 @@ def plan(facets: Sequence[Facet], ask: Ask) -> Plan | Refusal:
     """
     reasons: list[Reason] = []
     fits: dict[tuple[str, str], list[Fit]] = {}
+    bases = {facet.entity: facet.readable for facet in facets if facet.slot == TABLE and not facet.copy}
     for facet in facets:
         if facet.entity in ask.entities:
+            everywhere = bases.get(facet.entity, frozenset()) if facet.slot != TABLE else frozenset()
             try:
-                fits.setdefault((facet.slot, facet.entity), []).append(fit(facet, ask))
+                fits.setdefault((facet.slot, facet.entity), []).append(fit(facet, ask, everywhere))
             except Misfit as misfit:
                 reasons.append(Reason((facet,), str(misfit)))
     slots = list(dict.fromkeys([TABLE, *(facet.slot for facet in facets)]))

@@ -33,8 +33,12 @@ def terminated(value: Value) -> bytes:
     """The bytes of one key value, when another may follow: no value's bytes begin another's."""
     text = value.get("S")
     if text is not None:
-        return _escaped(text.encode()) + b"\x00\x00"
+        return terminated_text(text)
     return numbers.sortable(value["N"]) if "N" in value else _escaped(plain(value)) + b"\x00\x00"
+
+
+def terminated_text(text: str) -> bytes:
+    return text.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x00"
 
 
 def joined(values: list[Value]) -> bytes:

@@ -28,7 +28,10 @@ def item_size(item: Item) -> int:
 
 def changed_size(before: Item, after: Item, names: Iterable[str]) -> int:
     """How much larger the second item is, when it differs from the first in these attributes alone."""
-    return sum(_attribute_size(name, after) - _attribute_size(name, before) for name in names)
+    change = 0
+    for name in names:
+        change += _attribute_size(name, after) - _attribute_size(name, before)
+    return change
 
 
 def _attribute_size(name: str, item: Item) -> int:

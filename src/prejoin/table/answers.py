@@ -53,8 +53,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
     @property
     def partial(self) -> bool:
-        """Whether some attributes are there only as part of the keys: the index does not hold them."""
-        return self.facet.slot != TABLE and self.facet.holds is not None
+        return is_partial(self.facet)
 
 
 class Reading:
@@ -246,6 +245,11 @@ def page_keys(names: tuple[str, ...]) -> Any:
     """The same for all items of an answer."""
     items = types.GenericAlias(list, (keys_in(names).type,))
     return msgspec.json.Decoder(msgspec.defstruct("Keys", [("Items", items)]))
+
+
+def is_partial(facet: Facet) -> bool:
+    """Whether items have some attributes there only as part of the keys: it is an index that does not hold them."""
+    return facet.slot != TABLE and facet.holds is not None
 
 
 def facet_tag(facet: Facet) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from prejoin.keys import Ask, Bounds, Order, Plan, Role, Within, conditions
+from prejoin.keys import TABLE, Ask, Bounds, Order, Plan, Role, Within, conditions
 from prejoin.keys.encoding import plain
 
-from .answers import Reading
+from .answers import Reading, is_partial
 from .bind import Bound
 from .codec import Codec
 from .errors import TableError
@@ -44,19 +44,23 @@ def planned(
     roles: tuple[Role, ...] = (),
     into: type | None = None,
     needs: frozenset[str] | None = None,
+    tests: frozenset[str] = frozenset(),
 ) -> tuple[Asked, dict[str, Any]]:
-    """How to answer what is asked, and the values for it. Of each object `needs` are wanted, or what `into` has."""
+    """How to answer what is asked, and the values for it.
+
+    Of each object `needs` are wanted, or what `into` has, or else everything; a filter `tests` some attributes.
+    """
     values = dict(equal)
     within, bounds = _split(where, values) if where is not None else (None, None)
     # Only values on which membership in a sparse index depends are part of the question; so its plan can be kept.
     fixed = _fixed(schema, entities, values, roles) if schema.conditional else ()
     tags = tuple([entity.tag for entity in entities])
-    shape = tags, tuple(values), within, fixed, tuple(order), consistent, roles, into, needs
+    shape = tags, tuple(values), within, fixed, tuple(order), consistent, roles, into, needs, tests
     asked: Asked | None = schema.shapes.get(shape)
     if asked is None or None in values.values():
         if len(schema.shapes) > MOST_SHAPES:
             schema.shapes.clear()
-        asked = _ask(schema, entities, values, within, fixed, shape[4], consistent, roles, into, needs)
+        asked = _ask(schema, entities, values, within, fixed, shape[4], consistent, roles, into, needs, tests)
         schema.shapes[shape] = asked
     if within:
         values[within.attribute] = bounds
@@ -74,6 +78,7 @@ def _ask(
     roles: tuple[Role, ...],
     into: type | None,
     needs: Iterable[str] | None,
+    tests: frozenset[str],
 ) -> Asked:
     names = {(role.entity, role.name): role.attribute for role in roles}
     for entity in entities:
@@ -92,22 +97,41 @@ def _ask(
         within=within,
         order=order,
         consistent=consistent,
-        needs=needs,
+        needs=None if needs is None else tests.union(needs),
         roles=roles,
     )
     plan = schema.plan(ask)
+    _check_filter(schema, plan, tests)
     return Asked(plan, Reading(schema, plan.facets, into), into)
+
+
+def _check_filter(schema: Schema, plan: Plan, tests: frozenset[str]) -> None:
+    for facet in plan.facets:
+        if not is_partial(facet):
+            continue
+        codec = schema.by_tag[facet.entity].codec
+        natural = {*schema.keys(TABLE).names, *schema.keys(facet.slot).names}
+        missing = [name for name in tests - (facet.holds or frozenset()) if codec.attribute(name).wire not in natural]
+        if missing:
+            raise TableError(
+                f"{facet.slot} has {', '.join(sorted(missing))} only as part of its keys, and DynamoDB cannot filter "
+                "by that: filter the objects yourself, or let the index hold the attribute"
+            )
 
 
 def _fixed(
     schema: Schema, entities: tuple[Bound[Any], ...], values: Mapping[str, Any], roles: tuple[Role, ...]
 ) -> tuple[tuple[str, object], ...]:
     names = {(role.entity, role.name): role.attribute for role in roles}
-    return tuple(
-        (name, plain(value))
-        for name, value in values.items()
-        if any((entity.tag, names.get((entity.tag, name), name)) in schema.conditional for entity in entities)
-    )
+    found = []
+    for name, value in values.items():
+        for entity in entities:
+            attribute = names.get((entity.tag, name), name)
+            if (entity.tag, attribute) in schema.conditional and value is not None:
+                entity.codec.encode_value(attribute, value)  # what is no such value is refused by name
+                found.append((name, plain(value)))
+                break
+    return tuple(found)
 
 
 def query_of(

@@ -13,9 +13,10 @@ from prejoin.keys import Order, Role
 from .answers import split
 from .asking import Asked, Roles, planned, query_of
 from .bind import Bound
+from .codec import Codec
 from .conversation import Request, Steps
 from .errors import TooMany
-from .expressions import Where, recorded
+from .expressions import Condition, Path, Recorder, Where, recorded
 from .pages import Collection, Page
 from .physical import shown
 from .reads import Query, count_items, read, there_is
@@ -70,8 +71,8 @@ def exists(schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any],
 def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[Page[Any]]:
     """Objects of one class."""
     entity = schema.entity(cls)
-    asked, values = _planned(schema, entity, asking)
-    test = recorded(asking.test, entity.codec)
+    test, tests = _tested(asking.test, entity.codec)
+    asked, values = _planned(schema, entity, asking, None, tests)
     if asked.plan.operation == "GetItem" and test is None and asking.after is None:
         one = yield from _get_item(schema, table, asked, values)
         return Page(() if one is None else (one,))
@@ -84,8 +85,8 @@ def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[P
 def count(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[int]:
     """How many a query would find."""
     entity = schema.entity(cls)
-    asked, values = _planned(schema, entity, asking, needs=frozenset())
-    test = recorded(asking.test, entity.codec)
+    test, tests = _tested(asking.test, entity.codec)
+    asked, values = _planned(schema, entity, asking, frozenset(), tests)
     query: Query = query_of(schema, table, asked, values, entity.codec, where=test, now=asking.now)
     return (yield from count_items(query))
 
@@ -149,8 +150,29 @@ def projection(wires: Iterable[str]) -> dict[str, Any]:
     return {"ProjectionExpression": ", ".join(map(to.name, sorted(wires))), **to.parameters()}
 
 
+class _Noting(Recorder):
+    """A recorder that notes which attributes were looked at."""
+
+    def __init__(self, codec: Codec[Any]) -> None:
+        super().__init__(codec)
+        self._seen: set[str] = set()
+
+    def __getattr__(self, name: str) -> Path:
+        found = super().__getattr__(name)
+        self._seen.add(name)
+        return found
+
+
+def _tested(test: Where[Any] | None, codec: Codec[Any]) -> tuple[Condition | None, frozenset[str]]:
+    """A filter, and the attributes that it tests."""
+    if test is None:
+        return None, frozenset()
+    noting = _Noting(codec)
+    return recorded(lambda _: test(noting), codec), frozenset(noting._seen)
+
+
 def _planned(
-    schema: Schema, entity: Bound[Any], asking: Asking, needs: frozenset[str] | None = None
+    schema: Schema, entity: Bound[Any], asking: Asking, needs: frozenset[str] | None, tests: frozenset[str]
 ) -> tuple[Asked, dict[str, Any]]:
     return planned(
         schema,
@@ -161,6 +183,7 @@ def _planned(
         consistent=asking.consistent,
         into=asking.into,
         needs=needs,
+        tests=tests,
     )
 
 

@@ -20,7 +20,7 @@ from .errors import TableError, TooMany, Unprocessed
 from .expand import expand
 from .schema import Schema
 from .writes import Action, Write
-from .writing import deletion, replacement
+from .writing import UNSAID, deletion, replacement
 
 E = TypeVar("E")
 Progress = Callable[[int], None]
@@ -84,7 +84,7 @@ def delete_many(schema: Schema, table: str, cls: type[E], keys: Iterable[Any], p
         given = entity.codec.values(key) if isinstance(key, cls) else key
         # What is not the key would have to be checked, which a batch cannot; of an object it is not asked.
         known = {name: given[name] for name in entity.base.attributes} if isinstance(key, cls) else given
-        return deletion(schema, cls, None, known, False, None)
+        return deletion(schema, cls, None, known, UNSAID, None)
 
     return _all(schema, table, keys, write, progress)
 

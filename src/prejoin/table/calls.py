@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True)
-class Call:
+
+class Call(msgspec.Struct, frozen=True):
     """One request and its answer."""
 
     operation: str

@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
+from prejoin.types import NUMERIC, Kind
+
 from .bind import Bound
-from .computed import Computed, Members, Steps, Sum, shown
+from .computed import Computed, Joined, Members, Steps, Sum, shown
 from .errors import CodecError, TableError
 from .paths import place
 
@@ -98,6 +100,8 @@ def steps(at: At) -> Steps:
 def checked(entity: Bound[Any], changes: Changes) -> Changes:
     """Changes that make sense: None set is an attribute removed; the key and what is required stay."""
     codec = entity.codec
+    if changes.adds or changes.deletes:
+        changes = _without_empty_sets(changes)
     said = changes.all
     if not said:
         raise TableError(f"an update of {entity.tag} that changes nothing")
@@ -121,9 +125,13 @@ def checked(entity: Bound[Any], changes: Changes) -> Changes:
             # DynamoDB has no empty set: to set one is to remove the attribute, optional or not.
             emptied.append(at)
         else:
+            if isinstance(value, Computed):
+                _check_type(entity, at, type(value))
             sets[at] = value
     for at in changes.removes:
         _check_removable(entity, at)
+    for at in (*changes.adds, *changes.deletes):
+        _check_type(entity, at, Members if at in changes.deletes else Sum)
     if not emptied:
         return changes
     return Changes(sets, changes.adds, changes.removes.union(emptied), changes.deletes)
@@ -136,10 +144,23 @@ def computed(at: At, value: Computed) -> Changes:
     if value.path != path and (summed or not isinstance(value, Sum)):
         raise TableError(f"{shown(path)} cannot be set to what is made of {shown(value.path)}, only of itself")
     if isinstance(value, Members):
+        if not value.members:
+            return NOTHING
         return Changes(adds={at: value.members}) if value.sign == "+" else Changes(deletes={at: value.members})
     if isinstance(value, Sum) and summed and len(path) == 1:
         return Changes(adds={at: value.amount})
     return Changes({at: value})
+
+
+def _without_empty_sets(changes: Changes) -> Changes:
+    """DynamoDB takes no empty set, and to add or take away no members is to do nothing."""
+    adds, deletes = (
+        {at: value for at, value in values.items() if value or not isinstance(value, set | frozenset)}
+        for values in (changes.adds, changes.deletes)
+    )
+    if len(adds) == len(changes.adds) and len(deletes) == len(changes.deletes):
+        return changes
+    return Changes(changes.sets, adds, changes.removes, deletes)
 
 
 def _check_apart(entity: Bound[Any], said: list[At]) -> None:
@@ -154,6 +175,25 @@ def _check_apart(entity: Bound[Any], said: list[At]) -> None:
 def _absent_if_none(entity: Bound[Any], at: At) -> bool:
     """Whether None is to be absent. In lists and maps it is a value."""
     return isinstance(at, str) or place(entity.codec, at).last == "field"
+
+
+_COMPUTED: dict[type[Computed], tuple[frozenset[Kind], str]] = {
+    Sum: (NUMERIC | {Kind.SET}, "a number, nor a set"),
+    Joined: (frozenset({Kind.LIST}), "a list"),
+    Members: (frozenset({Kind.SET}), "a set"),
+}
+
+
+def _check_type(entity: Bound[Any], at: At, how: type[Computed]) -> None:
+    """Numbers are added to, sets get and lose members, lists are joined, and nothing else."""
+    if how not in _COMPUTED:
+        return
+    kinds, what = _COMPUTED[how]
+    codec = entity.codec
+    value = codec.attribute(at).value if isinstance(at, str) else place(codec, at).value
+    # What may be anything is a map to us: there DynamoDB has to say.
+    if value.type.kind not in kinds and value.type.kind is not Kind.MAP:
+        raise CodecError(f"{entity.tag}.{shown(steps(at))} is not {what}, and cannot be changed like one")
 
 
 def _check_removable(entity: Bound[Any], at: At) -> None:

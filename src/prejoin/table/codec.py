@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Generic, TypeVar, cast
+
+import msgspec
 
 from prejoin.types import Kind, Type
 
@@ -19,8 +19,7 @@ E = TypeVar("E")
 V = TypeVar("V")
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(msgspec.Struct, frozen=True):
     """One attribute of an entity: its name in Python, its name in the table, and how its values are written."""
 
     field: Field
@@ -61,10 +60,10 @@ class Attribute:
         return Slot(parameter, self.wire, self.value.wire, needed, absent)
 
 
-@dataclass(frozen=True)
-class Codec(Generic[E]):
+class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     """Turns objects of one class into items, and items into objects.
 
+    >>> from dataclasses import dataclass
     >>> @dataclass
     ... class User:
     ...     user_id: str
@@ -107,6 +106,8 @@ class Codec(Generic[E]):
     def attribute(self, name: str) -> Attribute:
         found = self.attributes.get(name)
         if found is None:
+            from difflib import get_close_matches  # for those who mistyped
+
             near = get_close_matches(name, self.attributes, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.attributes)}"
             raise UnknownAttribute(f"{self.name} has no attribute {name}; {hint}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,8 +12,7 @@ R = TypeVar("R")
 read_json: Callable[[bytes], Any] = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One call to be made."""
 
     operation: str
@@ -25,8 +23,7 @@ class Request:
     """What its answer is read with, where not everything in it is wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(msgspec.Struct, frozen=True):
     """Nothing to be sent for a while; the driver sleeps, and sends None in."""
 
     seconds: float

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from typing import Any
 
 import msgspec
@@ -21,6 +20,8 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
 
 def fingerprint(*what: Any) -> str:
     """A short text that stands for a query."""
+    import hashlib  # for those who read in pages
+
     return hashlib.blake2b(repr(what).encode(), digest_size=9).hexdigest()
 
 

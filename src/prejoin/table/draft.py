@@ -53,10 +53,9 @@ class Record:
             self.sets[at] = value
         elif isinstance(value, Computed):
             found = computed(at, value)
-            # DynamoDB takes no empty set; to add or take away nothing is nothing.
             self.sets |= found.sets
-            self.adds |= {at: members for at, members in found.adds.items() if members or not _is_set(members)}
-            self.deletes |= {at: members for at, members in found.deletes.items() if members}
+            self.adds |= found.adds
+            self.deletes |= found.deletes
         else:
             self.sets[at] = value
 
@@ -132,7 +131,3 @@ def changes_of(draft: Draft) -> Changes:
     """What has been recorded."""
     record = draft._record
     return Changes(record.sets, record.adds, frozenset(record.removes), record.deletes)
-
-
-def _is_set(value: Any) -> bool:
-    return isinstance(value, set | frozenset)

@@ -85,7 +85,7 @@ def _whole_copy(schema: Schema, write: Write, copy: BoundCopy, values: Mapping[s
     to = Placeholders()
     text = ""
     if not _its_own(write, copy):
-        text = f"attribute_not_exists({to.name(schema.physical(copy.facet.slot)[0])})"
+        text = f"attribute_not_exists({to.name(schema.keys(copy.facet.slot).pk[0])})"
         if write.verb != "insert":
             # Its own copy may be replaced, that of another item may not.
             own = [
@@ -166,7 +166,7 @@ def _take(schema: Schema, write: Write, guard: Guard, values: Mapping[str, Any])
         return
     to = Placeholders()
     item: Json = schema.written(guard.facet, values) | {schema.type_attribute: {"S": guard.facet.entity}}
-    text = f"attribute_not_exists({to.name(schema.physical(guard.facet.slot)[0])})"
+    text = f"attribute_not_exists({to.name(schema.keys(guard.facet.slot).pk[0])})"
     yield put_other(schema, write, item, text, to, guard.facet, partial(_taken, guard, values))
 
 

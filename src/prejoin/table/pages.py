@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
+
+import msgspec
 
 from .errors import TooMany
 from .values import Json
@@ -12,14 +13,21 @@ from .values import Json
 E = TypeVar("E")
 
 
-@dataclass(frozen=True)
 class Page(Sequence[E], Generic[E]):
-    """Objects in the order of the keys. `cursor` goes on after them; None where there are no more."""
+    """Objects in the order of the keys. `cursor` goes on after them; None where there are no more.
 
-    items: tuple[E, ...]
-    cursor: str | None = None
-    unmatched: tuple[Json, ...] = ()
-    """Items that were read and are of no entity asked for, as they came."""
+    >>> page = Page(("a", "b"), "next")
+    >>> page[0], len(page), page.cursor
+    ('a', 2, 'next')
+    """
+
+    __slots__ = ("cursor", "items", "unmatched")
+
+    def __init__(self, items: tuple[E, ...], cursor: str | None = None, unmatched: tuple[Json, ...] = ()) -> None:
+        self.items = items
+        self.cursor = cursor
+        self.unmatched = unmatched
+        """Items that were read and are of no entity asked for, as they came."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -34,9 +42,19 @@ class Page(Sequence[E], Generic[E]):
     def __iter__(self) -> Iterator[E]:
         return iter(self.items)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Page):
+            return NotImplemented
+        return (self.items, self.cursor, self.unmatched) == (other.items, other.cursor, other.unmatched)
 
-@dataclass(frozen=True)
-class Collection:
+    def __hash__(self) -> int:
+        return hash((self.items, self.cursor))
+
+    def __repr__(self) -> str:
+        return f"Page(items={self.items!r}, cursor={self.cursor!r}, unmatched={self.unmatched!r})"
+
+
+class Collection(msgspec.Struct, frozen=True):
     """An item collection, read by one query: objects of several classes, in the order of the keys."""
 
     items: tuple[Any, ...]

@@ -70,7 +70,7 @@ def parent(path: Steps) -> Steps:
 @lru_cache(maxsize=1024)
 def _inside(cls: type, path: Steps) -> Place:
     first, *rest = path
-    hint = typing.get_type_hints(cls, include_extras=True)[first]
+    hint = Codec.of(cls).attribute(first).field.hint
     steps: list[str | int] = []
     optional = False
     last: Last = "field"
@@ -91,8 +91,7 @@ def _step(where: str, hint: Any, step: str | int) -> tuple[str | int, Any, bool,
         if isinstance(step, int):
             raise UnknownAttribute(f"{where} is a {hint.__name__}: it has attributes, not elements")
         attribute = Codec.of(hint).attribute(step)
-        within = typing.get_type_hints(hint, include_extras=True)[step]
-        return attribute.wire, within, attribute.optional, "field"
+        return attribute.wire, attribute.field.hint, attribute.optional, "field"
     if origin in (list, tuple):
         if not isinstance(step, int):
             raise UnknownAttribute(

@@ -45,8 +45,6 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
         if attempt:
             yield pause(attempt)
         known = yield from read_first(schema, table, writes)
-        if not known:
-            return None
         try:
             return (yield from _perform(schema, table, known, None))
         except (ConditionFailed, TransactionCancelled) as error:
@@ -56,16 +54,18 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
     raise Conflict(f"what was read had been changed by others each of {ATTEMPTS} times; nothing was written")
 
 
-def _perform(schema: Schema, table: str, writes: Sequence[Write], token: str | None) -> Steps[Any]:
-    actions = [action for write in writes for action in expand(schema, write)]
+def _perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
+    actions = [action for write in writes if write is not None for action in expand(schema, write)]
+    if not actions:
+        return None
     if len(actions) == 1 and token is None and actions[0].kind != "ConditionCheck":
         return (yield from _alone(table, actions[0]))
-    for write in writes:
-        if write.returning:
-            raise TableError(
-                f"this {write.verb} of {write.entity.tag} is a transaction, for it writes several items, and DynamoDB "
-                "returns nothing from one: get the object afterwards"
-            )
+    write = actions[0].write
+    if write.returning:
+        raise TableError(
+            f"this {write.verb} of {write.entity.tag} is a transaction, for it writes several items, and DynamoDB "
+            "returns nothing from one: get the object afterwards"
+        )
     yield from _together(table, writes, checked_actions(actions), token)
     return None
 
@@ -73,8 +73,9 @@ def _perform(schema: Schema, table: str, writes: Sequence[Write], token: str | N
 def _alone(table: str, action: Action) -> Steps[Any]:
     write = action.write
     body = {"TableName": table, **action.parameters}
-    if write.returning:
-        body["ReturnValues"] = f"ALL_{write.returning.upper()}"
+    returning = write.returning
+    if returning and (action.kind, returning) != ("Put", "new"):
+        body["ReturnValues"] = f"ALL_{returning.upper()}"
     request = Request(f"{action.kind}Item", body, str(action))
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -87,14 +88,15 @@ def _alone(table: str, action: Action) -> Steps[Any]:
             if error.code not in _CONFLICTS:
                 raise
         else:
-            if not write.returning:
+            if not returning:
                 return None
-            item = answer.get("Attributes")
+            # DynamoDB does not repeat what it was given.
+            item = answer.get("Attributes") if "ReturnValues" in body else body["Item"]
             return write.entity.codec.decode(item) if item else None
     raise Conflict(f"{action} was part of others' transactions each of {ATTEMPTS} times; nothing was written")
 
 
-def _together(table: str, writes: Sequence[Write], actions: Sequence[Action], token: str | None) -> Steps[None]:
+def _together(table: str, writes: Sequence[Write | None], actions: Sequence[Action], token: str | None) -> Steps[None]:
     body: dict[str, Any] = {
         "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions]
     }
@@ -125,7 +127,7 @@ def _together(table: str, writes: Sequence[Write], actions: Sequence[Action], to
 
 
 def _failures(
-    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], writes: Sequence[Write]
+    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], writes: Sequence[Write | None]
 ) -> list[TableError]:
     failures: list[TableError] = []
     positions = {id(write): at for at, write in enumerate(writes)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import typing
 from collections.abc import Callable, Iterator
@@ -45,7 +44,7 @@ class Field(msgspec.Struct, frozen=True):
 
 def is_record(hint: Any) -> bool:
     return isinstance(hint, type) and (
-        dataclasses.is_dataclass(hint) or issubclass(hint, msgspec.Struct) or _is_model(hint)
+        hasattr(hint, "__dataclass_fields__") or issubclass(hint, msgspec.Struct) or _is_model(hint)
     )
 
 
@@ -69,6 +68,8 @@ def fields_of(record: Any) -> Iterator[Field]:
 
 
 def _dataclass_fields(record: Any, hints: dict[str, Any]) -> Iterator[Field]:
+    import dataclasses  # who has one has imported it
+
     missing = dataclasses.MISSING
     items = [item for item in dataclasses.fields(record) if item.init]
     code = getattr(record.__init__, "__code__", None)

@@ -92,11 +92,6 @@ class Schema:
         """The attributes that are the keys of the table or of an index."""
         return self._keys[slot]
 
-    def physical(self, slot: str) -> tuple[str, str | None]:
-        """The partition and sort key of the table, or of an index that has one attribute each."""
-        keys = self._keys[slot]
-        return keys.pk[0], keys.sk[0] if keys.sk else None
-
     def key(self, cls: type[E], /, **values: Any) -> dict[str, dict[str, str]]:
         """The key of one item in the table, in DynamoDB JSON."""
         bound = self.entity(cls)
@@ -122,7 +117,8 @@ class Schema:
             found = values_in(bound.base, pk, sk)
             if found is not None:
                 return bound.codec.cls, found
-        other = next((facet for facet in self.facets if facet.slot == TABLE and values_in(facet, pk, sk)), None)
+        here = (facet for facet in self.facets if facet.slot == TABLE)
+        other = next((facet for facet in here if values_in(facet, pk, sk) is not None), None)
         what = f"it is one of {other}" if other else f"they have {', '.join(str(one.base) for one in self.entities)}"
         raise KeyValueError(f"{shown_key(pk, sk)} is not the key of an entity's own item; {what}")
 

@@ -142,7 +142,15 @@ def struct_of(slots: Sequence[Slot], *more: tuple[str, str, Any]) -> type[msgspe
 
 
 def source_of(make: Callable[..., Any], slots: Sequence[Slot], at: str, code: Code) -> str:
-    """The source of the object that `make` makes of a decoded item."""
+    """The source of the object that `make` makes of a decoded item.
+
+    >>> slots = [Slot("name", "n", plain("S", str), True), Slot("age", "a", through(int, "N"), False, Default(0))]
+    >>> text = source_of(dict, slots, "item", code := Code())
+    >>> text
+    'c4(name=item.a0.S, age=c3 if (v1 := item.a1) is None else c2(v1.N))'
+    >>> code.function("item", text)(msgspec.json.decode(b'{"n": {"S": "Ann"}}', type=struct_of(slots)))
+    {'name': 'Ann', 'age': 0}
+    """
     parts = [_argument(slot, f"{at}.a{number}", code) for number, slot in enumerate(slots)]
     return f"{code.constant(make)}({', '.join(parts)})"
 

@@ -22,6 +22,11 @@ E = TypeVar("E")
 Back = Literal["new", "old"] | None
 """The object that an update is to return: as it is after it, or as it was before."""
 
+UNSAID = cast("bool", 0)
+"""False, where nobody said so. Options stand beside attributes, and one of those may have the same name."""
+
+_OPTIONS = ("where", "read", "returning", "upsert")
+
 
 class Writer(ABC):
     """The writes. A client does each at once; a transaction gathers them."""
@@ -52,7 +57,7 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: Back = None,
         **known: Any,
     ) -> Updating[E]:
@@ -70,7 +75,7 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: Literal["new"] | None = None,
         **key: Any,
     ) -> Updating[E]:
@@ -88,8 +93,8 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
-        upsert: bool = False,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
         returning: None = None,
         **known: Any,
     ) -> None: ...
@@ -101,8 +106,8 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
-        upsert: bool = False,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
         returning: Literal["new"],
         **known: Any,
     ) -> E: ...
@@ -114,8 +119,8 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
-        upsert: bool = False,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
         returning: Back,
         **known: Any,
     ) -> E | None: ...
@@ -126,8 +131,8 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
-        upsert: bool = False,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
         returning: Back = None,
         **known: Any,
     ) -> E | None:
@@ -142,7 +147,7 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: None = None,
         **known: Any,
     ) -> None: ...
@@ -153,7 +158,7 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: Literal["old"],
         **known: Any,
     ) -> E | None: ...
@@ -163,7 +168,7 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: Literal["old"] | None = None,
         **known: Any,
     ) -> E | None:
@@ -198,7 +203,7 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: Back = None,
         **known: Any,
     ) -> AsyncUpdating[E]:
@@ -211,7 +216,7 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: Literal["new"] | None = None,
         **key: Any,
     ) -> AsyncUpdating[E]:
@@ -226,8 +231,8 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
-        upsert: bool = False,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
         returning: None = None,
         **known: Any,
     ) -> None: ...
@@ -239,8 +244,8 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
-        upsert: bool = False,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
         returning: Literal["new"],
         **known: Any,
     ) -> E: ...
@@ -252,8 +257,8 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
-        upsert: bool = False,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
         returning: Back,
         **known: Any,
     ) -> E | None: ...
@@ -264,8 +269,8 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
-        upsert: bool = False,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
         returning: Back = None,
         **known: Any,
     ) -> E | None:
@@ -280,7 +285,7 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: None = None,
         **known: Any,
     ) -> None: ...
@@ -291,7 +296,7 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: Literal["old"],
         **known: Any,
     ) -> E | None: ...
@@ -301,7 +306,7 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = False,
+        read: bool = UNSAID,
         returning: Literal["old"] | None = None,
         **known: Any,
     ) -> E | None:
@@ -381,7 +386,7 @@ class Gathered(Writer):
 
     def check(self, cls: type[E], /, *, where: Where[E] | None = None, **known: Any) -> None:
         """Makes the transaction depend on an item that it does not write: it is there, and as is said."""
-        entity = _known(self.schema, cls, known)
+        entity = _known(self.schema, cls, known, where)
         self._write(Write("check", entity, known, where=recorded(where, entity.codec)))
 
     def _steps(self) -> Steps[None]:
@@ -415,7 +420,7 @@ def modification(
     returning: Back,
     upsert: bool,
 ) -> Write:
-    entity = _known(schema, cls, known)
+    entity = _known(schema, cls, known, where, read, returning, upsert)
     if upsert and len(known) > len(entity.base.attributes):
         more = ", ".join(name for name in known if name not in entity.base.attributes)
         raise TableError(
@@ -430,7 +435,7 @@ def modification(
         checked(entity, changes),
         recorded(where, entity.codec),
         returning or "",
-        read,
+        bool(read),
     )
     return _meant(write)
 
@@ -443,16 +448,17 @@ def deletion(
     read: bool,
     returning: Literal["old"] | None,
 ) -> Write:
-    entity = _known(schema, cls, known)
+    entity = _known(schema, cls, known, where, read, returning)
     condition = recorded(where, entity.codec)
-    return _meant(Write("delete", entity, known, where=condition, returning=returning or "", read=read))
+    return _meant(Write("delete", entity, known, where=condition, returning=returning or "", read=bool(read)))
 
 
 def as_written(write: Write, record: E) -> E:
     """The object as it is in the table, where patterns changed it."""
     if not write.entity.patterns:
         return record
-    return cast("E", write.entity.codec.cls(**write.values))
+    codec = write.entity.codec
+    return cast("E", codec.decode(codec.encode_values(write.values)))
 
 
 def _meant(write: Write) -> Write:
@@ -461,8 +467,17 @@ def _meant(write: Write) -> Write:
     return write
 
 
-def _known(schema: Schema, cls: type[E], known: Mapping[str, Any]) -> Bound[E]:
+def _known(schema: Schema, cls: type[E], known: Mapping[str, Any], *options: Any) -> Bound[E]:
+    """The entity, if the attributes given are its own, and the options cannot be meant as attributes."""
     entity = schema.entity(cls)
+    attributes = entity.codec.attributes
     for name in known:
         entity.codec.attribute(name)
+    if not attributes.keys().isdisjoint(_OPTIONS):
+        for name, option in zip(_OPTIONS, options, strict=False):
+            if name in attributes and option is not None and option is not UNSAID:
+                raise TableError(
+                    f"{entity.tag} has an attribute {name}, and {name}= is an option as well: call it something else "
+                    f"in the class, and give names= what it is called in the table"
+                )
     return entity

@@ -27,6 +27,9 @@ R = TypeVar("R", bound="Remote")
 class Remote:
     """What `AWS` and `Endpoint` have in common: all but the question where it is."""
 
+    concurrent = True
+    """Waiting takes longer than threads do: several requests of one read may go side by side."""
+
     def __init__(self, settings: Settings, credentials: Credentials | Source | None, proxy: str | bool) -> None:
         self._settings = settings
         self._credentials = credentials

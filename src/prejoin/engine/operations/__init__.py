@@ -10,7 +10,7 @@ import msgspec
 
 from prejoin.engine import requests
 from prejoin.engine.operations.batches import batch_get_item, batch_write_item
-from prejoin.engine.operations.engine import Engine
+from prejoin.engine.operations.engine import Answer, Engine
 from prejoin.engine.operations.items import delete_item, get_item, put_item, update_item
 from prejoin.engine.operations.pages import query, scan
 from prejoin.engine.operations.tables import create_table, delete_table, describe_table, list_tables, update_table
@@ -25,10 +25,10 @@ R = TypeVar("R", bound=requests.Request)
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[R]):
     decoder: msgspec.json.Decoder[R]
-    perform: Callable[[Engine, R], dict[str, Any]]
+    perform: Callable[[Engine, R], Answer]
 
 
-def _operation(request: type[R], perform: Callable[[Engine, R], dict[str, Any]]) -> Operation[R]:
+def _operation(request: type[R], perform: Callable[[Engine, R], Answer]) -> Operation[R]:
     return Operation(msgspec.json.Decoder(request), perform)
 
 

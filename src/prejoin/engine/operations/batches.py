@@ -56,10 +56,10 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
         refuse("Too many items requested for the BatchGetItem call")
     responses: dict[str, list[Any]] = {}
     unprocessed: dict[str, Any] = {}
-    capacities = Capacities()
+    capacities = Capacities(request.return_consumed_capacity)
     total = 0
-    with engine.store.reading() as connection:
-        tables = {name: engine.catalog.find(connection, table_name(name)) for name in wishes}
+    with engine.store.reading() as cursor:
+        tables = {name: engine.catalog.find(cursor, table_name(name)) for name in wishes}
         places = {name: [key_bytes(tables[name], key) for key in keys] for name, (keys, _, _) in wishes.items()}
         if any(len(set(keys)) < len(keys) for keys in places.values()):
             refuse(_DUPLICATES)
@@ -70,7 +70,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
             found = responses[name] = []
             capacity = capacities.of(tables[name])
             for number, place in enumerate(places[name]):
-                row = rows.fetch(connection, place)
+                row = rows.fetch(cursor, place)
                 size = row.size if row else 0
                 if total + size > limits.BATCH_GET_SIZE:
                     unprocessed[name] = _left(request, name, keys[number:])
@@ -80,7 +80,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
                 if row is not None:
                     found.append(shown(row.content, projection))
     answer: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
-    return answer | capacities.render(request.return_consumed_capacity)
+    return answer | capacities.render()
 
 
 def _left(request: BatchGetItem, name: str, keys: list[Item]) -> dict[str, Any]:
@@ -106,18 +106,23 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
         shown_items = ", ".join(f"{name}=[{len(wishes)} requests]" for name, wishes in request.request_items.items())
         constraints.fail("requestItems", f"{{{shown_items}}}", _BATCH_LENGTH)
     constraints.finish()
-    pending = [_prepare(table_name(name), wish) for name, wishes in request.request_items.items() for wish in wishes]
+    pending = [
+        _prepare(checked, wish)
+        for name, wishes in request.request_items.items()
+        for checked in (table_name(name),)
+        for wish in wishes
+    ]
     if len(pending) > limits.BATCH_WRITE_REQUESTS:
         refuse("Too many items requested for the BatchWriteItem call")
-    capacities = Capacities()
+    capacities = Capacities(request.return_consumed_capacity)
     metrics: dict[str, list[Any]] = {}
-    with engine.store.writing() as connection:
-        tables = engine.catalog.find_all(connection, (write.table_name for write in pending))
+    with engine.store.writing() as cursor:
+        tables = engine.catalog.find_all(cursor, (write.table_name for write in pending))
         writes = [bind(write, tables[write.table_name]) for write in pending]
         if len({write.key for write in writes}) < len(writes):
             refuse(_DUPLICATES)
         for write in writes:
-            perform(connection, write, capacities.of(write.table))
+            perform(cursor, write, capacities.of(write.table))
             if write.table.has_local_indexes:
                 shown_metrics = collection_metrics(write.table, write.pending)
                 collections = metrics.setdefault(write.table.name, [])
@@ -126,7 +131,7 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
     answer: dict[str, Any] = {"UnprocessedItems": {}}
     if request.return_item_collection_metrics == "SIZE":
         answer["ItemCollectionMetrics"] = metrics
-    return answer | capacities.render(request.return_consumed_capacity)
+    return answer | capacities.render()
 
 
 def _prepare(name: str, wish: WriteRequest) -> Pending:

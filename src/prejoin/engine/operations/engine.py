@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from prejoin.engine.catalog import Catalog
 from prejoin.engine.store import Store
@@ -16,3 +17,7 @@ class Engine:
     catalog: Catalog
     counter: Counter
     tokens: Tokens
+
+
+Answer = dict[str, Any] | bytes
+"""What an operation answers: members that are still to be encoded, or the JSON itself."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from prejoin.engine import rows
-from prejoin.engine.capacity import Capacity, consumed
+from prejoin.engine.capacity import consumed, counting
 from prejoin.engine.checks import (
     CAPACITY,
     METRICS,
@@ -36,13 +36,13 @@ def get_item(engine: Engine, request: GetItem) -> dict[str, Any]:
     constraints.finish()
     projection = projection_of(request)
     key = canonical_item(request.key)
-    with engine.store.reading() as connection:
-        table = engine.catalog.find(connection, name)
+    with engine.store.reading() as cursor:
+        table = engine.catalog.find(cursor, name)
         place = key_bytes(table, key)
         if projection is not None:
             check_scalar(table, projection.paths)
-        row = rows.fetch(connection, place)
-    capacity = Capacity(table)
+        row = rows.fetch(cursor, place)
+    capacity = counting(table, request.return_consumed_capacity)
     factor = STRONG if request.consistent_read else EVENTUAL
     capacity.add(read_units(row.size if row else 0, factor))
     answer: dict[str, Any] = {}
@@ -108,10 +108,10 @@ def _check(request: PutItem | DeleteItem | UpdateItem) -> str:
 
 
 def _write(engine: Engine, request: WriteOptions, pending: Pending) -> dict[str, Any]:
-    with engine.store.writing() as connection:
-        table = engine.catalog.find(connection, pending.table_name)
-        capacity = Capacity(table)
-        outcome = perform(connection, bind(pending, table), capacity)
+    with engine.store.writing() as cursor:
+        table = engine.catalog.find(cursor, pending.table_name)
+        capacity = counting(table, request.return_consumed_capacity)
+        outcome = perform(cursor, bind(pending, table), capacity)
     answer = _returned(request.return_values, pending, outcome)
     answer |= consumed(capacity, request.return_consumed_capacity)
     if request.return_item_collection_metrics == "SIZE" and table.has_local_indexes:

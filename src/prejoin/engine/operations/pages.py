@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from prejoin.engine import rows
-from prejoin.engine.capacity import Capacity, consumed
+from prejoin.engine.capacity import Capacity, consumed, wanted
 from prejoin.engine.catalog import index_of
 from prejoin.engine.checks import CAPACITY, SELECT, Constraints, expression_parameters, table_name
 from prejoin.engine.definition import Index, Keys, Table
 from prejoin.engine.keyranges import KeyRange, key_range
-from prejoin.engine.keys import check_not_empty, check_scalar, entry_key, stored_under
-from prejoin.engine.operations.engine import Engine
+from prejoin.engine.keys import check_not_empty, check_scalar, stored_under
+from prejoin.engine.operations.engine import Answer, Engine
 from prejoin.engine.pages import Cut, Page, read_page, segment_range
 from prejoin.engine.requests import Query, ReadPage, Scan
 from prejoin.protocol.errors import DynamoDBError, invalid, refuse
@@ -48,7 +48,7 @@ class _Wish(msgspec.Struct, frozen=True):
     conditions: dict[str, KeyCondition] | None = None
 
 
-def query(engine: Engine, request: Query) -> dict[str, Any]:
+def query(engine: Engine, request: Query) -> Answer:
     name = table_name(request.table_name)
     constraints = _constraints(request)
     if request.limit is not None and request.limit < 1:
@@ -80,7 +80,7 @@ def query(engine: Engine, request: Query) -> dict[str, Any]:
     return _read(engine, name, request, wish, forward=request.scan_index_forward is not False)
 
 
-def scan(engine: Engine, request: Scan) -> dict[str, Any]:
+def scan(engine: Engine, request: Scan) -> Answer:
     name = table_name(request.table_name)
     constraints = _constraints(request)
     constraints.at_least("limit", request.limit, 1)
@@ -175,9 +175,9 @@ def _read(
     *,
     forward: bool = True,
     segment: tuple[int, int] | None = None,
-) -> dict[str, Any]:
-    with engine.store.reading(snapshot=True) as connection:
-        table = engine.catalog.find(connection, name)
+) -> Answer:
+    with engine.store.reading(snapshot=True) as cursor:
+        table = engine.catalog.find(cursor, name)
         index = None if request.index_name is None else index_of(table, request.index_name)
         if index is not None and index.is_global and request.consistent_read:
             refuse("Consistent reads are not supported on global secondary indexes")
@@ -191,9 +191,10 @@ def _read(
             request.limit,
             forward,
             _needs_whole_items(table, index, request, wish),
+            wanted(request.return_consumed_capacity),
         )
         _check_expressions(table, index, wish)
-        page = read_page(connection, cut)
+        page = read_page(cursor, cut)
     return _answer(table, index, request, wish, page)
 
 
@@ -259,7 +260,7 @@ def _position(
     position = stored_under(table, start)
     if index is not None:
         _check_position(index.keys, start)
-        found = entry_key(table, index, start, position)
+        found = table.entry_keys[index.number](start, position)
         if found is None:
             refuse(f"{_START}: {_MISMATCH}")
         position = found
@@ -290,28 +291,40 @@ def _check_position(keys: Keys, start: Item) -> None:
         check_not_empty(attribute, start[attribute.name])
 
 
-def _answer(table: Table, index: Index | None, request: ReadPage, wish: _Wish, page: Page) -> dict[str, Any]:
+def _answer(table: Table, index: Index | None, request: ReadPage, wish: _Wish, page: Page) -> Answer:
     answer: dict[str, Any] = {}
-    scanned = len(page.rows)
-    if wish.filter is None and wish.projection is None:
-        count = scanned
-        if request.select != "COUNT":
-            answer["Items"] = [msgspec.Raw(row[1]) for row in page.rows]
-    else:
-        items = [rows.decode_item(row[1]) for row in page.rows]
+    count = scanned = len(page.items)
+    is_plain = wish.filter is None and wish.projection is None
+    if not is_plain:
+        items = list(map(rows.decode_item, page.items))
         if wish.filter is not None:
             items = [item for item in items if evaluate(wish.filter, item)]
         count = len(items)
         if request.select != "COUNT":
             paths = wish.projection.paths if wish.projection else None
             answer["Items"] = items if paths is None else [project(item, paths) for item in items]
-    answer |= {"Count": count, "ScannedCount": scanned}
+    answer["Count"], answer["ScannedCount"] = count, scanned
     if page.more:
-        last = rows.decode_item(page.rows[-1][1])
+        last = rows.decode_item(page.items[-1])
         answer["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
-    capacity = Capacity(table)
-    factor = STRONG if request.consistent_read else EVENTUAL
-    capacity.add(read_units(page.size, factor), index)
-    for size in page.fetched_units:
-        capacity.add(read_units(size, factor))
-    return answer | consumed(capacity, request.return_consumed_capacity)
+    if wanted(request.return_consumed_capacity):
+        capacity = Capacity(table)
+        factor = STRONG if request.consistent_read else EVENTUAL
+        capacity.add(read_units(page.size, factor), index)
+        for size in page.fetched_units:
+            capacity.add(read_units(size, factor))
+        answer |= consumed(capacity, request.return_consumed_capacity)
+    if not is_plain or request.select == "COUNT":
+        return answer
+    return _with_items(page.items, answer)
+
+
+def _with_items(items: list[bytes], answer: dict[str, Any]) -> bytes:
+    """The JSON of an answer with these items. It is joined once: a copy of a large page costs as much as reading it."""
+    others = msgspec.json.encode(answer)[1:]
+    if not items:
+        return b'{"Items":[],' + others
+    items[0] = b'{"Items":[' + items[0]
+    items[-1] += b"]"
+    items.append(others)
+    return b",".join(items)

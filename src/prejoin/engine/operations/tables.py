@@ -28,25 +28,25 @@ def create_table(engine: Engine, request: CreateTable) -> dict[str, Any]:
     table = replace(
         table, uuid=str(uuid.uuid4()), created=now, on_demand_since=now if table.throughput is None else None
     )
-    with engine.store.writing() as connection:
-        if engine.catalog.get(connection, name) is not None:
+    with engine.store.writing() as cursor:
+        if engine.catalog.get(cursor, name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {name}")
-        engine.catalog.add(connection, table)
+        engine.catalog.add(cursor, table)
     return {"TableDescription": describe(table, "CREATING", NOTHING)}
 
 
 def update_table(engine: Engine, request: UpdateTable) -> dict[str, Any]:
     """Change a table in one transaction, so that no one sees an index half filled."""
     name = check_update_table(request)
-    with engine.store.writing() as connection:
-        table = _find(engine, connection, name)
+    with engine.store.writing() as cursor:
+        table = _find(engine, cursor, name)
         change = next_definition(request, table, time.time())
         if change.deleted is not None:
-            rows.drop_index(connection, table, change.deleted)
+            rows.drop_index(cursor, table, change.deleted)
         if change.created is not None:
-            rows.fill_index(connection, change.table, change.created)
-        engine.catalog.change(connection, change.table)
-        totals = engine.counter.count(connection, change.table)
+            rows.fill_index(cursor, change.table, change.created)
+        engine.catalog.change(cursor, change.table)
+        totals = engine.counter.count(cursor, change.table)
     statuses = {} if change.created is None else {change.created.name: "CREATING"}
     if change.deleted is not None:
         # The answer is about a change that goes on, as at AWS: what is being deleted is still shown.
@@ -59,23 +59,23 @@ def update_table(engine: Engine, request: UpdateTable) -> dict[str, Any]:
 
 def describe_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
     name = table_name(request.table_name)
-    with engine.store.reading(snapshot=True) as connection:
-        table = _find(engine, connection, name)
-        totals = engine.counter.count(connection, table)
+    with engine.store.reading(snapshot=True) as cursor:
+        table = _find(engine, cursor, name)
+        totals = engine.counter.count(cursor, table)
     return {"Table": describe(table, "ACTIVE", totals)}
 
 
 def delete_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
     name = table_name(request.table_name)
-    with engine.store.writing() as connection:
-        table = _find(engine, connection, name)
+    with engine.store.writing() as cursor:
+        table = _find(engine, cursor, name)
         if table.protected:
             refuse(
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
                 "protection first."
             )
-        rows.drop_all(connection, table)
-        engine.catalog.remove(connection, table)
+        rows.drop_all(cursor, table)
+        engine.catalog.remove(cursor, table)
     return {"TableDescription": describe(table, "DELETING", NOTHING)}
 
 
@@ -88,8 +88,8 @@ def list_tables(engine: Engine, request: ListTables) -> dict[str, Any]:
         constraints.name("exclusiveStartTableName", request.exclusive_start_table_name)
     constraints.finish()
     limit = request.limit or _PAGE_OF_NAMES
-    with engine.store.reading() as connection:
-        found = connection.execute(
+    with engine.store.reading() as cursor:
+        found = cursor.execute(
             "SELECT name FROM tables WHERE name > ? ORDER BY name LIMIT ?",
             (request.exclusive_start_table_name or "", limit + 1),
         ).fetchall()
@@ -100,8 +100,8 @@ def list_tables(engine: Engine, request: ListTables) -> dict[str, Any]:
     return answer
 
 
-def _find(engine: Engine, connection: sqlite3.Connection, name: str) -> Table:
-    table = engine.catalog.get(connection, name)
+def _find(engine: Engine, cursor: sqlite3.Cursor, name: str) -> Table:
+    table = engine.catalog.get(cursor, name)
     if table is None:
         raise not_found(f"Requested resource not found: Table: {name} not found")
     return table

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from prejoin.engine import rows
-from prejoin.engine.capacity import Capacity
+from prejoin.engine.capacity import Uncounted
 from prejoin.engine.checks import Constraints, table_name
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.requests import TableNamed, UpdateTimeToLive
@@ -28,8 +28,8 @@ def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, 
             )
     constraints.finish()
     assert wish is not None
-    with engine.store.writing() as connection:
-        table = engine.catalog.get(connection, name)
+    with engine.store.writing() as cursor:
+        table = engine.catalog.get(cursor, name)
         if table is None:
             raise not_found(f"Requested resource not found: Table: {name} not found")
         if wish.enabled and table.ttl is not None:
@@ -39,15 +39,15 @@ def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, 
         if not wish.enabled and table.ttl != wish.attribute_name:
             refuse(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.ttl}")
         changed = replace(table, ttl=wish.attribute_name if wish.enabled else None)
-        engine.catalog.change(connection, changed)
-        rows.set_expiries(connection, changed)
+        engine.catalog.change(cursor, changed)
+        rows.set_expiries(cursor, changed)
     return {"TimeToLiveSpecification": {"AttributeName": wish.attribute_name, "Enabled": wish.enabled}}
 
 
 def describe_time_to_live(engine: Engine, request: TableNamed) -> dict[str, Any]:
     name = table_name(request.table_name)
-    with engine.store.reading() as connection:
-        table = engine.catalog.get(connection, name)
+    with engine.store.reading() as cursor:
+        table = engine.catalog.get(cursor, name)
     if table is None:
         raise not_found(f"Requested resource not found: Table: {name} not found")
     if table.ttl is None:
@@ -64,12 +64,12 @@ def expire(engine: Engine, now: float) -> int:
 
     They go as a DeleteItem would remove them, out of every index too.
     """
-    with engine.store.reading() as connection:
-        if not rows.expired(connection, now, 1):
+    with engine.store.reading() as cursor:
+        if not rows.expired(cursor, now, 1):
             return 0
-    with engine.store.writing() as connection:
-        gone = rows.expired(connection, now, EXPIRED_AT_ONCE)
+    with engine.store.writing() as cursor:
+        gone = rows.expired(cursor, now, EXPIRED_AT_ONCE)
         for key in gone:
-            table = engine.catalog.holding(connection, key)
-            perform(connection, Write(Pending("delete", table.name, {}), table, key), Capacity(table))
+            table = engine.catalog.holding(cursor, key)
+            perform(cursor, Write(Pending("delete", table.name, {}), table, key), Uncounted(table))
     return len(gone)

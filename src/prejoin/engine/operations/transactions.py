@@ -49,12 +49,12 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
     constraints.finish()
     pending = [prepare(action, table_name(action.table_name)) for action in actions]
     _check_size(write.size for write in pending)
-    capacities = Capacities()
+    capacities = Capacities(request.return_consumed_capacity)
     digest = b"" if token is None else digest_of(request)
-    with engine.store.writing() as connection:
-        if token is not None and (answer := engine.tokens.answer(connection, token, digest)) is not None:
+    with engine.store.writing() as cursor:
+        if token is not None and (answer := engine.tokens.answer(cursor, token, digest)) is not None:
             return answer
-        tables = engine.catalog.find_all(connection, (write.table_name for write in pending))
+        tables = engine.catalog.find_all(cursor, (write.table_name for write in pending))
         bound_writes: list[Write] = []
         reasons: list[dict[str, Any]] = []
         for write in pending:
@@ -66,13 +66,13 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
         _cancel_if_any(reasons)
         _check_distinct([write.key for write in bound_writes])
         sizes: list[int] = []
-        reasons = [_attempt(connection, write, capacities, sizes) for write in bound_writes]
+        reasons = [_attempt(cursor, write, capacities, sizes) for write in bound_writes]
         _cancel_if_any(reasons)
         _check_size(sizes)
-        answer = capacities.render(request.return_consumed_capacity, kind="Write")
+        answer = capacities.render(kind="Write")
         answer |= _metrics(bound_writes) if request.return_item_collection_metrics == "SIZE" else {}
         if token is not None:
-            engine.tokens.remember(connection, token, digest, answer)
+            engine.tokens.remember(cursor, token, digest, answer)
     return answer
 
 
@@ -117,13 +117,13 @@ _MEMBERS: dict[type, tuple[str, tuple[tuple[str, str], ...]]] = {
 """Of each kind of action: its name, and the members it must have."""
 
 
-def _attempt(connection: sqlite3.Connection, write: Write, capacities: Capacities, sizes: list[int]) -> dict[str, Any]:
+def _attempt(cursor: sqlite3.Cursor, write: Write, capacities: Capacities, sizes: list[int]) -> dict[str, Any]:
     """Perform one action; what goes wrong is its cancellation reason, and the others are still tried for theirs.
 
     The size of the item it leaves is added to `sizes`.
     """
     try:
-        outcome = perform(connection, write, capacities.of(write.table), transactional=True)
+        outcome = perform(cursor, write, capacities.of(write.table), transactional=True)
     except DynamoDBError as error:
         return _reason(error)
     sizes.append(outcome.after.size if outcome.after else 0)
@@ -186,11 +186,11 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
     wishes = [
         (table_name(get.table_name), canonical_item(get.key), projection_of(get)) for get in gets if get is not None
     ]
-    capacities = Capacities()
+    capacities = Capacities(request.return_consumed_capacity)
     sizes: list[int] = []
     responses: list[dict[str, Any]] = []
-    with engine.store.reading(snapshot=True) as connection:
-        tables = engine.catalog.find_all(connection, (name for name, _, _ in wishes))
+    with engine.store.reading(snapshot=True) as cursor:
+        tables = engine.catalog.find_all(cursor, (name for name, _, _ in wishes))
         places: list[tuple[Table, bytes]] = []
         reasons: list[dict[str, Any]] = []
         for name, key, projection in wishes:
@@ -204,10 +204,10 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
         _cancel_if_any(reasons)
         _check_distinct([key for _, key in places])
         for (table, place), (_, _, projection) in zip(places, wishes, strict=True):
-            row = rows.fetch(connection, place)
+            row = rows.fetch(cursor, place)
             sizes.append(row.size if row else 0)
             capacities.of(table).add(read_units(row.size if row else 0, TRANSACTIONAL))
             responses.append({} if row is None else {"Item": shown(row.content, projection)})
     _check_size(sizes)
     answer: dict[str, Any] = {"Responses": responses}
-    return answer | capacities.render(request.return_consumed_capacity, kind="Read")
+    return answer | capacities.render(kind="Read")

@@ -28,9 +28,11 @@ class Substitutions:
             _check_names(names)
         if values is not None:
             _check_keys(values, _VALUE, "ExpressionAttributeValues")
-            self.values = {key: _checked_value(key, value) for key, value in values.items()}
-            _check_size(self.values)
-        self.shape = (tuple(self.names.items()), tuple([(key, *value) for key, value in self.values.items()]))
+            self.values = _checked_values(values)
+        self.shape = (
+            tuple(self.names.items()) if names else (),
+            tuple([(key, *value) for key, value in self.values.items()]),
+        )
         """The names, and the types of the values: all that requests with the same expressions have in common."""
         self._unused_names = set(self.names)
         self._unused_values = set(self.values)
@@ -98,6 +100,23 @@ def _is_placeholder(key: str, form: re.Pattern[str]) -> bool:
     return form.fullmatch(key) is not None
 
 
+def _checked_values(values: Any) -> dict[str, Value]:
+    checked: dict[str, Value] = {}
+    size = 0
+    for key, value in values.items():
+        text = value.get("S")
+        if text is not None and len(value) == 1:
+            checked[key] = value
+            size += len(key) + 4 * len(text)
+        else:
+            checked[key] = value = _checked_value(key, value)
+            size += len(key) + value_size(value)
+    # A text has at most four bytes a character; how many it is matters only where it may be too much.
+    if size > limits.SUBSTITUTIONS_SIZE:
+        _check_size(checked)
+    return checked
+
+
 def _checked_value(key: str, value: Any) -> Value:
     try:
         return canonical(value, 0)
@@ -108,5 +127,5 @@ def _checked_value(key: str, value: Any) -> Value:
 
 
 def _check_size(values: dict[str, Value]) -> None:
-    if sum([len(key) + value_size(value) for key, value in values.items()]) > limits.SUBSTITUTIONS_SIZE:
+    if sum(len(key) + value_size(value) for key, value in values.items()) > limits.SUBSTITUTIONS_SIZE:
         refuse("ExpressionAttributeValues exceeds max size")
