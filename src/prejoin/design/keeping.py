@@ -17,7 +17,7 @@ def index_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int
     size = size_of(entity)
     units = sum(
         per_second(write.rate) * write_units(size) * _entries(candidate, write, action, entity)
-        for write, action in _writes(workload, entity)
+        for write, action in writes_of(workload, entity)
     )
     return _cents(units, size * count_of(workload, entity))
 
@@ -26,7 +26,7 @@ def copy_cents(workload: Workload, entity: Entity) -> int:
     """A second item: written in one transaction with the first, so that both cost twice."""
     size = size_of(entity)
     units = 0.0
-    for write, action in _writes(workload, entity):
+    for write, action in writes_of(workload, entity):
         more = 2 if write.atomic or len(write.actions) > 1 else 3
         units += per_second(write.rate) * write_units(size) * more * (2 if action.many else 1)
     return _cents(units, size * count_of(workload, entity))
@@ -39,7 +39,8 @@ def _entries(candidate: Candidate, write: Write, action: Action, entity: Entity)
     return 2 if changed & {*candidate.attributes, *(name for name, _ in candidate.when)} else 1
 
 
-def _writes(workload: Workload, entity: Entity) -> list[tuple[Write, Action]]:
+def writes_of(workload: Workload, entity: Entity) -> list[tuple[Write, Action]]:
+    """All that is done to items of an entity."""
     every = (*workload.writes, *workload.deletes)
     return [(write, action) for write in every for action in write.actions if action.entity == entity.name]
 

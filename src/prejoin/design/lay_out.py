@@ -10,6 +10,7 @@ from prejoin.design.candidates import Candidate
 from prejoin.design.choose import BASE, OWN, Chosen, Placed, Together, answers
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot, When
 from prejoin.design.needs import Question, Tail
+from prejoin.design.spread import bucket_of, heat
 from prejoin.workload.lookup import root
 from prejoin.workload.model import Entity, Naming, Workload
 
@@ -78,6 +79,7 @@ class _Words:
 
     def __init__(self, workload: Workload, questions: Sequence[Question], chosen: Chosen, separator: str) -> None:
         self._workload = workload
+        self._questions = questions
         self._separator = separator
         self._words = self._ordered(questions, chosen)
 
@@ -101,7 +103,17 @@ class _Words:
             # What holds all items of an entity says so; there is one of a singleton anyway.
             parts = [_upper(entity.name)] if entity.singleton or candidate.when else ["ALL", _upper(entity.name)]
         parts += [_upper(value) for _, value in candidate.when]
+        parts += self._cut(entity, candidate)
         return self._separator.join(parts)
+
+    def _cut(self, entity: Entity, candidate: Candidate) -> list[str]:
+        """What a partition is cut into, that would be too hot: units of time, or shards."""
+        if entity.singleton or not entity.id:
+            return []
+        if bucket := bucket_of(self._workload, entity, candidate, self._questions):
+            return [f"{{{bucket[0]}:{bucket[1]}}}"]
+        shards = heat(self._workload, entity, candidate).shards
+        return [f"{{{entity.id[0].name}:shard({shards})}}"] if shards > 1 else []
 
     def _word(self, entity: Entity, name: str) -> str:
         attribute = entity.attribute(name)
