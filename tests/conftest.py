@@ -1,4 +1,7 @@
-"""How properties are tested: no deadlines, for machines are busy; in CI the same examples each time, elsewhere new ones."""
+"""How properties are tested: no deadlines, for machines are busy; in CI the same examples each time, elsewhere new ones.
+
+And what tests leave behind in another DynamoDB is removed.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,19 @@ import os
 
 from hypothesis import settings
 
-EXAMPLES = int(os.environ.get("PREJOIN_EXAMPLES", "100"))
+from tests.place import examples, leave, tidy
+
+EXAMPLES = examples(int(os.environ.get("PREJOIN_EXAMPLES", "100")))
 """scripts/soak asks for more."""
 
 settings.register_profile("anywhere", deadline=None, print_blob=True, max_examples=EXAMPLES)
 settings.register_profile("ci", deadline=None, print_blob=True, max_examples=EXAMPLES, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "anywhere")
+
+
+def pytest_runtest_teardown() -> None:
+    tidy()
+
+
+def pytest_sessionfinish() -> None:
+    leave()

@@ -30,6 +30,57 @@ def test_what_runs_in_an_application_needs_the_base_install_only(module: str) ->
     assert (result.stdout.strip(), result.stderr) == ("", "")
 
 
+FIRST_ANSWER = """
+import sys, msgspec
+before = set(sys.modules)
+from prejoin.table import Client, Entity, Key, Schema
+from prejoin.transport import AWS, Endpoint
+
+class User(msgspec.Struct):
+    user_id: str
+
+class Answering:
+    def send(self, operation, body):
+        return b'{"Item": {"entityType": {"S": "User"}, "user_id": {"S": "42"}}}'
+
+schema = Schema(Entity(User, Key("USER#{user_id}", "PROFILE")))
+assert Client(schema, "shop", Answering()).get(User, user_id="42") == User("42")
+print(*(set(sys.modules) - before))
+"""
+SLOW = (
+    {
+        "asyncio",
+        "base64",
+        "concurrent",
+        "dataclasses",
+        "difflib",
+        "email",
+        "hashlib",
+        "httptools",
+        "inspect",
+        "ipaddress",
+    }
+    | {"json", "logging", "random", "selectors", "socket", "ssl", "subprocess", "threading", "urllib", "uuid"}
+    | {
+        f"prejoin.table.{name}"
+        for name in ("actions", "batches", "draft", "expand", "expressions", "perform", "writes")
+    }
+    | {f"prejoin.table.{name}" for name in ("asks", "async_client", "cursor", "drift", "get_many", "pages", "reads")}
+    | {"prejoin.engine", "prejoin.patterns", "prejoin.transport.aio", "prejoin.transport.sync", "prejoin.transport.tls"}
+)
+
+
+def test_a_function_that_starts_and_gets_an_item_loads_nothing_for_writes_queries_or_those_who_await() -> None:
+    result = python("-c", FIRST_ANSWER)
+    assert (set(result.stdout.split()) & SLOW, result.stderr) == (set(), "")
+
+
+def test_whatever_the_run_time_exports_is_there() -> None:
+    code = "import prejoin.table as table; print(*(name for name in table.__all__ if not hasattr(table, name)))"
+    result = python("-c", code)
+    assert (result.stdout.strip(), result.stderr) == ("", "")
+
+
 def test_the_reference_pages_are_what_the_code_says() -> None:
     result = python("scripts/reference.py", "--check")
     assert result.returncode == 0, result.stdout

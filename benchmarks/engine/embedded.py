@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from os import urandom
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +45,16 @@ class Bytes:
         from .workload import requests
 
         return {
-            operation: [partial(self._engine.send, name, json.dumps(body).encode()) for name, body in asked]
+            operation: [self._call(name, json.dumps(body).encode()) for name, body in asked]
             for operation, asked in requests(self._order["users"], large=self._order["large"]).items()
         }
+
+    def _call(self, name: str, body: bytes) -> Thunk:
+        send = self._engine.send
+        if name != "TransactWriteItems":
+            return partial(send, name, body)
+        begin = body[:-1] + b', "ClientRequestToken": "'
+        return lambda: send(name, begin + urandom(16).hex().encode() + b'"}')
 
     def rows(self, answer: Any) -> list[Row]:
         found = json.loads(answer)

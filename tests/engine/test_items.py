@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Ask, item, refusal, values
+from .conftest import SHOP, Ask, item, refusal, values
 
 KEY = item(pk="a", sk="1")
 
@@ -85,6 +85,17 @@ def test_an_update_creates_what_is_not_there(shop: Ask) -> None:
 def test_an_update_without_expression_creates_the_bare_key(shop: Ask) -> None:
     shop("UpdateItem", Key=KEY)
     assert shop("GetItem", Key=KEY)["Item"] == KEY
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_an_update_without_expression_leaves_what_is_there(ask: Ask, indexed: bool) -> None:
+    bare = {**SHOP, "GlobalSecondaryIndexes": None, "LocalSecondaryIndexes": None}
+    bare["AttributeDefinitions"] = SHOP["AttributeDefinitions"][:2]
+    ask("CreateTable", **(SHOP if indexed else bare))
+    whole = item(pk="a", sk="1", n=1, city="Bern")
+    ask("PutItem", TableName="shop", Item=whole)
+    assert ask("UpdateItem", TableName="shop", Key=KEY, ReturnValues="ALL_NEW") == {"Attributes": whole}
+    assert ask("GetItem", TableName="shop", Key=KEY)["Item"] == whole
 
 
 @pytest.mark.parametrize(
@@ -238,3 +249,70 @@ def test_an_update_that_grows_an_item_past_400_kb_is_refused(shop: Ask) -> None:
 def test_a_table_that_is_not_there_is_not_found(ask: Ask, operation: str) -> None:
     error = refusal(ask, operation, TableName="nowhere", Key=KEY)
     assert (error.code, error.message) == ("ResourceNotFoundException", "Requested resource not found")
+
+
+CHANGES_ITS_KEY: dict[str, Any] = {
+    "Key": KEY,
+    "UpdateExpression": "SET sk = :new",
+    "ConditionExpression": "n = :n",
+}
+
+
+def test_a_condition_that_fails_comes_before_an_update_of_the_key(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", n=1))
+    error = refusal(shop, "UpdateItem", **CHANGES_ITS_KEY, ExpressionAttributeValues=values(new="2", n=2))
+    assert error.code == "ConditionalCheckFailedException"
+    error = refusal(shop, "UpdateItem", **CHANGES_ITS_KEY, ExpressionAttributeValues=values(new="2", n=1))
+    assert error.code == "ValidationException"
+    assert error.message.endswith("Cannot update attribute sk. This attribute is part of the key")
+    assert shop("Scan")["Items"] == [item(pk="a", sk="1", n=1)]
+
+
+def test_an_update_of_the_key_is_worse_than_a_wrong_type_for_an_index(shop: Ask) -> None:
+    change = {"UpdateExpression": "SET sk = :new, city = :n", "ExpressionAttributeValues": values(new="2", n=2)}
+    assert "Cannot update attribute sk" in refusal(shop, "UpdateItem", Key=KEY, **change).message
+
+
+def test_an_update_of_something_else_leaves_alone_what_an_index_made_later_cannot_hold(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", later=5, n=1))
+    shop(
+        "UpdateTable",
+        AttributeDefinitions=[{"AttributeName": "later", "AttributeType": "S"}],
+        GlobalSecondaryIndexUpdates=[
+            {
+                "Create": {
+                    "IndexName": "by-later",
+                    "KeySchema": [{"AttributeName": "later", "KeyType": "HASH"}],
+                    "Projection": {"ProjectionType": "ALL"},
+                }
+            }
+        ],
+    )
+    shop("UpdateItem", Key=KEY, UpdateExpression="ADD n :one", ExpressionAttributeValues=values(one=1))
+    assert shop("GetItem", Key=KEY)["Item"] == item(pk="a", sk="1", later=5, n=2)
+    assert shop("Scan", IndexName="by-later")["Items"] == []
+
+
+@pytest.mark.parametrize("name", ["class", "a-b.c", "größe", "#x", " ", '"', "\\n\n"])
+def test_an_index_follows_an_attribute_of_any_name(ask: Ask, name: str) -> None:
+    ask(
+        "CreateTable",
+        TableName="odd",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", name)],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "odd-index",
+                "KeySchema": [{"AttributeName": name, "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+    for content in ("before", "after"):
+        ask("PutItem", TableName="odd", Item={"pk": {"S": "a"}, name: {"S": content}})
+        assert ask("Scan", TableName="odd", IndexName="odd-index")["Items"] == [
+            {"pk": {"S": "a"}, name: {"S": content}}
+        ]
+    ask("DeleteItem", TableName="odd", Key=item(pk="a"))
+    assert ask("Scan", TableName="odd", IndexName="odd-index")["Items"] == []

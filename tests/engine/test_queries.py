@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
-from .conftest import Ask, item, key_schema, refusal, values
+from prejoin.engine import Embedded
+
+from .conftest import SHOP, Ask, item, key_schema, refusal, send, values
 
 
 @pytest.fixture
@@ -109,6 +113,48 @@ def test_a_page_ends_at_1_mb(shop: Ask) -> None:
     second = shop("Query", **query, ExclusiveStartKey=first["LastEvaluatedKey"])
     assert sks(second) == ["k4"]
     assert "LastEvaluatedKey" not in second
+
+
+@pytest.mark.parametrize("forward", [True, False])
+@pytest.mark.parametrize("limit", [None, 1000, 1001, 1002, 2499, 2500, 2501])
+def test_a_page_may_have_thousands_of_items(many: Ask, limit: int | None, forward: bool) -> None:
+    answer = many(
+        "Query",
+        KeyConditionExpression="pk = :p",
+        ExpressionAttributeValues=values(p="a"),
+        ScanIndexForward=forward,
+        ReturnConsumedCapacity="TOTAL",
+        **({} if limit is None else {"Limit": limit}),
+    )
+    expected = [f"{number:04}" for number in range(2500)]
+    expected = (expected if forward else expected[::-1])[:limit]
+    assert [one["sk"]["S"] for one in answer["Items"]] == expected
+    assert ("LastEvaluatedKey" in answer) == (limit is not None and limit <= 2500)
+    # "pk", "a", "sk" and four digits are nine bytes; half a unit for each 4 KB begun.
+    assert answer["ConsumedCapacity"]["CapacityUnits"] == 0.5 * -(-9 * len(expected) // 4096)
+
+
+@pytest.fixture(scope="module")
+def many() -> Iterator[Ask]:
+    with Embedded() as dynamodb:
+        send(dynamodb, "CreateTable", **SHOP)
+        for begin in range(0, 2500, 25):
+            puts = [{"PutRequest": {"Item": item(pk="a", sk=f"{begin + at:04}")}} for at in range(25)]
+            send(dynamodb, "BatchWriteItem", RequestItems={"shop": puts})
+        yield partial(send, dynamodb)
+
+
+def test_a_long_page_ends_at_1_mb_too(shop: Ask) -> None:
+    note = "x" * 693  # with its name and the keys, 703 bytes an item: the 1,492nd reaches 1 MB
+    for begin in range(0, 1500, 25):
+        puts = [{"PutRequest": {"Item": item(pk="a", sk=f"{begin + at:04}", n=note)}} for at in range(25)]
+        shop("BatchWriteItem", RequestItems={"shop": puts})
+    asked = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": values(p="a")}
+    first = shop("Query", **asked, ReturnConsumedCapacity="TOTAL")
+    assert first["Count"] == -(-(1 << 20) // 703)
+    assert first["ConsumedCapacity"]["CapacityUnits"] == 0.5 * -(-703 * first["Count"] // 4096)
+    rest = shop("Query", **asked, ExclusiveStartKey=first["LastEvaluatedKey"])
+    assert (first["Count"] + rest["Count"], "LastEvaluatedKey" in rest) == (1500, False)
 
 
 def test_a_filter_counts_what_it_dropped_and_the_limit_comes_before_it(stocked: Ask) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -91,6 +92,20 @@ def test_an_update_that_cannot_be_cancels_with_a_validation_error(shop: Ask) -> 
     assert stored(shop) == []
 
 
+def test_a_condition_that_fails_comes_before_an_update_of_the_key(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", n=1))
+    for n, code in ((2, "ConditionalCheckFailed"), (1, "ValidationError")):
+        update = {
+            **key("1"),
+            "UpdateExpression": "SET sk = :new",
+            "ConditionExpression": "n = :n",
+            "ExpressionAttributeValues": values(new="2", n=n),
+        }
+        error = refusal(write, shop, put("3"), {"Update": update})
+        assert [reason["Code"] for reason in error.fields["CancellationReasons"]] == ["None", code]
+    assert stored(shop) == ["1"]
+
+
 def test_an_item_cannot_be_in_a_transaction_twice(shop: Ask) -> None:
     error = refusal(write, shop, put("same"), {"Delete": key("same")})
     assert (error.code, error.message) == (
@@ -134,6 +149,16 @@ def test_a_token_makes_a_repeated_transaction_happen_once(shop: Ask) -> None:
     assert shop("GetItem", **key("counter"))["Item"]["n"] == {"N": "1"}
     error = refusal(write, shop, put("other"), ClientRequestToken="token")
     assert error.code == "IdempotentParameterMismatchException"
+
+
+def test_a_token_is_forgotten_after_ten_minutes(shop: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = {"TableName": "shop", "Key": item(pk="a", sk="1"), "UpdateExpression": "ADD n :one"}
+    count["ExpressionAttributeValues"] = values(one=1)
+    now = time.time()
+    for later, counted in ((0, "1"), (599, "1"), (601, "2"), (1200, "2"), (1202, "3")):
+        monkeypatch.setattr(time, "time", lambda later=later: now + later)
+        shop("TransactWriteItems", TransactItems=[{"Update": count}], ClientRequestToken="t")
+        assert shop("GetItem", Key=item(pk="a", sk="1"))["Item"]["n"] == {"N": counted}
 
 
 def test_a_failed_transaction_does_not_use_up_its_token(shop: Ask) -> None:

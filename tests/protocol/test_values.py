@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import copy
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.protocol.sizes import item_size, value_size
+from prejoin.protocol.sizes import changed_size, item_size, measured, value_size
 from prejoin.protocol.values import canonical, canonical_item, equal
 
 
@@ -120,3 +126,63 @@ def test_a_value_counts_these_bytes(value: dict[str, Any], size: int) -> None:
 
 def test_an_item_counts_names_and_values() -> None:
     assert item_size({"näme": {"S": "abc"}}) == 5 + 3
+
+
+numbers = st.integers(-(10**40), 10**40).map(str) | st.sampled_from(["01.50", "1e3", "-0", "0.00001", "1" * 38])
+texts = st.text(max_size=6)
+binaries = st.binary(max_size=4).map(lambda content: base64.b64encode(content).decode())
+scalars = st.one_of(
+    texts.map(lambda text: {"S": text}),
+    numbers.map(lambda text: {"N": text}),
+    binaries.map(lambda text: {"B": text}),
+    st.booleans().map(lambda truth: {"BOOL": truth}),
+    st.just({"NULL": True}),
+    st.just({"S": "a", "N": None}),
+    st.lists(texts, min_size=1, max_size=3, unique=True).map(lambda members: {"SS": members}),
+    st.lists(st.integers(0, 99).map(str), min_size=1, max_size=3, unique=True).map(lambda members: {"NS": members}),
+    st.lists(binaries, min_size=1, max_size=3, unique=True).map(lambda members: {"BS": members}),
+)
+nested = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda members: {"L": members}),
+        st.dictionaries(texts, inner, max_size=3).map(lambda members: {"M": members}),
+    ),
+    max_leaves=6,
+)
+items = st.dictionaries(texts, nested, max_size=5)
+
+
+def _outcome(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except DynamoDBError as error:
+        return error.message
+
+
+@given(items)
+def test_measuring_is_canonical_form_and_size_in_one(item: Any) -> None:
+    before = copy.deepcopy(item)
+
+    def apart() -> Any:
+        canonical_form = canonical_item(item)
+        return canonical_form, item_size(canonical_form)
+
+    assert _outcome(lambda: measured(item)) == _outcome(apart)
+    assert item == before
+
+
+@given(items)
+def test_json_is_longer_than_the_size_that_counts(item: Any) -> None:
+    found = _outcome(lambda: measured(item))
+    if not isinstance(found, str):
+        canonical_form, size = found
+        assert len(msgspec.json.encode(canonical_form)) > size
+
+
+@given(items, items)
+def test_a_change_of_size_is_the_difference_of_the_sizes(one: Any, other: Any) -> None:
+    found = _outcome(lambda: (measured(one), measured(other)))
+    if not isinstance(found, str):
+        (before, size), (after, larger) = found
+        assert changed_size(before, after, {*before, *after}) == larger - size

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
+from tests.place import fresh
 
-from prejoin.engine import Embedded
 from prejoin.table import AsyncClient, Call, Client, Schema
 
 
 class Awaited:
-    """An AsyncClient whose calls are waited for, and whose pages are all read."""
+    """An AsyncClient whose calls are waited for, and whose pages are all read. `run` is what waits."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: AsyncClient, run: Callable[[Any], Any] = asyncio.run) -> None:
         self._client = client
+        self._run = run
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._client, name)
@@ -25,10 +27,19 @@ class Awaited:
         def call(*args: Any, **kwargs: Any) -> Any:
             found = method(*args, **kwargs)
             if inspect.isasyncgen(found):
-                return iter(asyncio.run(_listed(found)))
-            return asyncio.run(found) if inspect.iscoroutine(found) else found
+                return iter(self._run(_listed(found)))
+            if hasattr(found, "__aenter__"):
+                return self._entered(found)
+            return self._run(found) if inspect.iscoroutine(found) else found
 
         return call if callable(method) else method
+
+    @contextmanager
+    def _entered(self, awaited: Any) -> Iterator[Any]:
+        """An update or a transaction, as a `with`; nothing is done where it is left by an exception."""
+        inside = self._run(awaited.__aenter__())
+        yield inside
+        self._run(awaited.__aexit__(None, None, None))
 
 
 async def _listed(pages: Any) -> list[Any]:
@@ -40,13 +51,13 @@ Connect = Callable[..., Client]
 
 
 def waiting(schema: Schema, transport: Any = None, **more: Any) -> Client:
-    db = Client(schema, "shop", transport or Embedded(), **more)
+    db = Client(schema, "shop", transport or fresh(), **more)
     db.create_table()
     return db
 
 
 def awaited(schema: Schema, transport: Any = None, **more: Any) -> Client:
-    waiting(schema, transport := transport or Embedded())
+    waiting(schema, transport := transport or fresh())
     return cast("Client", Awaited(AsyncClient(schema, "shop", transport, **more)))
 
 

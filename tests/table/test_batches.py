@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.place import fresh
 
-from prejoin.engine import Embedded
-from prejoin.patterns import Timestamps, Version
+from prejoin.patterns import Copy, Timestamps, Unique, Version
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import (
     AsyncClient,
+    Call,
     Client,
-    Copy,
     Entity,
     Index,
     Key,
@@ -66,8 +66,10 @@ class Draft:
 
 SCHEMA = Schema(
     Entity(Event, Key("DAY#{day}", "EVENT#{number:04d}"), indexes={"gsi1": Key("KIND#{kind}", "{day}#{number}")}),
-    Entity(Photo, Key("ALBUM#{album}", "PHOTO#{photo_id}"), copies=[Copy("all", Key("PHOTOS", "{album}#{photo_id}"))]),
-    Entity(User, Key("USER#{user_id}", "USER"), unique=["email"]),
+    Entity(
+        Photo, Key("ALBUM#{album}", "PHOTO#{photo_id}"), patterns=[Copy("all", Key("PHOTOS", "{album}#{photo_id}"))]
+    ),
+    Entity(User, Key("USER#{user_id}", "USER"), patterns=[Unique("email")]),
     Entity(Draft, Key("DRAFT#{draft_id}", "DRAFT"), patterns=[Version()]),
     Entity(Stamped, Key("STAMP#{stamp_id}", "S"), patterns=[Timestamps(created=None, clock=lambda: TIME)]),
     indexes=[Index("gsi1")],
@@ -78,7 +80,7 @@ class Busy:
     """An engine that takes only some of a batch, as a table does that is throttled."""
 
     def __init__(self, takes: int = 1000) -> None:
-        self.engine = Embedded()
+        self.engine = fresh()
         self.takes = takes
         self.sizes: list[int] = []
         self.throttled = 0
@@ -112,8 +114,8 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def client(transport: Any) -> Client:
-    db = Client(SCHEMA, "events", transport)
+def client(transport: Any, **more: Any) -> Client:
+    db = Client(SCHEMA, "events", transport, **more)
     db.create_table()
     return db
 
@@ -184,12 +186,16 @@ def test_of_two_under_one_key_the_later_stays() -> None:
     assert db.get(Event, day="d", number=1) == Event("d", 1, "third")
 
 
-def test_entities_are_mixed_and_copies_go_along() -> None:
+def test_entities_are_mixed_and_what_has_copies_goes_in_transactions() -> None:
     transport = Busy()
-    db = client(transport)
-    photos = [Photo("a", f"{number:02}") for number in range(13)]
-    db.put_many([*photos, *events(2)])
-    assert transport.sizes == [24, 4]
+    calls: list[Call] = []
+    db = client(transport, observe=calls.append)
+    photos = [Photo("a", f"{number:02}") for number in range(51)]
+    assert db.put_many([*events(2), *photos]) == 53
+    assert transport.sizes == [2]
+    assert [len(call.request["TransactItems"]) for call in calls if call.operation == "TransactWriteItems"] == [100, 2]
+    photos = photos[:13]
+    db.delete_many(Photo, [{"album": "a", "photo_id": str(number)} for number in range(13, 51)])
     assert list(db.query(Photo, album="a")) == photos
     answer = msgspec.json.decode(transport.send("Scan", b'{"TableName": "events"}'))
     assert answer["Count"] == 28
@@ -202,7 +208,7 @@ def test_entities_are_mixed_and_copies_go_along() -> None:
 def test_what_has_to_be_checked_is_refused_before_anything_is_written() -> None:
     transport = Busy()
     db = client(transport)
-    with pytest.raises(UnknownValue, match="which would stay taken"):
+    with pytest.raises(UnknownValue, match="may replace an item with another email"):
         db.put_many([User("1", "a@b.com")])
     with pytest.raises(UnknownValue, match="does not give email"):
         db.delete_many(User, [{"user_id": "1"}])
@@ -216,7 +222,7 @@ def test_what_has_to_be_checked_is_refused_before_anything_is_written() -> None:
 
 
 def test_quotes_that_grow_in_json_do_not_make_an_item_too_large() -> None:
-    db = client(Embedded())
+    db = client(fresh())
     large = Event("d", 1, '"' * 300_000)
     db.put_many([large])
     assert db.get(Event, day="d", number=1) == large
@@ -238,6 +244,6 @@ def test_the_awaited_client_writes_batches_as_well(monkeypatch: pytest.MonkeyPat
 
 
 def test_patterns_that_check_nothing_may_go_in_a_batch() -> None:
-    db = client(Embedded())
+    db = client(fresh())
     db.put_many([Stamped("1")])
     assert db.get(Stamped, stamp_id="1") == Stamped("1", TIME)

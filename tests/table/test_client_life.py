@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
 from prejoin.engine import Embedded
@@ -52,7 +53,7 @@ def test_pages_are_read_when_they_are_wanted(connect: Connect) -> None:
 
 def test_a_page_that_nobody_wants_is_not_read() -> None:
     watched = Watched()
-    db = Client(SCHEMA, "shop", Embedded(), observe=watched)
+    db = Client(SCHEMA, "shop", fresh(), observe=watched)
     db.create_table()
     for order in ORDERS:
         db.insert(order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -131,6 +131,29 @@ def test_on_the_wire_it_is_dynamodb_json() -> None:
     assert wire["tags"] == {"SS": ["a", "b"]}
     assert wire["address"] == {"M": {"street": {"S": "Main St"}}}
     assert "note" not in wire, "None is an attribute that is not there"
+
+
+@dataclass
+class Sets:
+    some: set[str]
+    perhaps: set[str] | None
+    note: str | None
+
+
+@pytest.mark.parametrize("record", [FULL, replace(FULL, note="", tags=set(), flag=True, history=[])])
+def test_all_attributes_at_once_are_written_as_each_alone(record: Everything) -> None:
+    codec = Codec.of(Everything)
+    values = codec.values(record)
+    alone = [codec.encode_values({name: value}) for name, value in values.items()]
+    assert codec.encode_values(values) == {wire: value for item in alone for wire, value in item.items()}
+
+
+def test_what_is_none_or_an_empty_set_is_not_there() -> None:
+    codec = Codec.of(Sets)
+    assert codec.encode(Sets(set(), set(), None)) == codec.encode(Sets(set(), None, None)) == {}
+    assert codec.encode(Sets({"a"}, {"b"}, "")) == {"some": {"SS": ["a"]}, "perhaps": {"SS": ["b"]}, "note": {"S": ""}}
+    with pytest.raises(CodecError, match=r"Sets\.some is None, and it is not optional"):
+        codec.encode(Sets(None, None, None))  # type: ignore[arg-type]
 
 
 class Product(msgspec.Struct, rename="camel"):

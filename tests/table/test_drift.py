@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.place import DynamoDB, fresh
 
-from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import AsyncClient, Client, Entity, Index, Key, Schema, TableError
 from prejoin.table.conversation import Pause
@@ -34,8 +34,8 @@ def schema(*indexes: Index, **options: Any) -> Schema:
     return Schema(ORDER, indexes=[Index("gsi1"), *indexes], **options)
 
 
-def client(of: Schema, engine: Embedded | None = None) -> Client:
-    return Client(of, "shop", engine or Embedded())
+def client(of: Schema, engine: DynamoDB | None = None) -> Client:
+    return Client(of, "shop", engine or fresh())
 
 
 def test_a_table_made_from_a_schema_does_not_differ_from_it() -> None:
@@ -51,7 +51,7 @@ def test_a_table_made_from_a_schema_does_not_differ_from_it() -> None:
 
 def test_the_awaited_client_does_the_same() -> None:
     async def main() -> list[Difference]:
-        db = AsyncClient(schema(ttl="expires_at"), "shop", Embedded())
+        db = AsyncClient(schema(ttl="expires_at"), "shop", fresh())
         assert (await db.drift())[0].kind == "missing table"
         await db.create_table()
         assert (await db.describe() or {})["TableName"] == "shop"
@@ -62,7 +62,7 @@ def test_the_awaited_client_does_the_same() -> None:
 
 
 def test_what_is_missing_too_much_or_different_is_told_with_what_mends_it() -> None:
-    engine = Embedded()
+    engine = fresh()
     before = Schema(
         ORDER,
         indexes=[
@@ -93,7 +93,7 @@ def test_what_is_missing_too_much_or_different_is_told_with_what_mends_it() -> N
 
 
 def test_other_keys_and_other_types_need_another_table() -> None:
-    engine = Embedded()
+    engine = fresh()
     client(Schema(Entity(Order, Key("{total}", "{order_id}")), pk="total", sk="order_id"), engine).create_table()
     named = Schema(Entity(Order, Key("{order_id}", "{total}")), pk="order_id", sk="total")
     assert [(one.kind, one.found, one.wanted) for one in client(named, engine).drift()] == [
@@ -124,7 +124,7 @@ def test_an_index_being_filled_and_a_time_to_live_elsewhere_are_differences() ->
 
 
 def test_a_table_that_is_there_is_kept_if_it_is_the_one_wanted() -> None:
-    engine = Embedded()
+    engine = fresh()
     client(schema(Index("more-of-it", pk="total")), engine).create_table()
     with pytest.raises(DynamoDBError, match="Table already exists"):
         client(schema(), engine).create_table()

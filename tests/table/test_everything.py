@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.table.both import Connect, Watched, both
 
-from prejoin.table import Copy, CursorError, Entity, Key, Schema
+from prejoin.patterns import Copy, Unique
+from prejoin.table import CursorError, Entity, Key, Schema
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,9 @@ class Order:
 
 
 SCHEMA = Schema(
-    Entity(User, Key("USER#{user_id}", "PROFILE"), unique=["email"]),
+    Entity(User, Key("USER#{user_id}", "PROFILE"), patterns=[Unique("email")]),
     Entity(
-        Order, Key("USER#{user_id}", "ORDER#{order_id}"), copies=[Copy("all", Key("ORDERS", "{order_id}#{user_id}"))]
+        Order, Key("USER#{user_id}", "ORDER#{order_id}"), patterns=[Copy("all", Key("ORDERS", "{order_id}#{user_id}"))]
     ),
 )
 USERS = {User(str(number), f"{number}@x.com", "x" * 300_000) for number in range(10)}

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.place import fresh
 from tests.table.both import Connect, Watched, awaited, both, waiting
 
-from prejoin.engine import Embedded
 from prejoin.table import CodecError, Entity, Index, Key, Schema, TableError, Unanswered, UnknownAttribute
 
 
@@ -40,7 +40,7 @@ class Busy:
 
     def __init__(self, answered: int) -> None:
         self.answered = answered
-        self.engine = Embedded()
+        self.engine = fresh()
 
     def send(self, operation: str, body: bytes) -> bytes:
         if operation != "BatchGetItem":
@@ -101,7 +101,7 @@ def test_a_hundred_go_in_one_request(connect: Connect) -> None:
     keys = [{"team": "red", "user_id": str(number)} for number in range(255)]
     found = db.get_many(User, keys, progress=told.append)
     assert [user and user.user_id for user in found] == [str(number) for number in range(250)] + [None] * 5
-    assert [call.items for call in watched.calls] == [100, 100, 50]
+    assert sorted(call.items for call in watched.calls) == [50, 100, 100]
     assert told == [255]
 
 

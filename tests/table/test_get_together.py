@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
-from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import CodecError, Conflict, Entity, Get, Index, Key, Schema, TableError, TooMany
 
@@ -92,7 +92,7 @@ class Contended:
 
     def __init__(self, times: int, code: str = "TransactionConflict") -> None:
         self.times, self.code = times, code
-        self.engine = Embedded()
+        self.engine = fresh()
 
     def send(self, operation: str, body: bytes) -> bytes:
         if operation == "TransactGetItems" and self.times:

@@ -8,9 +8,10 @@ from typing import Any, Literal
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples, fresh
 
-from prejoin.engine import Embedded
-from prejoin.table import Changes, Client, Copy, Entity, Index, Key, Schema, UnknownValue
+from prejoin.patterns import Copy
+from prejoin.table import Changes, Client, Entity, Index, Key, Schema, UnknownValue
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,11 @@ SCHEMA = Schema(
             "gsi2": Key("OPEN#{project}", "{rank:desc}", when=lambda t: t.status != "DONE"),
             "gsi3": Key("TASKS#{assignee}", "{project}"),
         },
-        copies=[Copy("board", Key("BOARD", "{task_id}"), attributes=["rank", "note"])],
+        patterns=[Copy("board", Key("BOARD", "{task_id}"), attributes=["rank", "note"])],
     ),
     indexes=[Index("gsi1"), Index("gsi2"), Index("gsi3")],
 )
-ENGINE = Embedded()
+ENGINE = fresh()
 _count = iter(range(10**9))
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "project": st.sampled_from(["a", "b#c", "b"]),
@@ -67,12 +68,12 @@ def items(db: Client) -> list[Any]:
     return sorted(msgspec.json.decode(ENGINE.send("Scan", body))["Items"], key=lambda item: str(item["pk"]))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TASKS, UPDATES)
 def test_an_update_leaves_what_a_put_would_have_written_or_is_refused(
     task: Task, updates: list[tuple[dict[str, Any], set[str]]]
 ) -> None:
-    updated, fresh = table(), table()
+    updated, inserted = table(), table()
     updated.insert(task)
     for changes, known in updates:
         before = items(updated)
@@ -83,6 +84,6 @@ def test_an_update_leaves_what_a_put_would_have_written_or_is_refused(
             assert items(updated) == before
             updated.apply(Task, Changes(changes), task_id="1", **{n: getattr(task, n) for n in VALUES if n != "tags"})
         task = replace(task, **changes)
-    fresh.insert(task)
-    assert items(updated) == items(fresh)
+    inserted.insert(task)
+    assert items(updated) == items(inserted)
     assert updated.get(Task, task_id="1") == task

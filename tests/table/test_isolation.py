@@ -9,8 +9,8 @@ from typing import Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples, fresh
 
-from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError
 from prejoin.table import Changes, Client, Entity, Index, Key, NotFound, Schema
 
@@ -57,7 +57,7 @@ SCHEMA = Schema(
     Entity(Note, Key("USER#{user_id}", "NOTE#{order_id}#{text}")),
     indexes=[Index("gsi1")],
 )
-ENGINE = Embedded()
+ENGINE = fresh()
 RECORDS = st.lists(
     st.builds(User, IDS, IDS)
     | st.builds(Order, IDS, IDS, st.integers(-20, 20), st.sampled_from(["OPEN", "DONE"]))
@@ -77,7 +77,7 @@ def stored(records: list[User | Order | Note]) -> tuple[Client, list[User | Orde
     return db, list(kept.values())
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(RECORDS, st.data())
 def test_each_id_reaches_its_own_items_and_no_others(records: list[User | Order | Note], data: st.DataObject) -> None:
     db, kept = stored(records)
@@ -97,7 +97,7 @@ def test_each_id_reaches_its_own_items_and_no_others(records: list[User | Order 
         assert list(db.query(Note, user_id=user_id, order_id=first)) == [n for n in notes if n.order_id == first]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(RECORDS, st.data(), st.integers(-20, 20), st.integers(-20, 20), st.booleans(), st.integers(1, 4))
 def test_a_ranked_query_in_pages_is_a_filter_and_a_sort(
     records: list[User | Order | Note], data: st.DataObject, low: int, high: int, reverse: bool, limit: int
@@ -133,7 +133,7 @@ def test_a_ranked_query_in_pages_is_a_filter_and_a_sort(
     assert found == expected
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
 @given(RECORDS, IDS, IDS, st.sampled_from(["update", "upsert", "delete", "put_many", "delete_many"]))
 def test_a_write_by_an_id_touches_its_own_item_and_no_other(
     records: list[User | Order | Note], user_id: str, order_id: str, verb: str

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples, fresh
 
-from prejoin.engine import Embedded
 from prejoin.table import Client, Entity, Index, Key, Schema
 
 
@@ -58,10 +58,10 @@ def least(value: Any) -> tuple[bool, Any]:
     return (value is not None, value)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(STEPS)
 def test_after_any_writes_every_index_holds_what_it_should(steps: list[tuple[str, Any]]) -> None:
-    db = Client(SCHEMA, "tasks", Embedded())
+    db = Client(SCHEMA, "tasks", fresh())
     db.create_table()
     tasks: dict[str, Task] = {}
     for what, value in steps:

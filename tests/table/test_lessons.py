@@ -10,10 +10,13 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
+from tests.place import fresh
+from tests.table.breaking import Breaking, lost
 
 from prejoin.engine import Embedded
+from prejoin.engine.http import Server
 from prejoin.keys import KeyValueError
-from prejoin.patterns import Version
+from prejoin.patterns import Unique, Version
 from prejoin.table import (
     AlreadyExists,
     Call,
@@ -32,6 +35,7 @@ from prejoin.table import (
     VersionConflict,
     between,
 )
+from prejoin.transport import Endpoint, OutcomeUnknown
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Task:
 
 
 SCHEMA = Schema(
-    Entity(Member, Key("T#{tenant}#U#{user}", "MEMBER"), unique=["email"]),
+    Entity(Member, Key("T#{tenant}#U#{user}", "MEMBER"), patterns=[Unique("email")]),
     Entity(Visit, Key("SITE#{site}", "VISIT#{day}#{number:06d}")),
     Entity(
         Task,
@@ -75,7 +79,7 @@ SCHEMA = Schema(
 class Table:
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.engine = Embedded()
+        self.engine = fresh()
         self.db = Client(SCHEMA, "table", self.engine, observe=self.calls.append)
         self.db.create_table()
         self.calls.clear()
@@ -139,9 +143,9 @@ def test_a_counter_in_a_key_is_not_written_as_its_amount(table: Table) -> None:
     ):
         table.db.apply(Task, Changes(adds={"rank": 1}), task_id="1")
     table.db.apply(Task, Changes(adds={"rank": 1}), task_id="1", read=True)
-    fresh = Table()
-    fresh.db.insert(Task("1", rank=4))
-    assert table.raw(Task, task_id="1")["gsi1sk"] == fresh.raw(Task, task_id="1")["gsi1sk"]
+    other = Table()
+    other.db.insert(Task("1", rank=4))
+    assert table.raw(Task, task_id="1")["gsi1sk"] == other.raw(Task, task_id="1")["gsi1sk"]
 
 
 def test_a_key_is_never_made_of_what_is_missing(table: Table) -> None:
@@ -168,12 +172,14 @@ def test_an_update_makes_no_ghost(table: Table) -> None:
 def test_what_a_batch_leaves_over_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
 
-    class Slow(Embedded):
+    engine = fresh()
+
+    class Slow:
         def send(self, operation: str, body: bytes) -> bytes:
             if operation != "BatchWriteItem":
-                return super().send(operation, body)
+                return engine.send(operation, body)
             requests = msgspec.json.decode(body)["RequestItems"]["table"]
-            super().send(operation, msgspec.json.encode({"RequestItems": {"table": requests[:9]}}))
+            engine.send(operation, msgspec.json.encode({"RequestItems": {"table": requests[:9]}}))
             return msgspec.json.encode({"UnprocessedItems": {"table": requests[9:]} if requests[9:] else {}})
 
     db = Client(SCHEMA, "table", Slow())
@@ -265,3 +271,15 @@ def test_an_insert_does_not_overwrite_even_when_both_come_at_once(table: Table) 
 
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(insert, range(20))) == 1
+
+
+def test_an_add_retried_after_a_lost_answer_is_not_counted_twice() -> None:
+    with Embedded() as engine, Server(engine, port=0, in_memory=True) as url, Breaking(upstream=url) as way:
+        direct = Client(SCHEMA, "table", engine)
+        direct.create_table()
+        direct.insert(Task("1", price=Decimal(10)))
+        way.then(lost(0.5))
+        with Client(SCHEMA, "table", Endpoint(way.url, proxy=False)) as db, pytest.raises(OutcomeUnknown):
+            db.apply(Task, Changes(adds={"price": Decimal(1)}), task_id="1")
+        assert way.operations == ["UpdateItem"]
+        assert [task.price for task in direct.query(Task, status="OPEN")] == [Decimal(11)]

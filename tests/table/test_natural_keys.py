@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
+from tests.place import fresh
 
-from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError
 from prejoin.table import (
     AlreadyExists,
@@ -42,7 +42,7 @@ class Order:
 class Shop:
     def __init__(self, schema: Schema) -> None:
         self.calls: list[Call] = []
-        self.engine = Embedded()
+        self.engine = fresh()
         self.db = Client(schema, "shop", self.engine, observe=self.calls.append)
         self.db.create_table()
         self.orders = [
@@ -226,7 +226,7 @@ def test_a_local_index_sorts_the_partition_in_another_way_and_can_be_read_consis
         Entity(Reading, Key("DEVICE#{device}", "{at}"), indexes={"by-kind": Key("DEVICE#{device}", "{kind}#{at}")}),
         indexes=[Index("by-value", sk="value", local=True), Index("by-kind", local=True)],
     )
-    db = Client(schema, "shop", Embedded())
+    db = Client(schema, "shop", fresh())
     db.create_table()
     readings = [Reading(i % 2, Decimal(i), ("hot", "cold")[i % 3 // 2], (40, 3, 12)[i % 3]) for i in range(9)]
     for reading in readings:
@@ -263,7 +263,7 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def test_keys_that_are_attributes_are_stored_once() -> None:
-    engine = Embedded()
+    engine = fresh()
     db = Client(SALES, "sales", engine)
     db.create_table()
     sales = [Sale(n, NOON.replace(hour=h), Decimal(h)) for n in (2, 10) for h in (9, 12, 20)]

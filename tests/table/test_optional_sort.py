@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.place import fresh
 
-from prejoin.engine import Embedded
-from prejoin.table import Client, Copy, Entity, Index, Key, NotServed, Schema, between
+from prejoin.patterns import Copy
+from prejoin.table import Client, Entity, Index, Key, NotServed, Schema, between
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ SCHEMA = Schema(
             "gsi1": Key("BLOG#{blog}", "{published?}#{post_id}"),
             "gsi2": Key("BLOG#{blog}", "{score?:desc}#{title?}#{post_id}"),
         },
-        copies=[Copy("by-title", Key("TITLES#{blog}", "{title?}#{post_id}"))],
+        patterns=[Copy("by-title", Key("TITLES#{blog}", "{title?}#{post_id}"))],
     ),
     indexes=[Index("gsi1"), Index("gsi2")],
 )
@@ -41,7 +42,7 @@ SCORES = [None, -3, 0, 10, 9]
 
 
 def filled(posts: list[Post]) -> Client:
-    db = Client(SCHEMA, "blog", Embedded())
+    db = Client(SCHEMA, "blog", fresh())
     db.create_table()
     for post in posts:
         db.insert(post)
@@ -113,6 +114,6 @@ def test_without_a_place_for_it_the_item_is_not_there_and_the_order_is_refused()
         Entity(Post, Key("POST#{post_id}", "POST"), indexes={"gsi1": Key("BLOG#{blog}", "{published}#{post_id}")}),
         indexes=[Index("gsi1")],
     )
-    db = Client(schema, "blog", Embedded())
+    db = Client(schema, "blog", fresh())
     with pytest.raises(NotServed, match="it has only the items where published is present"):
         db.query(Post, blog="b", order="published")

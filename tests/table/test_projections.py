@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from tests.table.both import Connect, Watched, both
 
-from prejoin.table import Copy, Entity, Index, Key, NotServed, Schema, SchemaError, TableError, UnknownAttribute
+from prejoin.patterns import Copy
+from prejoin.table import Entity, Index, Key, NotServed, Schema, SchemaError, TableError, UnknownAttribute
 
 T = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -77,7 +78,7 @@ SCHEMA = Schema(
             "some": Key("DAY#{placed_at:day}", "{placed_at}#{order_id}"),
             "noted": Key("NOTE#{note}#{total:shard(2)}"),
         },
-        copies=[Copy("cheap", Key("TOTAL#{total}", "{order_id}"), attributes=["note"])],
+        patterns=[Copy("cheap", Key("TOTAL#{total}", "{order_id}"), attributes=["note"])],
         names={"total": "amount"},
     ),
     indexes=[

@@ -12,8 +12,9 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples, fresh
 
-from prejoin.engine import Embedded
+from prejoin.patterns import Copy, Unique
 from prejoin.table import (
     AsyncClient,
     Call,
@@ -21,7 +22,6 @@ from prejoin.table import (
     Client,
     ConditionFailed,
     Conflict,
-    Copy,
     Entity,
     Index,
     Key,
@@ -60,11 +60,11 @@ SCHEMA = Schema(
             "gsi1": Key("PROJECT#{project}", "{status}#{rank}"),
             "gsi2": Key("OPEN#{project}", "{rank}", when=lambda t: t.status != "DONE"),
         },
-        copies=[
+        patterns=[
             Copy("board", Key("BOARD#{project}", "{rank}#{task_id}"), attributes=["note", "place"]),
             Copy("open", Key("OPEN", "{task_id}", when=lambda t: t.status == "OPEN")),
+            Unique("code"),
         ],
-        unique=["code"],
     ),
     indexes=[Index("gsi1"), Index("gsi2")],
 )
@@ -74,7 +74,7 @@ class Between:
     """An engine where something happens between a read and the write that follows it."""
 
     def __init__(self, happens: Callable[[Client], None], times: int = 1) -> None:
-        self.engine = Embedded()
+        self.engine = fresh()
         self.other = Client(SCHEMA, "tasks", self.engine)
         self.happens, self.left = happens, times
         self.read = False
@@ -92,7 +92,7 @@ class Between:
 class Table:
     def __init__(self, transport: Any = None) -> None:
         self.calls: list[Call] = []
-        self.transport = transport or Embedded()
+        self.transport = transport or fresh()
         self.db = Client(SCHEMA, "tasks", self.transport, observe=self.calls.append)
         self.db.create_table()
         self.calls.clear()
@@ -210,7 +210,7 @@ def test_a_change_meanwhile_of_what_does_not_matter_does_not_matter() -> None:
         Entity(Task, Key("TASK#{task_id}", "TASK"), indexes={"gsi1": Key("P#{project}", "{status}#{rank}")}),
         indexes=[Index("gsi1")],
     )
-    engine = Embedded()
+    engine = fresh()
     db = Client(schema, "tasks", engine)
     db.create_table()
     db.insert(Task("1", "a"))
@@ -270,7 +270,7 @@ def test_values_that_others_wrote_in_their_own_way_are_compared_as_they_are(tabl
 
 def test_the_awaited_client_reads_first_as_well() -> None:
     async def main() -> Any:
-        db = AsyncClient(SCHEMA, "tasks", Embedded())
+        db = AsyncClient(SCHEMA, "tasks", fresh())
         await db.create_table()
         await db.insert(Task("1", "a"))
         async with db.update(Task, task_id="1", read=True) as task:
@@ -291,11 +291,11 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "note": st.none() | st.text(max_size=2),
     "tags": st.frozensets(st.sampled_from("xy")),
 }
-ENGINE = Embedded()
+ENGINE = fresh()
 _count = iter(range(10**9))
 
 
-def fresh() -> Client:
+def empty() -> Client:
     db = Client(SCHEMA, f"tasks{next(_count)}", ENGINE)
     db.create_table()
     return db
@@ -316,12 +316,12 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_whatever_was_written_all_items_are_those_of_a_fresh_insert(
     steps: list[tuple[str, dict[str, Any], int]],
 ) -> None:
-    db = fresh()
+    db = empty()
     task: Task | None = None
     for verb, values, amount in steps:
         if verb == "put":
@@ -337,7 +337,7 @@ def test_whatever_was_written_all_items_are_those_of_a_fresh_insert(
             adds = {} if "rank" in values else {"rank": amount}
             db.apply(Task, Changes(values, adds), task_id="1", read=True)
             task = replace(task, **values, **dict.fromkeys(adds, task.rank + amount))
-    expected = fresh()
+    expected = empty()
     if task:
         expected.insert(task)
     assert items(db) == items(expected)

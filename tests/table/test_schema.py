@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+import msgspec
 import pytest
+from tests.place import fresh
 
-from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError, When
-from prejoin.table import Client, Copy, Entity, Index, Key, Schema, SchemaError, UnknownAttribute, exists, one_of
+from prejoin.patterns import Copy, Unique
+from prejoin.table import Client, Entity, Index, Key, Schema, SchemaError, UnknownAttribute, exists, one_of
 
 
 @dataclass
@@ -118,20 +120,20 @@ def test_the_key_of_an_item_is_made_of_its_attributes() -> None:
         ),
         (
             lambda: Schema(
-                Entity(User, Key("{user_id}", "X"), copies=[Copy("by", Key("EMAIL#{email}", "{user_id}"))]),
+                Entity(User, Key("{user_id}", "X"), patterns=[Copy("by", Key("EMAIL#{email}", "{user_id}"))]),
                 pk="user_id",
             ),
             "User.user_id is called user_id in the table",
         ),
         (
-            lambda: Schema(order(copies=[Copy("by-id", Key("USER#{user_id}", "ORDER#{order_id}"))])),
+            lambda: Schema(order(patterns=[Copy("by-id", Key("USER#{user_id}", "ORDER#{order_id}"))])),
             "could have the same key",
         ),
         (
             lambda: Schema(order(indexes={"g": Key("A", "B", when=lambda o: o.count > 3)}), indexes=[Index("g")]),
             "cannot say what is in an index",
         ),
-        (lambda: Schema(Entity(User, Key("UNIQUE#User#email#{user_id}", "UNIQUE"), unique=["email"])), "the same key"),
+        (lambda: Schema(Entity(User, Key("UNIQUE#User#email#{user_id}", "UNIQUE"), patterns=[Unique("email")])), "the same key"),
     ],
 )
 def test_a_schema_that_could_lose_or_mix_up_items_is_refused(build: Any, message: str) -> None:
@@ -164,8 +166,8 @@ def test_what_an_enum_cannot_be_is_no_collision() -> None:
 
 def test_a_key_is_read_back_as_its_entity_and_values() -> None:
     schema = Schema(
-        Entity(User, USER, unique=["email"]),
-        order(copies=[Copy("by-status", Key("STATUS#{status}", "{order_id}"))]),
+        Entity(User, USER, patterns=[Unique("email")]),
+        order(patterns=[Copy("by-status", Key("STATUS#{status}", "{order_id}"))]),
     )
     assert schema.read_key("USER#4$232", "ORDER#7") == (Order, {"user_id": "4#2", "order_id": "7"})
     assert schema.read_key("USER#1", "PROFILE") == (User, {"user_id": "1"})
@@ -177,10 +179,10 @@ def test_a_key_is_read_back_as_its_entity_and_values() -> None:
 
 def test_a_schema_prints_as_its_key_map() -> None:
     schema = Schema(
-        Entity(User, USER, unique=["email"]),
+        Entity(User, USER, patterns=[Unique("email")]),
         order(
             indexes={"gsi1": Key("OPEN", "{placed_at}", when=lambda o: o.status != "DONE")},
-            copies=[Copy("by-id", Key("ORDER#{order_id}", "ORDER"))],
+            patterns=[Copy("by-id", Key("ORDER#{order_id}", "ORDER"))],
         ),
         indexes=[Index("gsi1"), Index("by-status", pk="status", sk=("count", "placed_at"))],
     )
@@ -201,8 +203,8 @@ def test_the_table_is_created_as_the_schema_says() -> None:
         order(indexes={"gsi1": Key("STATUS#{status}", "{placed_at}")}),
         indexes=[Index("gsi1", projection=["status"]), Index("email-index", pk="email")],
     )
-    engine = Embedded()
+    engine = fresh()
     Client(schema, "shop", engine).create_table()
-    described = engine.send("DescribeTable", b'{"TableName": "shop"}').decode()
+    described = msgspec.json.format(engine.send("DescribeTable", b'{"TableName": "shop"}'), indent=-1).decode()
     for text in ("gsi1pk", "gsi1sk", "email-index", '"NonKeyAttributes":["entityType","status"]', "PAY_PER_REQUEST"):
         assert text in described

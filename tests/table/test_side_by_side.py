@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.place import fresh
 from tests.table.both import Awaited
 
-from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import AsyncClient, Client, Entity, Index, Key, Schema, between
 
@@ -49,7 +49,7 @@ class Meeting:
     concurrent = True
 
     def __init__(self, parties: int) -> None:
-        self.engine = Embedded()
+        self.engine = fresh()
         self.barrier = threading.Barrier(parties)
         self.waiting = 0
         self.parties = parties
@@ -123,7 +123,7 @@ class Small:
     """A DynamoDB whose pages hold few items, so that shards run dry at different times."""
 
     def __init__(self, most: int) -> None:
-        self.engine = Embedded()
+        self.engine = fresh()
         self.most = most
 
     def send(self, operation: str, body: bytes) -> bytes:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
+from tests.place import fresh
 
-from prejoin.engine import Embedded
 from prejoin.table import Changes, Client, Entity, Index, Key, Schema, UnknownValue, exists
 
 
@@ -65,7 +65,7 @@ WAYS: dict[str, Way] = {
 
 
 def table() -> Client:
-    db = Client(SCHEMA, "parcels", Embedded())
+    db = Client(SCHEMA, "parcels", fresh())
     db.create_table()
     return db
 
@@ -74,7 +74,7 @@ def items(db: Client) -> Any:
     return msgspec.json.decode(db._transport.send("Scan", b'{"TableName": "parcels"}'))["Items"]
 
 
-def fresh(parcel: Parcel) -> Any:
+def inserted(parcel: Parcel) -> Any:
     db = table()
     db.insert(parcel)
     return items(db)
@@ -86,7 +86,7 @@ def test_an_item_enters_and_leaves(way: str, before: Parcel, after: Parcel) -> N
     db = table()
     db.insert(before)
     WAYS[way](db, after)
-    assert items(db) == fresh(after)
+    assert items(db) == inserted(after)
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if "update" not in way])
@@ -94,14 +94,14 @@ def test_a_new_item_is_where_it_belongs(way: str) -> None:
     for parcel in (FULL, BARE):
         db = table()
         WAYS[way](db, parcel)
-        assert items(db) == fresh(parcel)
+        assert items(db) == inserted(parcel)
 
 
 def test_what_changes_inside_an_attribute_does_not_matter_to_an_index() -> None:
     db = table()
     db.insert(FULL)
     db.apply(Parcel, Changes({("place", "city"): "Köln"}), parcel_id="1")
-    assert items(db) == fresh(replace(FULL, place=Place("Köln")))
+    assert items(db) == inserted(replace(FULL, place=Place("Köln")))
 
 
 def test_members_of_a_set_decide_whether_there_is_one_so_the_item_is_read_first() -> None:
@@ -111,6 +111,6 @@ def test_members_of_a_set_decide_whether_there_is_one_so_the_item_is_read_first(
         with pytest.raises(UnknownValue, match="marks is part of the key of Parcel in gsi3"):
             db.apply(Parcel, changes, parcel_id="1")
     db.apply(Parcel, Changes(deletes={"marks": {"a"}}), parcel_id="1", read=True)
-    assert items(db) == fresh(replace(FULL, marks=frozenset()))
+    assert items(db) == inserted(replace(FULL, marks=frozenset()))
     db.apply(Parcel, Changes(adds={"marks": {"b"}}), parcel_id="1", read=True)
-    assert items(db) == fresh(replace(FULL, marks=frozenset({"b"})))
+    assert items(db) == inserted(replace(FULL, marks=frozenset({"b"})))

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.place import fresh
 
-from prejoin.engine import Embedded
+from prejoin.patterns import Unique
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import (
     AlreadyExists,
@@ -36,14 +37,14 @@ class Account:
     blob: bytes | None = None
 
 
-SCHEMA = Schema(Entity(Account, Key("ACCOUNT#{account_id}", "ACCOUNT"), unique=["owner"]))
+SCHEMA = Schema(Entity(Account, Key("ACCOUNT#{account_id}", "ACCOUNT"), patterns=[Unique("owner")]))
 
 
 class Crowded:
     """An engine where others are at it: the first writes fail as given."""
 
     def __init__(self, *errors: DynamoDBError) -> None:
-        self.engine = Embedded()
+        self.engine = fresh()
         self.errors = list(errors)
         self.sent: list[dict[str, Any]] = []
 
@@ -74,7 +75,7 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_each_failure_says_which_write_it_is_about() -> None:
-    db = client(Embedded())
+    db = client(fresh())
     db.insert(Account("1", 5, "ann"))
     with pytest.raises(TransactionCancelled) as failed, db.transaction() as tx:
         tx.insert(Account("2"))
@@ -161,7 +162,7 @@ def test_a_transaction_that_is_too_large_is_refused_before_the_call() -> None:
 
 
 def test_a_check_is_never_empty() -> None:
-    db = client(Embedded())
+    db = client(fresh())
     with pytest.raises(NotFound, match="there is no Account account_id='1'"), db.transaction() as tx:
         tx.check(Account, account_id="1")
     db.insert(Account("1"))

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.place import fresh
 
-from prejoin.engine import Embedded
 from prejoin.table import (
     AsyncClient,
     Call,
@@ -73,7 +73,7 @@ SCHEMA = Schema(Entity(Cart, Key("CART#{cart_id}", "CART"), names={"counts": "co
 class Table:
     def __init__(self, cart: Cart) -> None:
         self.calls: list[Call] = []
-        self.db = Client(SCHEMA, "shop", Embedded(), observe=self.calls.append)
+        self.db = Client(SCHEMA, "shop", fresh(), observe=self.calls.append)
         self.db.create_table()
         self.db.insert(cart)
 
@@ -315,7 +315,7 @@ def test_an_update_of_what_is_not_there_is_refused_whatever_it_does(table: Table
 
 
 async def async_updates() -> list[Any]:
-    db = AsyncClient(SCHEMA, "shop", Embedded())
+    db = AsyncClient(SCHEMA, "shop", fresh())
     await db.create_table()
     await db.insert(Cart("1", roles={"user"}))
     update = db.update(Cart, cart_id="1", returning="new")

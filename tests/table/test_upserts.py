@@ -10,14 +10,14 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import fresh
 
-from prejoin.engine import Embedded
+from prejoin.patterns import Copy, Unique
 from prejoin.table import (
     Call,
     Changes,
     Client,
     ConditionFailed,
-    Copy,
     Entity,
     Index,
     Key,
@@ -71,8 +71,7 @@ SCHEMA = Schema(
     Entity(
         User,
         Key("USER#{user_id}", "USER"),
-        unique=["email"],
-        copies=[Copy("mail", Key("MAIL#{email}", "USER#{user_id}"))],
+        patterns=[Unique("email"), Copy("mail", Key("MAIL#{email}", "USER#{user_id}"))],
     ),
     indexes=[Index("gsi1"), Index("gsi2"), Index("gsi3")],
 )
@@ -81,7 +80,7 @@ SCHEMA = Schema(
 class Table:
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.db = Client(SCHEMA, "site", Embedded(), observe=self.calls.append)
+        self.db = Client(SCHEMA, "site", fresh(), observe=self.calls.append)
         self.db.create_table()
         self.calls.clear()
 
@@ -214,7 +213,7 @@ SETS: dict[str, st.SearchStrategy[Any]] = {
 }
 ADDS = {"hits": st.integers(-2, 2), "labels": st.frozensets(st.sampled_from("ab"), min_size=1)}
 PAGES = st.builds(Page, st.just("s"), st.just("/"), TITLES, st.integers(0, 3), STATUSES, st.none() | st.just("ann"))
-ENGINE = Embedded()
+ENGINE = fresh()
 _count = iter(range(10**9))
 
 

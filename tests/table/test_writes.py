@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
+from tests.place import fresh
 
-from prejoin.engine import Embedded
 from prejoin.table import (
     AlreadyExists,
     Call,
@@ -73,7 +73,7 @@ SCHEMA = Schema(
 class Table:
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.db = Client(SCHEMA, "shop", Embedded(), observe=self.calls.append)
+        self.db = Client(SCHEMA, "shop", fresh(), observe=self.calls.append)
         self.db.create_table()
         self.db.insert(Order("1", "7", T))
         self.db.insert(Product("s", "Shirt", 5, Decimal("19.90")))
@@ -299,7 +299,7 @@ class Message:
 
 
 def test_an_option_is_not_taken_for_an_attribute_of_the_same_name() -> None:
-    db = Client(Schema(Entity(Message, Key("MESSAGE#{message_id}", "MESSAGE"))), "mail", Embedded())
+    db = Client(Schema(Entity(Message, Key("MESSAGE#{message_id}", "MESSAGE"))), "mail", fresh())
     db.create_table()
     db.insert(Message("1"))
     for said in (True, False):

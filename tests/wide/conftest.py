@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -27,15 +28,17 @@ def tool(path: str) -> Path:
 
 
 @contextmanager
-def running(*command: str | Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+def running(
+    *command: str | Path, log: IO[str] | int = subprocess.PIPE, **environment: str
+) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(command, stderr=log, text=True, env={**os.environ, **environment})
     try:
         yield process
     finally:
         process.terminate()
         process.wait(20)
-        assert process.stderr is not None
-        process.stderr.close()
+        if process.stderr is not None:
+            process.stderr.close()
 
 
 @pytest.fixture(scope="session")
@@ -59,19 +62,38 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def other_url() -> Iterator[str]:
     """dynoxide, a DynamoDB that others wrote."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = unused_port()
     binary = tool("js/node_modules/@dynoxide/linux-x64/dynoxide")
     with running(binary, "--host", "127.0.0.1", "--port", str(port)) as process:
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            assert process.poll() is None, "dynoxide has ended"
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.05)
+        wait_for(port, process)
         yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """moto, which many test with. It tells of every request: that goes to a file, as nobody empties a pipe."""
+    port = unused_port()
+    told = tmp_path_factory.mktemp("wide") / "moto.log"
+    with told.open("w") as log, running(tool("aws/bin/moto_server"), "-p", str(port), log=log) as process:
+        wait_for(port, process)
+        yield f"http://127.0.0.1:{port}"
+
+
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def wait_for(port: int, process: subprocess.Popen[str]) -> None:
+    """Until somebody listens."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        assert process.poll() is None, f"{process.args!r} has ended"
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,8 @@ _COMMANDS = {
     "schema": "Print the JSON Schema of the document, or of this command's JSON.",
     "demo": "Run the shop: every access pattern, answered.",
     "serve": "Be a DynamoDB on a port of this machine, for every SDK and the AWS CLI.",
+    "audit": "Say what is in a table and not as its schema says, and mend it.",
+    "policy": "Print the IAM policy that confines credentials to one tenant of a table.",
 }
 
 

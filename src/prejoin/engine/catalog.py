@@ -29,7 +29,11 @@ class Catalog:
 
     def find_all(self, cursor: sqlite3.Cursor, names: Iterable[str]) -> dict[str, Table]:
         """The tables of these names; the first that does not exist is the error."""
-        return {name: self.find(cursor, name) for name in dict.fromkeys(names)}
+        found: dict[str, Table] = {}
+        for name in names:
+            if name not in found:
+                found[name] = self.find(cursor, name)
+        return found
 
     def get(self, cursor: sqlite3.Cursor, name: str) -> Table | None:
         row = cursor.execute("SELECT id, revision FROM tables WHERE name = ?", (name,)).fetchone()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from prejoin.protocol import limits
@@ -63,6 +64,7 @@ class Constraints:
             raise invalid(f"{count} validation error{plural} detected: {'; '.join(self._found)}")
 
 
+@lru_cache(maxsize=1024)
 def table_name(value: str | None, minimum: int = 1) -> str:
     """The name of the table a request is about, given as such or in an ARN.
 

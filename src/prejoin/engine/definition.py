@@ -93,6 +93,9 @@ class Table:
         names = set(self.index_names) | set(self.keys.names)
         for index in self.indexes:
             names.update(self.projected(index) or ())
+        # msgspec may miss members of a TypedDict whose names are not ASCII.
+        if not "".join(names).isascii():
+            return msgspec.json.Decoder(Item).decode
         make: Any = TypedDict
         return msgspec.json.Decoder(make("Indexed", dict.fromkeys(names, Value), total=False)).decode
 

@@ -44,8 +44,8 @@ def item_key(prefix: bytes, partition: Attributes, sort: Attributes) -> ItemKey:
             return None
         if not text or not sort_text or len(text) > _SHORT or len(sort_text) > _SHORT:
             return None
-        begin = keybytes.terminated_text(text)
-        return prefix + (crc32(begin) * _SPREAD & 0xFFFFFFFF).to_bytes(4) + begin + sort_text.encode()  # type: ignore[no-any-return]
+        begin, end = keybytes.terminated_text(text), sort_text.encode()
+        return prefix + (crc32(begin) * _SPREAD & 0xFFFFFFFF).to_bytes(4) + begin + end  # type: ignore[no-any-return]
 
     return place_texts
 

@@ -11,7 +11,7 @@ from prejoin.protocol.values import AttributeValue
 Attributes = dict[str, AttributeValue]
 
 
-class Request(msgspec.Struct, frozen=True, rename="pascal", kw_only=True):
+class Request(msgspec.Struct, frozen=True, rename="pascal", kw_only=True, omit_defaults=True):
     """Members that are absent and members that are null are the same; unknown members are ignored."""
 
 

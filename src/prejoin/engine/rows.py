@@ -15,6 +15,8 @@ from prejoin.protocol.values import Item
 
 _decoder = msgspec.json.Decoder(Item)
 encode_item = msgspec.json.Encoder().encode
+_blob = bytearray
+"""How bytes are handed to SQLite where it counts: for bytes its driver looks for adapters first, each time."""
 
 
 def decode_item(content: bytes) -> Item:
@@ -29,7 +31,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 def fetch(cursor: sqlite3.Cursor, key: bytes) -> Row | None:
-    found = cursor.execute("SELECT size, item FROM items WHERE key = ?", (key,)).fetchone()
+    found = cursor.execute("SELECT size, item FROM items WHERE key = ?", (_blob(key),)).fetchone()
     return None if found is None else Row(*found)
 
 
@@ -41,10 +43,11 @@ def store(
         if before is not None:
             cursor.execute("DELETE FROM items WHERE key = ?", (key,))
     elif before is None:
-        cursor.execute("INSERT INTO items VALUES (?, ?, ?, ?)", (key, after.size, after.content, expires))
+        cursor.execute("INSERT INTO items VALUES (?, ?, ?, ?)", (_blob(key), after.size, _blob(after.content), expires))
     else:
         cursor.execute(
-            "UPDATE items SET size = ?, item = ?, expires = ? WHERE key = ?", (after.size, after.content, expires, key)
+            "UPDATE items SET size = ?, item = ?, expires = ? WHERE key = ?",
+            (after.size, _blob(after.content), expires, _blob(key)),
         )
 
 
@@ -71,9 +74,12 @@ def update_indexes(
     before: Version | None,
     after: Version | None,
     capacity: Capacity,
+    *,
+    stays: bool = False,
 ) -> None:
     """Bring every index's entry of this item from before to after, and charge it by the index write rule.
 
+    `stays` says that no attribute has changed that is a key of an index.
     An index is charged the same inside a transaction: only the table's own units are doubled there.
     """
     if (
@@ -85,7 +91,7 @@ def update_indexes(
     for index in table.indexes:
         place = table.entry_keys[index.number]
         old_key = None if before is None else place(before.item, key)
-        new_key = None if after is None else place(after.item, key)
+        new_key = None if after is None else old_key if stays else place(after.item, key)
         if before is not None and old_key is not None:
             old = _part(table, index, before)
             if after is not None and new_key is not None:
@@ -95,7 +101,7 @@ def update_indexes(
                 capacity.wrote(old.size, index)
         elif after is not None and new_key is not None:
             new = _part(table, index, after)
-            cursor.execute("INSERT INTO entries VALUES (?, ?, ?)", (new_key, new.size, new.content))
+            cursor.execute("INSERT INTO entries VALUES (?, ?, ?)", (_blob(new_key), new.size, _blob(new.content)))
             capacity.wrote(new.size, index)
 
 
@@ -105,13 +111,16 @@ def _change_entry(
     (old_key, old), (new_key, new) = before, after
     if old_key != new_key:
         cursor.execute(
-            "UPDATE entries SET key = ?, size = ?, item = ? WHERE key = ?", (new_key, new.size, new.content, old_key)
+            "UPDATE entries SET key = ?, size = ?, item = ? WHERE key = ?",
+            (_blob(new_key), new.size, _blob(new.content), _blob(old_key)),
         )
         # A changed index key costs two writes: a delete and a put.
         capacity.wrote(old.size, index)
         capacity.wrote(new.size, index)
     elif old != new:
-        cursor.execute("UPDATE entries SET size = ?, item = ? WHERE key = ?", (new.size, new.content, new_key))
+        cursor.execute(
+            "UPDATE entries SET size = ?, item = ? WHERE key = ?", (new.size, _blob(new.content), _blob(new_key))
+        )
         capacity.wrote(max(old.size, new.size), index)
 
 
@@ -127,7 +136,7 @@ def fill_index(cursor: sqlite3.Cursor, table: Table, index: Index) -> None:
         new_key = place(version.item, key)
         if new_key is not None:
             new = _part(table, index, version)
-            cursor.execute("INSERT INTO entries VALUES (?, ?, ?)", (new_key, new.size, new.content))
+            cursor.execute("INSERT INTO entries VALUES (?, ?, ?)", (_blob(new_key), new.size, _blob(new.content)))
 
 
 def drop_index(cursor: sqlite3.Cursor, table: Table, index: Index) -> None:

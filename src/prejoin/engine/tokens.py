@@ -12,6 +12,7 @@ import msgspec
 from prejoin.engine.requests import TransactWriteItems
 from prejoin.protocol.errors import DynamoDBError
 
+_encode = msgspec.json.Encoder().encode
 _REMEMBERED_SECONDS = 600.0
 _FORGETTING_SECONDS = 10.0
 
@@ -40,13 +41,10 @@ class Tokens:
             self._forget_next = now + _FORGETTING_SECONDS
         cursor.execute(
             "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)",
-            (token, digest, msgspec.json.encode(answer), now + _REMEMBERED_SECONDS),
+            (token, bytearray(digest), bytearray(_encode(answer)), now + _REMEMBERED_SECONDS),
         )
 
 
 def digest_of(request: TransactWriteItems) -> bytes:
     """What tells one request from another."""
     return hashlib.sha256(_encode(request.transact_items)).digest()
-
-
-_encode = msgspec.json.Encoder().encode

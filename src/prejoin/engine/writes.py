@@ -144,8 +144,8 @@ def bind(pending: Pending, table: Table) -> Write:
 
 
 def _check_updated_paths(table: Table, update: BoundUpdate) -> None:
-    if update.tree.heads.isdisjoint(table.index_names):
-        return
+    if _spares_indexes(table, update) or not update.tree.heads.isdisjoint(table.keys.names):
+        return  # that it changes the key is the first thing wrong with it, and comes after its condition
     literals = {
         str(action.path.steps[0]): update.values[action.operand.name]
         for action in update.tree.actions
@@ -179,13 +179,14 @@ def perform(cursor: sqlite3.Cursor, write: Write, capacity: Capacity, *, transac
             None if before is None or old_item is None else Version(old_item, before),
             None if after is None or new_item is None else Version(new_item, after),
             capacity,
+            stays=before is not None and pending.update is not None and _spares_indexes(table, pending.update),
         )
     return Outcome(before, after)
 
 
 def _old_item(write: Write, before: Row) -> Item | None:
     """The item before the write, as much of it as is needed."""
-    if write.pending.condition is not None or write.pending.update is not None:
+    if write.pending.condition is not None or write.pending.kind == "update":
         return rows.decode_item(before.content)
     return write.table.decode_indexed(before.content) if write.table.indexes else None
 
@@ -202,7 +203,7 @@ def _changed(write: Write, old: Item | None) -> Item | None:
         return item
     _check_key_stays(write.table, pending.update)
     changed = apply(pending.update, item)
-    if pending.update.tree.heads.isdisjoint(write.table.index_names):
+    if _spares_indexes(write.table, pending.update):
         return changed
     for attribute, _ in write.table.index_attributes:
         value = changed.get(attribute.name)
@@ -210,6 +211,11 @@ def _changed(write: Write, old: Item | None) -> Item | None:
             refuse("The update expression attempted to update the secondary index key to unsupported type")
     check_index_keys(write.table, changed)
     return changed
+
+
+def _spares_indexes(table: Table, update: BoundUpdate) -> bool:
+    """Whether an update changes no attribute that is a key of an index."""
+    return update.tree.heads.isdisjoint(table.index_names)
 
 
 def _check_key_stays(table: Table, update: BoundUpdate) -> None:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 
 RANGE_OPS = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
 
 
-class Within(NamedTuple):
+class Within(msgspec.Struct, frozen=True):
     """A range over one attribute, by operator."""
 
     attribute: str
     op: str
 
 
-class Order(NamedTuple):
+class Order(msgspec.Struct, frozen=True):
     """An attribute the answer is sorted by, or what a spec makes of it (`name:lower`).
 
     With an entity, only its items are sorted so, among themselves.
@@ -29,7 +28,7 @@ class Order(NamedTuple):
     entity: str = ""
 
 
-class Role(NamedTuple):
+class Role(msgspec.Struct, frozen=True):
     """What an entity calls the attribute that is asked by `name`: for User, `user_id` may be its `id`."""
 
     entity: str
@@ -67,24 +66,24 @@ class Ask(msgspec.Struct, frozen=True, dict=True):
         *entities: str,
         equal: Iterable[str] = (),
         constants: Iterable[tuple[str, object]] = (),
-        within: tuple[str, str] | None = None,
+        within: Within | tuple[str, str] | None = None,
         order: Iterable[str | Order] = (),
         consistent: bool = False,
         filtered: Iterable[str] = (),
         needs: Iterable[str] | None = None,
-        roles: Iterable[tuple[str, str, str]] = (),
+        roles: Iterable[Role | tuple[str, str, str]] = (),
     ) -> Ask:
         """An ask from ordinary lists; an order may be text, with `-` before an attribute for descending."""
         return cls(
             entities,
             frozenset(equal),
             frozenset(constants),
-            Within(*within) if within else None,
+            Within(*within) if isinstance(within, tuple) else within,
             tuple(_order(item) for item in order),
             consistent,
             frozenset(filtered),
             None if needs is None else frozenset(needs),
-            tuple(Role(*role) for role in roles),
+            tuple(Role(*role) if isinstance(role, tuple) else role for role in roles),
         )
 
     @cached_property

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 from typing import Literal as Choice
+
+import msgspec
 
 from .errors import KeyValueError
 from .parts import Field, Literal, Writer
@@ -16,6 +18,8 @@ Op = Choice["", "=", "<", "<=", ">", ">=", "between", "begins_with"]
 
 MOST_PK_BYTES = 2048
 MOST_SK_BYTES = 1024
+SAFE_PK, SAFE_SK = MOST_PK_BYTES // 4, MOST_SK_BYTES // 4
+"""So many characters are never too many bytes."""
 
 
 Scalar = str | int | Decimal | bytes
@@ -25,7 +29,7 @@ KeyValue = Scalar | tuple[Scalar, ...]
 """A partition key or sort key: one attribute, or several of an index."""
 
 
-class KeyCondition(NamedTuple):
+class KeyCondition(msgspec.Struct, frozen=True):
     """What one Query asks of the key: the partition, and the sort key by `op` (`high` is for `between`)."""
 
     pk: KeyValue
@@ -103,7 +107,7 @@ def _shown(value: KeyValue) -> str:
     return shortened(value) if isinstance(value, str) else str(value)
 
 
-class Bounds(NamedTuple):
+class Bounds(msgspec.Struct, frozen=True):
     """The values of a range over one attribute, as the caller means them.
 
     >>> Bounds.of("between", ("a", "c"))

@@ -41,6 +41,8 @@ class Encoding(msgspec.Struct, frozen=True, dict=True):
     """Whether the beginning of a value is the beginning of its text, so that `begins_with` has a meaning."""
     bucket: str = ""
     shards: int = 0
+    settled: bool = True
+    """Whether a value's shard is the one it has; if not, it may be in any, for their number is being changed."""
     missing: str | None = None
     """What stands for a value that is not there, if one need not be."""
 
@@ -52,7 +54,7 @@ class Encoding(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _likeness(self) -> tuple[object, ...]:
-        return self.name, self.ordered, self.descending, self.prefixes, self.bucket, self.shards
+        return self.name, self.ordered, self.descending, self.prefixes, self.bucket, self.shards, self.settled
 
     @cached_property
     def width(self) -> int | None:

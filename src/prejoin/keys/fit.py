@@ -98,6 +98,8 @@ def _implied(facet: Facet, ask: Ask) -> set[str]:
 
 def _take(facet: Facet, field: Field, ask: Ask, taken: set[str]) -> bool:
     """Whether what is given makes this field known. A derived field takes only what is given as derived."""
+    if not field.encoding.settled:
+        return False
     name = ask.name(facet.entity, field.attribute)
     derived = f"{name}:{field.spec}"
     if field.spec and derived in ask.given:
@@ -124,7 +126,11 @@ def _partition(facet: Facet, ask: Ask, taken: set[str]) -> tuple[Fan, ...]:
     if missing:
         raise Misfit(f"its partition needs {_list(set(missing))}")
     if any(fan.bucket for fan in fans) and ask.within and ask.within.op in ("<", "<=", "begins_with"):
-        raise Misfit(f"it is cut by time, and a range over {ask.within.attribute} needs a start")
+        unit = next(fan.bucket for fan in fans if fan.bucket)
+        raise Misfit(
+            f"it is cut by {unit}, and a range over {ask.within.attribute} needs a start, for each {unit} is a "
+            "request: give one, if need be the time of the first item there is"
+        )
     return tuple(fans)
 
 

@@ -1,4 +1,4 @@
-"""The specs of a field, `{attribute:spec}`: padding, descending order, time buckets, shards, folded case."""
+"""The specs of a field, `{attribute:spec}`: padding, descending order, time buckets, shards, paths, folded case."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .encoding import (
 )
 from .errors import KeyValueError, TemplateError
 from .separator import Separator
-from .shape import DIGIT, Chars, pictured
+from .shape import DIGIT, Chars, Either, Shape, pictured
 
 BUCKETS = {
     "year": "9999",
@@ -40,10 +40,13 @@ BUCKETS = {
 MOST_BUCKETS = 1000
 """A range over more buckets than this is refused: it is that many requests."""
 
-_PADDING = re.compile(r"0?([1-9]\d?)d?")
-_FIXED_POINT = re.compile(r"0?([1-9]\d?)\.([1-9]\d?)f?")
+MOST_SHARDS = 1000
+
+# Texts, and compiled by those that are used: a function that starts has only a few templates.
+_PADDING = r"0?([1-9]\d?)d?"
+_FIXED_POINT = r"0?([1-9]\d?)\.([1-9]\d?)f?"
 _PRECISIONS = ("seconds", "millis")
-_SHARD = re.compile(r"shard\((\d+)\)")
+_SHARD = r"shard\((\d+)(?: of (\d+))?\)"
 _FOLDS: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
 
 
@@ -76,11 +79,11 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
     if not words:
         return turned_round(type_, default(type_, separator)) if descending else plain_
     word = words[0]
-    if found := _PADDING.fullmatch(word):
+    if found := re.fullmatch(_PADDING, word):
         if not type_.numeric:
             raise TemplateError(f"{word!r} pads integers, and this is a {type_}")
         return padded(int(found[1]), descending)
-    if found := _FIXED_POINT.fullmatch(word):
+    if found := re.fullmatch(_FIXED_POINT, word):
         if not type_.numeric:
             raise TemplateError(f"{word!r} pads decimals, and this is a {type_}")
         return fixed_point(int(found[1]), int(found[2]), descending)
@@ -93,13 +96,17 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
         raise TemplateError(f"'desc' goes with a number, date or time as it is, or with padding; not with {word!r}")
     if word in BUCKETS:
         return _bucket(word, type_)
-    if found := _SHARD.fullmatch(word):
-        return _shard(int(found[1]), default(type_, separator))
+    if found := re.fullmatch(_SHARD, word):
+        return _shard(int(found[1]), int(found[2]) if found[2] else None, default(type_, separator))
+    if word == "tree":
+        if type_.kind is not Kind.STRING:
+            raise TemplateError(f"'tree' writes a path, and this is a {type_}")
+        return _path(plain_, separator)
     if word in _FOLDS:
         if type_.kind is not Kind.STRING:
             raise TemplateError(f"{word!r} folds text, and this is a {type_}")
         return _folded(word, plain_)
-    known = "a width such as 06d or 09.2f, desc, shard(8), " + ", ".join([*BUCKETS, *_PRECISIONS, *_FOLDS])
+    known = "a width such as 06d or 09.2f, desc, shard(8), tree, " + ", ".join([*BUCKETS, *_PRECISIONS, *_FOLDS])
     raise TemplateError(f"{word!r} is not a spec: there are {known}")
 
 
@@ -176,25 +183,66 @@ def _bucket(unit: str, type_: Type) -> Encoding:
     return Encoding(f"{unit} bucket", encode, None, pictured(BUCKETS[unit]), bucket=unit)
 
 
-def _shard(count: int, of: Encoding) -> Encoding:
-    if count < 2:
+def _shard(count: int, read: int | None, of: Encoding) -> Encoding:
+    """Values are spread over `count` shards. Where all that are `read` are given, older items may be in any of these.
+
+    A label has no padding, so that a shard keeps its name when there are to be more of them.
+    """
+    shards = read or count
+    if shards < 2 or count < 1:
         raise TemplateError("a partition is split into two shards or more")
-    width = len(str(count - 1))
+    if shards < count:
+        raise TemplateError(f"{count} shards are not {count} of {shards}: the second number is all that are read")
+    if shards > MOST_SHARDS:
+        raise TemplateError(f"a partition is split into at most {MOST_SHARDS} shards, for each is a request")
 
     def encode(value: object) -> str:
-        return f"{crc32(of.encode(value).encode()) % count:0{width}d}"
+        return str(crc32(of.encode(value).encode()) % count)
 
-    return Encoding(f"{of.name} shard of {count}", encode, None, (Chars(DIGIT),) * width, False, shards=count)
+    widths = [(Chars(DIGIT),) * width for width in range(1, len(str(shards - 1)) + 1)]
+    shape: Shape = widths[0] if len(widths) == 1 else (Either(tuple(widths)),)
+    name = f"{of.name} shard of {count}"
+    return Encoding(name, encode, None, shape, False, shards=shards, settled=read is None)
 
 
 def shard_labels(encoding: Encoding) -> list[str]:
     """All shards as they stand in keys.
 
-    >>> shard_labels(encoding_for("shard(3)", Type(Kind.STRING), Separator()))
+    >>> shard_labels(encoding_for("shard(2 of 3)", Type(Kind.STRING), Separator()))
     ['0', '1', '2']
     """
-    width = len(encoding.shape)
-    return [f"{shard:0{width}d}" for shard in range(encoding.shards)]
+    return [str(shard) for shard in range(encoding.shards)]
+
+
+def _path(of: Encoding, separator: Separator) -> Encoding:
+    """A path, ended by `/`: so what is below it begins with it, and `/docs` is not the beginning of `/docs2`."""
+
+    def encode(value: object) -> str:
+        value = plain(value)
+        if not isinstance(value, str):
+            raise wrong(value, "text")
+        names = path_names(value)
+        return str(of.encode("".join(f"/{name}" for name in names) + "/"))
+
+    def decode(written: str) -> str:
+        assert of.decode
+        return str(of.decode(written)).removesuffix("/") or "/"
+
+    if separator.char == "/":
+        raise TemplateError("the names of a path stand between '/', which is the separator of keys here")
+    return Encoding(f"{of.name} path", encode, decode, of.shape, ordered=False, prefixes=True)
+
+
+def path_names(path: str) -> list[str]:
+    """The names that a path is made of, from the root.
+
+    >>> path_names("/docs/projects/2024"), path_names("/")
+    (['docs', 'projects', '2024'], [])
+    """
+    names = path[1:].split("/") if path != "/" else []
+    if not path.startswith("/") or "" in names:
+        raise KeyValueError(f"{path!r} is not a path: it starts with '/', and has a name after each, as '/docs/2024'")
+    return names
 
 
 def _folded(word: str, of: Encoding) -> Encoding:
@@ -209,4 +257,4 @@ def _folded(word: str, of: Encoding) -> Encoding:
     return Encoding(f"{of.name} {word}", encode, None, of.shape, of.ordered)
 
 
-__all__ = ["BUCKETS", "MOST_BUCKETS", "buckets", "encoding_for", "shard_labels"]
+__all__ = ["BUCKETS", "MOST_BUCKETS", "MOST_SHARDS", "buckets", "encoding_for", "path_names", "shard_labels"]

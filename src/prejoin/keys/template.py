@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Protocol
 
@@ -128,6 +127,8 @@ class Template(msgspec.Struct, frozen=True, dict=True):
                 if part.encoding.encode(value) != written or values.setdefault(part.attribute, value) != value:
                     return None
             for part, written in derived:
+                if not part.encoding.settled:
+                    continue
                 if part.attribute in values and part.write(values) != written:
                     return None
         except (ValueError, KeyError, IndexError, ArithmeticError):
@@ -228,6 +229,8 @@ def _literal(text: str, separator: Separator, raw: bool) -> Literal:
 def _field(found: re.Match[str], text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> Field:
     attribute, spec = found[1], found[3] or ""
     if attribute not in types:
+        from difflib import get_close_matches  # for those who mistyped
+
         near = get_close_matches(attribute, types, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(types)}"
         raise TemplateError(f"there is no attribute {attribute}; {hint}")

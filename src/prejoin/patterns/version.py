@@ -10,20 +10,22 @@ from msgspec.structs import replace
 from prejoin.table.bind import Bound
 from prejoin.table.changes import Changes
 from prejoin.table.errors import ConditionFailed, SchemaError, TableError, VersionConflict
-from prejoin.table.expressions import Compare, Condition, Exists, both
-from prejoin.table.hooks import BoundPattern
+from prejoin.table.expressions import Compare, Condition, Exists, Or, both
+from prejoin.table.hooks import BoundPattern, Pattern
 from prejoin.table.values import Json
 from prejoin.table.writes import Write
 from prejoin.types import Kind
 
 
 @dataclass(frozen=True)
-class Version:
+class Version(Pattern):
     """An attribute that holds how often an item was written.
 
     An insert writes 1. A put is of the version that its object has: if that is not the stored one any more, it is a
     VersionConflict; else the next is written, and returned. An update counts up; give the version among what is known
-    (`db.update(Order, order_id="7", version=3)`), and it is checked.
+    (`db.update(Order, order_id="7", version=3)`), and it is checked. So with a delete.
+
+    Cost: none; a write that comes too late costs what it would have written. A batch cannot check and is refused.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -65,7 +67,7 @@ class _Versioned(BoundPattern):
                 return replace(write, values={**write.values, self.attribute: 1})
             case "put":
                 seen = write.values[self.attribute] or 0
-                where = both(write.where, self._is(seen))
+                where = both(write.where, self._is(seen, write.entity))
                 return replace(write, values={**write.values, self.attribute: seen + 1}, where=where)
             case "update" | "upsert":
                 changes = write.changes
@@ -97,6 +99,10 @@ class _Versioned(BoundPattern):
             f"{write.entity.tag} {key} has version {stored}, not {seen}: it was written meanwhile; read it again"
         )
 
-    def _is(self, seen: int) -> Condition:
+    def _is(self, seen: int, entity: Bound[Any]) -> Condition:
+        if seen:
+            return Compare((self.attribute,), "=", seen)
         # An object that was never written is one that is not there, or that is from before there were versions.
-        return Compare((self.attribute,), "=", seen) if seen else Exists((self.attribute,), present=False)
+        new = Exists((self.attribute,), present=False)
+        vacant = entity.vacant()
+        return Or((new, *vacant)) if vacant else new

@@ -15,7 +15,8 @@ import msgspec
 
 from prejoin import keys
 from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot
-from prejoin.table import Copy, Entity, Index, Key, Schema
+from prejoin.patterns import Copy, Unique
+from prejoin.table import Entity, Index, Key, Schema
 from prejoin.types import Kind, Type
 from prejoin.workload.model import Entity as Described
 from prejoin.workload.model import Workload
@@ -105,14 +106,14 @@ def _entity(entity: Described, design: Design, cls: type[Any], names: Mapping[st
     own = design.item(entity.name)
     assert own is not None  # asked for by the caller
     copies = [i for i in design.items if i.entity == entity.name and i.copy]
+    guards = [Unique(*(names[a] for a in g.attributes)) for g in design.guards if g.entity == entity.name]
     return Entity(
         cls,
         _key(own.facets[0], names, design),
         {f.slot: _key(f, names, design) for f in own.facets[1:]},
-        [_copy(i, names, design) for i in copies],
-        [[names[a] for a in g.attributes] for g in design.guards if g.entity == entity.name],
         own.tag,
         {python: name for name, python in names.items() if python != name},
+        [*(_copy(i, names, design) for i in copies), *guards],
     )
 
 

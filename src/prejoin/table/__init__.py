@@ -2,11 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .calls import Call
-from .changes import Changes
-from .client import Client, Transaction
-from .declare import Copy, Entity, Index, Key
-from .draft import add, appended, if_absent, prepended
+from .client import Client
+from .declare import Entity, Index, Key
 from .errors import (
     AlreadyExists,
     CodecError,
@@ -16,6 +13,7 @@ from .errors import (
     NotFound,
     NotServed,
     NotUnique,
+    OtherTenant,
     SchemaError,
     TableError,
     TooMany,
@@ -26,14 +24,18 @@ from .errors import (
     Unprocessed,
     VersionConflict,
 )
-from .expressions import begins_with, between, contains, exists, of_type, one_of, size
-from .get_together import Get
-from .pages import Collection, Page
 from .schema import Schema
 
 if TYPE_CHECKING:
     from .async_client import AsyncClient, AsyncTransaction
+    from .calls import Call
+    from .changes import Changes
+    from .draft import add, appended, if_absent, prepended
     from .drift import Difference
+    from .expressions import begins_with, between, contains, exists, of_type, one_of, size
+    from .get_together import Get
+    from .pages import Collection, Page
+    from .transactions import Transaction
 
 __all__ = [
     "AlreadyExists",
@@ -46,7 +48,6 @@ __all__ = [
     "Collection",
     "ConditionFailed",
     "Conflict",
-    "Copy",
     "CursorError",
     "Difference",
     "Entity",
@@ -56,6 +57,7 @@ __all__ = [
     "NotFound",
     "NotServed",
     "NotUnique",
+    "OtherTenant",
     "Page",
     "Schema",
     "SchemaError",
@@ -81,15 +83,24 @@ __all__ = [
     "size",
 ]
 
+# A cold start is for the user to wait for: what only some programs use is imported by those that do.
+_HOMES = {
+    "async_client": ("AsyncClient", "AsyncTransaction"),
+    "calls": ("Call",),
+    "changes": ("Changes",),
+    "draft": ("add", "appended", "if_absent", "prepended"),
+    "drift": ("Difference",),
+    "expressions": ("begins_with", "between", "contains", "exists", "of_type", "one_of", "size"),
+    "get_together": ("Get",),
+    "pages": ("Collection", "Page"),
+    "transactions": ("Transaction",),
+}
+
 
 def __getattr__(name: str) -> Any:
-    # asyncio takes longer to import than everything else here: only those who await pay for it.
-    if name in ("AsyncClient", "AsyncTransaction"):
-        from . import async_client
+    for home, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module
 
-        return getattr(async_client, name)
-    if name == "Difference":
-        from .drift import Difference
-
-        return Difference
+            return getattr(import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from prejoin.keys import TABLE, Facet
 
+from .bind import Bound
 from .changes import NOTHING, Changes, steps
 from .computed import shown
 from .errors import AlreadyExists, ConditionFailed, NotFound
@@ -17,6 +21,7 @@ from .paths import parent, place
 from .render import Placeholders, grouped, new_value, path_of, render, value_of
 from .schema import Schema
 from .values import Json
+from .visible import is_hidden
 from .writes import Action, Kind, Write
 
 Failure = Callable[[Write, "Json | None"], ConditionFailed]
@@ -34,7 +39,8 @@ def put_item(schema: Schema, write: Write) -> Action:
             item |= schema.written(facet, values)
     to = Placeholders()
     new = write.verb == "insert"
-    text = condition(schema, write, to, there=False if new else None)
+    # Where it is known what is replaced, that is there: else patterns would count it as replaced, and it was made.
+    text = condition(schema, write, to, there=False if new else None if write.was is None else True)
     return action("Put", key, {"Item": item}, text, to, write, exists if new else unmet)
 
 
@@ -68,11 +74,66 @@ def update_other(schema: Schema, write: Write, facet: Facet, values: Mapping[str
 def delete_item(schema: Schema, write: Write) -> Action:
     to = Placeholders()
     key = schema.written(write.entity.base, write.values)
-    return action("Delete", key, {}, condition(schema, write, to), to, write, unmet)
+    text = condition(schema, write, to, there=None if write.was is None else True)
+    return action("Delete", key, {}, text, to, write, unmet)
 
 
-def delete_other(schema: Schema, write: Write, facet: Facet, values: Mapping[str, Any]) -> Action:
-    return action("Delete", schema.written(facet, values), {}, "", Placeholders(), write, unmet, own=False)
+def delete_other(
+    schema: Schema,
+    write: Write,
+    facet: Facet,
+    values: Mapping[str, Any],
+    text: str = "",
+    to: Placeholders | None = None,
+    failure: Failure | None = None,
+) -> Action:
+    key = schema.written(facet, values)
+    return action("Delete", key, {}, text, to or Placeholders(), write, failure or unmet, own=False)
+
+
+def add_other(
+    schema: Schema, write: Write, key: Json, adds: Mapping[str, int | Decimal], tag: str, clears: Sequence[str] = ()
+) -> Action:
+    """Numbers added in an item that is no entity's own, made where it is not there: two of these become one action.
+
+    `clears` are attributes that it loses.
+    """
+    to = Placeholders()
+    parts = [f"{to.name(name)} {to.value({'N': str(amount)})}" for name, amount in adds.items()]
+    text = f"SET {to.name(schema.type_attribute)} = {to.text(tag)} ADD {', '.join(parts)}"
+    if clears:
+        text += f" REMOVE {', '.join(map(to.name, clears))}"
+    found = action("Update", key, {"UpdateExpression": text}, "", to, write, unmet, own=False)
+    return replace(found, adds=adds, adding=lambda adds: add_other(schema, write, key, adds, tag, clears))
+
+
+def merged(actions: Sequence[Action]) -> Sequence[Action]:
+    """The actions, those made one that only add to the numbers of one item, or that free a key and take it again."""
+    adding: dict[tuple[str, ...], Action] = {}
+    for one in actions:
+        if one.adds is not None:
+            adding[one.key] = _sum(adding[one.key], one) if one.key in adding else one
+    if adding:
+        actions = [found for one in actions if (found := one if one.adds is None else adding.pop(one.key, None))]
+    taken = {one.key for one in actions if one.kind == "Put" and not one.own}
+    freed = {one.key: one for one in actions if one.kind == "Delete" and not one.own and one.key in taken}
+    if not freed:
+        return actions
+    kept = [one for one in actions if one.kind != "Delete" or one.key not in freed]
+    return [_exchanged(freed[one.key], one) if one.key in freed else one for one in kept]
+
+
+def _exchanged(freed: Action, taken: Action) -> Action:
+    """A copy or a guard that goes from one item to another: it may be there, for it is what would have been deleted."""
+    condition = {name: said for name, said in freed.parameters.items() if name != "Key"}
+    return replace(taken, parameters={"Item": taken.parameters["Item"], **condition}, failure=freed.failure)
+
+
+def _sum(one: Action, other: Action) -> Action:
+    assert one.adding
+    assert one.adds is not None
+    assert other.adds is not None
+    return one.adding({name: one.adds.get(name, 0) + other.adds.get(name, 0) for name in {**one.adds, **other.adds}})
 
 
 def check_item(schema: Schema, write: Write) -> Action:
@@ -126,16 +187,34 @@ def expression(write: Write, changes: Changes, to: Placeholders, sets: list[str]
 def condition(schema: Schema, write: Write, to: Placeholders, there: bool | None = None) -> str:
     """What must hold for a write of the entity's own item: that it is there or not, and all that is relied on."""
     text = "" if there is None else _there(schema, to, there)
+    entity = write.entity
+    codec = entity.codec
     conditions = relied(write)
     if write.where is not None:
         conditions += conjuncts(write.where)
+    if entity.patterns:
+        if there is False:
+            text = vacancy(schema, entity, to, text)
+        elif write.verb != "put" and write.seen and (there or conditions or write.verb == "upsert"):
+            conditions += entity.visible()
     if not conditions:
         return text
-    codec = write.entity.codec
     if len(conditions) == 1 and not text:
         return render(conditions[0], codec, to)
     texts = [grouped(one, codec, to) for one in conditions]
     return " AND ".join([text, *texts] if text else texts)
+
+
+def vacancy(schema: Schema, entity: Bound[Any], to: Placeholders, text: str = "") -> str:
+    """That nothing is under a key, or only what is as good as not there; to be part of other conditions."""
+    text = text or absent(schema, to)
+    others = [grouped(one, entity.codec, to) for one in entity.vacant()]
+    return f"({' OR '.join([text, *others])})" if others else text
+
+
+def absent(schema: Schema, to: Placeholders) -> str:
+    """That nothing is under a key."""
+    return _there(schema, to, False)
 
 
 def _there(schema: Schema, to: Placeholders, present: bool) -> str:
@@ -169,22 +248,13 @@ def _is(name: str, value: Any) -> Condition:
 
 def depends(write: Write) -> list[str]:
     """The attributes, beside the key, that decide what has to be written for an item that is known."""
-    entity, changed = write.entity, write.changes.whole
-    names: set[str] = set()
+    entity = write.entity
+    names: set[str] = set(entity.codec.attributes) if write.whole else set()
     if write.verb == "update":
         for facet in touched(write):
             names.update(facet.placing)
-        for copy in entity.copies:
-            if not changed.isdisjoint(copy.facet.placing):
-                names |= copy.attributes  # it moves, and is written whole
-            elif not write.changes.names.isdisjoint(copy.attributes):
-                names.update(copy.facet.placing)
-        for guard in entity.guards:
-            if not changed.isdisjoint(guard.attributes):
-                names.update(guard.attributes)
-    else:
-        for facet in (*(copy.facet for copy in entity.copies), *(guard.facet for guard in entity.guards)):
-            names.update(facet.placing)
+    for pattern in entity.patterns:
+        names.update(pattern.depends(write))
     return sorted(names.difference(entity.base.attributes, write.asserted))
 
 
@@ -192,18 +262,25 @@ def exists(write: Write, item: Json | None) -> ConditionFailed:
     """An insert that failed."""
     if write.where is not None and not item:
         return unmet(write, item)
-    return AlreadyExists(f"{named(write)} exists already")
+    return _said_by_pattern(write, item) or AlreadyExists(f"{named(write)} exists already")
 
 
 def unmet(write: Write, item: Json | None) -> ConditionFailed:
     """A write that failed: nothing there, or not as it should be."""
-    for pattern in write.entity.patterns:
-        if found := pattern.failed(write, item):
-            return found
-    if not item and write.verb not in ("insert", "upsert"):
+    if found := _said_by_pattern(write, item):
+        return found
+    hidden = item and write.seen and write.verb != "put" and is_hidden(write.entity, item)
+    if hidden or (not item and write.verb not in ("insert", "upsert")):
         return NotFound(f"there is no {named(write)}")
     said = ConditionFailed(f"the condition of this {write.verb} is not met by {named(write)}")
     return lacking(write, item) or said if item else said
+
+
+def _said_by_pattern(write: Write, item: Json | None) -> ConditionFailed | None:
+    for pattern in write.entity.patterns:
+        if found := pattern.failed(write, item):
+            return found
+    return None
 
 
 def lacking(write: Write, item: Json) -> ConditionFailed | None:

@@ -63,6 +63,12 @@ class Reading:
         self._schema = schema
         self._type = schema.type_attribute
         self._kinds = {facet_tag(facet): _kind(schema, facet, into) for facet in facets}
+        self._hiding = {
+            tag: entity
+            for tag, kind in self._kinds.items()
+            if (entity := schema.by_tag[kind.facet.entity]).patterns and entity.visible()
+        }
+        """By tag, entities whose items are not all shown. A Query or Scan has a filter for that."""
 
     @property
     def partial(self) -> bool:
@@ -73,7 +79,13 @@ class Reading:
     def wires(self) -> set[str]:
         """The attributes that are wanted, as the table calls them."""
         names = {one.wire for kind in self._kinds.values() for one in kind.codec.attributes.values()}
-        return {*names, self._type}
+        return {*names, *self.tested, self._type}
+
+    @property
+    def tested(self) -> set[str]:
+        """The attributes that decide whether an item is shown, as the table calls them."""
+        found = self._hiding.values()
+        return {entity.codec.attribute(name).wire for entity in found for name in entity.tested}
 
     def page(self, body: bytes) -> Answer:
         """The answer to a Query or Scan."""
@@ -84,12 +96,12 @@ class Reading:
                 return Answer(list(map(fast.make, answer.Items)), answer.LastEvaluatedKey, body)
             except Exception:  # noqa: S110 - some item is no such object; below it is found out which, and why
                 pass
-        slices = _decode_slices(body)
+        slices = _slices()(body)
         return Answer([self._read(item, self._object) for item in slices.Items], slices.LastEvaluatedKey, body)
 
     def item(self, body: bytes) -> Any:
         """The answer to a GetItem: an object, None, or `Unmatched`."""
-        fast = self._fast
+        fast = None if self._hiding else self._fast
         if fast is not None:
             try:
                 found = fast.decode_item(body).Item
@@ -97,17 +109,17 @@ class Reading:
             except Exception:  # noqa: S110 - as above
                 pass
         item = read_json(body).get("Item")
-        return None if item is None else self._named(item)
+        return None if item is None else self._shown(item)
 
     def slice(self, raw: msgspec.Raw) -> Any:
         """The slice of an answer that is an item; None if it is empty."""
-        return self._read(raw, self._named) if memoryview(raw) else None
+        return self._one(raw) if memoryview(raw) else None
 
     def batch(self, body: bytes, names: tuple[str, ...]) -> Batch:
         """The answer to a BatchGetItem; `names` are the attributes that are the table's keys."""
-        slices = _decode_batch(body)
+        slices = _batches()(body)
         raws = [raw for items in slices.Responses.values() for raw in items]
-        found = [self._read(raw, self._named) for raw in raws]
+        found = [self._one(raw) for raw in raws]
         return Batch(found, list(map(keys_in(names).decode, raws)), slices.UnprocessedKeys)
 
     def matched(self, found: Any, key: object) -> Any:
@@ -116,6 +128,22 @@ class Reading:
             tag = next(iter(found.item[self._type].values()))
             raise CodecError(f"the item {key} is a {tag}, not a {' or '.join(self._kinds)}")
         return found
+
+    def _one(self, raw: msgspec.Raw) -> Any:
+        """An item that was asked for by its key; None if it is hidden."""
+        return self._shown(read_json(raw)) if self._hiding else self._read(raw, self._named)
+
+    def _shown(self, item: Json) -> Any:
+        if self._hiding and self.hides(item):
+            return None
+        return self._named(item)
+
+    def hides(self, item: Json) -> bool:
+        """Whether an item that was asked for by its key is one that is not shown."""
+        from .visible import is_hidden  # few entities have such items
+
+        tag = item.get(self._type, {}).get("S") or next(iter(self._kinds))
+        return tag in self._hiding and is_hidden(self._hiding[tag], item)
 
     def _read(self, raw: msgspec.Raw, slowly: Callable[[Json], Any]) -> Any:
         """One item of several kinds: its tag is looked at first, then it is decoded as what that says."""
@@ -205,8 +233,14 @@ class _Batch(msgspec.Struct):
     UnprocessedKeys: Json = {}
 
 
-_decode_slices = msgspec.json.Decoder(_Slices).decode
-_decode_batch = msgspec.json.Decoder(_Batch).decode
+@cache
+def _slices() -> Callable[[bytes], _Slices]:
+    return msgspec.json.Decoder(_Slices).decode
+
+
+@cache
+def _batches() -> Callable[[bytes], _Batch]:
+    return msgspec.json.Decoder(_Batch).decode
 
 
 class _Fast:

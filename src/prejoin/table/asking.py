@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from prejoin.keys import TABLE, Ask, Bounds, Order, Plan, Role, Within, conditions
+from prejoin.keys import TABLE, Ask, Order, Plan, Role, Within, conditions
 from prejoin.keys.encoding import plain
 
 from .answers import Reading, is_partial
 from .bind import Bound
 from .codec import Codec
 from .errors import TableError
-from .expressions import Between, Compare, Condition, Function, conjuncts
-from .reads import Query
+from .lazy import Lazy
 from .schema import Schema
+
+if TYPE_CHECKING:
+    from . import cursor, ranges, reads, visible
+    from .expressions import Condition
+    from .reads import Query
+else:
+    cursor = Lazy("prejoin.table.cursor")
+    ranges = Lazy("prejoin.table.ranges")
+    reads = Lazy("prejoin.table.reads")
+    visible = Lazy("prejoin.table.visible")
 
 Roles = Mapping[type, Mapping[str, str]]
 
@@ -51,7 +60,12 @@ def planned(
     Of each object `needs` are wanted, or what `into` has, or else everything; a filter `tests` some attributes.
     """
     values = dict(equal)
-    within, bounds = _split(where, values) if where is not None else (None, None)
+    within, bounds = None, None
+    if where is not None:
+        within, bounds = ranges.taken_apart(where, values)
+    if schema.fence is not None:
+        schema.fence.narrow(within.attribute if within else "", roles)
+        values = dict(schema.fence.filled(values))
     # Only values on which membership in a sparse index depends are part of the question; so its plan can be kept.
     fixed = _fixed(schema, entities, values, roles) if schema.conditional else ()
     tags = tuple([entity.tag for entity in entities])
@@ -90,6 +104,7 @@ def _ask(
     known = dict(fixed)
     if into is not None:
         needs = entities[0].codec.view(into).attributes
+    tests = tests.union(*(entity.tested for entity in entities if entity.patterns))
     ask = Ask.of(
         *(entity.tag for entity in entities),
         equal=[name for name in values if name not in known],
@@ -144,10 +159,16 @@ def query_of(
     reverse: bool = False,
     where: Condition | None = None,
     now: datetime | None = None,
+    after: str | None = None,
 ) -> Query:
-    """The query of a question. `reverse` turns the order of the keys, or the order asked for, round."""
+    """The query of a question. `reverse` turns the order of the keys, or the order asked for, round.
+
+    A range over time buckets without an end goes up to `now`, or where it went on the page before, `after` which it
+    goes on.
+    """
     plan = asked.plan
-    found = conditions(plan, values, now=now)
+    until = (cursor.ended(after) or now or datetime.now(UTC)) if _endless(plan, values) else None
+    found = conditions(plan, values, now=until)
     backwards = plan.reverse != reverse
     if backwards != plan.reverse and plan.bucket:
         # Buckets are listed in the order of reading; shards within them stay as they are.
@@ -155,52 +176,13 @@ def query_of(
         found = tuple(c for i in range(len(found) - width, -1, -width) for c in found[i : i + width])
     # An index that holds only some attributes refuses to be asked for others, which are in its keys.
     projected = asked.into is not None and not asked.reading.partial
-    return Query(schema, table, plan, found, codec, asked.reading, backwards, plan.ask.consistent, where, projected)
+    consistent = plan.ask.consistent
+    hidden = visible.hiding(schema, plan.facets)
+    return reads.Query(
+        schema, table, plan, found, codec, asked.reading, backwards, consistent, where, projected, until, hidden
+    )
 
 
-def _split(where: Condition | None, values: dict[str, Any]) -> tuple[Within | None, Bounds | None]:
-    """Takes a condition apart: equalities go to `values`, what is left is a range over one attribute."""
-    attribute = ""
-    bounds: Bounds | None = None
-    for condition in conjuncts(where):
-        match condition:
-            case Compare((str(name),), "=", value):
-                if name in values:
-                    raise TableError(f"{name} is given twice")
-                values[name] = value
-                continue
-            case Compare((str(name),), "<" | "<=" | ">" | ">=" as op, value):
-                new = Bounds.of(op, value)
-            case Between((str(name),), low, high):
-                new = Bounds(low, high)
-            case Function("begins_with", (str(name),), value):
-                new = Bounds.of("begins_with", value)
-            case _:
-                raise TableError(f"no key can test {condition}; if what does not match is few, use filter=")
-        if new.low is None and new.high is None:
-            raise TableError(f"{name} is compared with None: a range has an end")
-        if attribute not in ("", name):
-            raise TableError(f"a query has a range over one attribute, not over {attribute} and {name}; use filter=")
-        attribute, bounds = name, new if bounds is None else _both(name, bounds, new)
-    if bounds is None:
-        return None, None
-    if attribute in values:
-        raise TableError(f"{attribute} is given as a value and as a range")
-    return Within(attribute, _op(bounds)), bounds
-
-
-def _both(name: str, one: Bounds, other: Bounds) -> Bounds:
-    low, high = (one, other) if one.high is None else (other, one)
-    if low.beginning or high.beginning or low.low is None or low.high is not None or high.low is not None:
-        raise TableError(f"the conditions on {name} are not one range, from one value to another")
-    return Bounds(low.low, high.high, low.low_open, high.high_open)
-
-
-def _op(bounds: Bounds) -> str:
-    if bounds.beginning:
-        return "begins_with"
-    if bounds.low is not None and bounds.high is not None:
-        return "between"
-    if bounds.low is not None:
-        return ">" if bounds.low_open else ">="
-    return "<" if bounds.high_open else "<="
+def _endless(plan: Plan, values: Mapping[str, Any]) -> bool:
+    """Whether a range over time buckets has no end."""
+    return plan.bucket is not None and plan.within is not None and values[plan.within.attribute].high is None

@@ -14,13 +14,11 @@ from .answers import split
 from .asking import Asked, Roles, planned, query_of
 from .bind import Bound
 from .codec import Codec
-from .conversation import Request, Steps
-from .errors import TooMany
+from .conversation import Steps
 from .expressions import Condition, Path, Recorder, Where, recorded
+from .get_one import get_item
 from .pages import Collection, Page
-from .physical import shown
-from .reads import Query, count_items, read, there_is
-from .render import Placeholders
+from .reads import Query, count_items, read
 from .schema import Schema
 
 
@@ -43,40 +41,25 @@ class Asking(msgspec.Struct, frozen=True):
         return (self.order,) if isinstance(self.order, str) else self.order
 
 
-def get(
-    schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any], consistent: bool, into: type | None = None
-) -> Steps[Any]:
-    """One object, or None."""
-    entity = schema.entity(cls)
-    asked, values = planned(schema, (entity,), equal, consistent=consistent, into=into)
-    if asked.plan.operation == "GetItem":
-        return (yield from _get_item(schema, table, asked, values))
-    query = query_of(schema, table, asked, values, entity.codec)
-    found, _ = split((yield from read(query, 2, None))[0])
-    if len(found) > 1:
-        raise TooMany(f"more than one {entity.tag} by {', '.join(equal)}: use query")
-    return found[0] if found else None
-
-
-def exists(schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any], consistent: bool) -> Steps[bool]:
-    """Whether there is such an item. Nothing of it is sent back but its tag, or its number."""
-    entity = schema.entity(cls)
-    asked, values = planned(schema, (entity,), equal, consistent=consistent, needs=frozenset())
-    if asked.plan.operation == "GetItem":
-        body = get_body(schema, table, asked, values, {schema.type_attribute})
-        return "Item" in (yield Request("GetItem", body, Address(body["Key"])))
-    return (yield from there_is(query_of(schema, table, asked, values, entity.codec)))
-
-
 def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[Page[Any]]:
     """Objects of one class."""
     entity = schema.entity(cls)
     test, tests = _tested(asking.test, entity.codec)
     asked, values = _planned(schema, entity, asking, None, tests)
     if asked.plan.operation == "GetItem" and test is None and asking.after is None:
-        one = yield from _get_item(schema, table, asked, values)
+        one = yield from get_item(schema, table, asked, values)
         return Page(() if one is None else (one,))
-    query = query_of(schema, table, asked, values, entity.codec, reverse=asking.reverse, where=test, now=asking.now)
+    query = query_of(
+        schema,
+        table,
+        asked,
+        values,
+        entity.codec,
+        reverse=asking.reverse,
+        where=test,
+        now=asking.now,
+        after=asking.after,
+    )
     found, cursor = yield from read(query, asking.limit, asking.after)
     objects, unmatched = split(found)
     return Page(objects, cursor, unmatched)
@@ -109,45 +92,12 @@ def collect(
             for name, attribute in names.items()
         ),
     )
-    query = query_of(schema, table, asked, values, entities[0].codec, reverse=asking.reverse, now=asking.now)
+    query = query_of(
+        schema, table, asked, values, entities[0].codec, reverse=asking.reverse, now=asking.now, after=asking.after
+    )
     found, cursor = yield from read(query, asking.limit, asking.after)
     objects, unmatched = split(found)
     return Collection(objects, cursor, unmatched)
-
-
-class Address(msgspec.Struct, frozen=True):
-    """The key of an item; written out, as people read it. Few look."""
-
-    key: dict[str, dict[str, str]]
-
-    def __str__(self) -> str:
-        return shown(self.key)
-
-
-def get_body(
-    schema: Schema, table: str, asked: Asked, values: Mapping[str, Any], wires: Iterable[str] = ()
-) -> dict[str, Any]:
-    """The parameters of a GetItem. `wires` are all that is wanted, if they are given."""
-    body: dict[str, Any] = {"TableName": table, "Key": key_of(schema, asked, values)}
-    if asked.plan.ask.consistent:
-        body["ConsistentRead"] = True
-    if wires:
-        body.update(projection(wires))
-    return body
-
-
-def key_of(schema: Schema, asked: Asked, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The key of the item that a question names."""
-    facet, ask = asked.plan.facets[0], asked.plan.ask
-    if ask.roles:
-        values = {ask.attribute(facet.entity, name): value for name, value in values.items()}
-    return schema.written(facet, values)
-
-
-def projection(wires: Iterable[str]) -> dict[str, Any]:
-    """The parameters that ask for some attributes only."""
-    to = Placeholders()
-    return {"ProjectionExpression": ", ".join(map(to.name, sorted(wires))), **to.parameters()}
 
 
 class _Noting(Recorder):
@@ -185,10 +135,3 @@ def _planned(
         needs=needs,
         tests=tests,
     )
-
-
-def _get_item(schema: Schema, table: str, asked: Asked, values: Mapping[str, Any]) -> Steps[Any]:
-    reading = asked.reading
-    body = get_body(schema, table, asked, values, () if asked.into is None else reading.wires)
-    key = Address(body["Key"])
-    return reading.matched((yield Request("GetItem", body, key, reading.item)), key)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.transport import AsyncTransport
+from prejoin.transport import AsyncTransport, TransportError
 
 from .async_reading import AsyncReader
-from .batches import AsyncBatching
+from .async_writing import AsyncBatching, AsyncWriter
 from .calls import Observer
 from .client import any_call, measured, observed
 from .conversation import Pause, Request, Steps
 from .perform import write_one
 from .schema import Schema
+from .transactions import Gathered
 from .writes import Write
-from .writing import AsyncWriter, Gathered
 
 if TYPE_CHECKING:
     from .drift import Difference
@@ -75,6 +75,11 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         self.table = table
         self._transport = transport
         self._observe = observe
+        self._fence = schema.fence
+
+    def tenant(self, tenant: Any, /) -> AsyncClient:
+        """As `Client.tenant`."""
+        return AsyncClient(self.schema.of_tenant(tenant), self.table, self._transport, observe=self._observe)
 
     async def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
         """As `Client.create_table`."""
@@ -96,6 +101,8 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
 
     async def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """As `Client.call`."""
+        if self._fence is not None:
+            raise self._fence.confined("call()")
         answer: dict[str, Any] = await self._send(any_call(self.table, operation, body or {}))
         return answer
 
@@ -129,7 +136,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
             while True:
                 try:
                     answer = await (self._send(step) if isinstance(step, Request) else self._several(step))
-                except DynamoDBError as error:
+                except (DynamoDBError, TransportError) as error:
                     step = steps.throw(error)
                 else:
                     step = steps.send(answer)
@@ -148,6 +155,8 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         return tuple(answers)
 
     async def _send(self, request: Request) -> Any:
+        if self._fence is not None:
+            self._fence.check(request)
         if self._observe:
             return observed(request, await self._transport.send_async(*measured(request)), self._observe)
         return request.read(await self._transport.send_async(request.operation, _encode(request.body)))

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 
 from prejoin.keys import Order
 
-from . import asks
+from . import asks, get_one
 from .asking import Roles
 from .asks import Asking
 from .conversation import Steps
@@ -45,11 +45,11 @@ class AsyncReader(ABC):
     async def get(self, cls: type[Any], /, *, into: type[V], consistent: bool = False, **equal: Any) -> V | None: ...
     async def get(self, cls: type[Any], /, *, consistent: bool = False, into: type | None = None, **equal: Any) -> Any:
         """As `Reader.get`."""
-        return await self._run(asks.get(self.schema, self.table, cls, equal, consistent, into))
+        return await self._run(get_one.get(self.schema, self.table, cls, equal, consistent, into))
 
     async def exists(self, cls: type[Any], /, *, consistent: bool = False, **equal: Any) -> bool:
         """As `Reader.exists`."""
-        return await self._run(asks.exists(self.schema, self.table, cls, equal, consistent))
+        return await self._run(get_one.exists(self.schema, self.table, cls, equal, consistent))
 
     @overload
     async def query(
@@ -251,16 +251,28 @@ class AsyncReader(ABC):
 
     @overload
     def everything(
-        self, *, segments: int = 1, after: str | None = None, consistent: bool = False
+        self, *, segments: int = 1, after: str | None = None, consistent: bool = False, hidden: bool = False
     ) -> AsyncIterator[Page[Any]]: ...
     @overload
     def everything(
-        self, one: type[E], /, *classes: type[E], segments: int = 1, after: str | None = None, consistent: bool = False
+        self,
+        one: type[E],
+        /,
+        *classes: type[E],
+        segments: int = 1,
+        after: str | None = None,
+        consistent: bool = False,
+        hidden: bool = False,
     ) -> AsyncIterator[Page[E]]: ...
     async def everything(
-        self, *classes: type[Any], segments: int = 1, after: str | None = None, consistent: bool = False
+        self,
+        *classes: type[Any],
+        segments: int = 1,
+        after: str | None = None,
+        consistent: bool = False,
+        hidden: bool = False,
     ) -> AsyncIterator[Page[Any]]:
         """As `Reader.everything`."""
-        scan = Scan(self.schema, self.table, classes, segments, consistent, after)
+        scan = Scan(self.schema, self.table, classes, segments, consistent, after, hidden)
         while not scan.done:
             yield await self._run(scan.next())

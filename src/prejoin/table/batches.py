@@ -1,26 +1,32 @@
-"""Many puts or deletes: BatchWriteItem, 25 at a time, and what DynamoDB leaves over is sent again."""
+"""Many puts or deletes: BatchWriteItem, 25 at a time, and what DynamoDB leaves over is sent again.
+
+What is of several items, for it has copies, goes in transactions: a batch may do one half of it.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from os import urandom
 from typing import Any, TypeVar
 
 import msgspec
 
 from prejoin.keys import TABLE
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, ITEM_SIZE
+from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, ITEM_SIZE, TRANSACTION_ACTIONS, TRANSACTION_SIZE
 from prejoin.protocol.sizes import item_size
 
 from .backoff import pause
 from .conversation import Request, Steps
 from .errors import TableError, TooMany, Unprocessed
 from .expand import expand
+from .meaning import deletion, replacement
+from .others import with_others
+from .perform import passing
 from .schema import Schema
-from .writes import Action, Write
-from .writing import UNSAID, deletion, replacement
+from .writes import Action, Write, checked_actions
+from .writing import UNSAID
 
 E = TypeVar("E")
 Progress = Callable[[int], None]
@@ -29,48 +35,8 @@ Progress = Callable[[int], None]
 ATTEMPTS = 10
 """How often in a row a batch is sent of which DynamoDB takes nothing. Any item that it takes begins the count anew."""
 
+_BATCHED = ("Put", "Delete")
 _THROTTLED = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
-
-
-class Batching(ABC):
-    """The batch writes of a client."""
-
-    schema: Schema
-    table: str
-
-    @abstractmethod
-    def _run(self, steps: Steps[Any], /) -> Any: ...
-
-    def put_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
-        """Puts many objects, of any entities, as if one after the other; returns how many.
-
-        Not in one transaction: if it fails, some are written. Refused where a put has to check something.
-        """
-        return int(self._run(put_many(self.schema, self.table, records, progress)))
-
-    def delete_many(self, cls: type[E], keys: Iterable[Mapping[str, Any] | E], progress: Progress | None = None) -> int:
-        """Deletes many items of an entity, given by the attributes of their keys or as objects; returns how many."""
-        return int(self._run(delete_many(self.schema, self.table, cls, keys, progress)))
-
-
-class AsyncBatching(ABC):
-    """The batch writes of a client that is awaited; each as in `Batching`."""
-
-    schema: Schema
-    table: str
-
-    @abstractmethod
-    async def _run(self, steps: Steps[Any], /) -> Any: ...
-
-    async def put_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
-        """As `Batching.put_many`."""
-        return int(await self._run(put_many(self.schema, self.table, records, progress)))
-
-    async def delete_many(
-        self, cls: type[E], keys: Iterable[Mapping[str, Any] | E], progress: Progress | None = None
-    ) -> int:
-        """As `Batching.delete_many`."""
-        return int(await self._run(delete_many(self.schema, self.table, cls, keys, progress)))
 
 
 def put_many(schema: Schema, table: str, records: Iterable[Any], progress: Progress | None) -> Steps[int]:
@@ -97,10 +63,10 @@ def _all(
     chunk = _Chunk(schema, table)
     written = 0
     for one in rest:
-        actions = [_unconditional(action) for action in expand(schema, write(one))]
+        actions = _unconditional(schema, write(one))
         if not chunk.takes(actions):
             written = yield from _send(chunk, written, chain([one], rest), progress)
-            chunk = _Chunk(schema, table)
+            chunk = _Chunk(schema, table) if len(actions) == 1 else _Whole(schema, table)
         chunk.add(one, actions)
     return (yield from _send(chunk, written, rest, progress))
 
@@ -108,19 +74,19 @@ def _all(
 class _Chunk:
     """Requests that go together: at most 25, and none for the same item."""
 
+    most = BATCH_WRITE_REQUESTS
+
     def __init__(self, schema: Schema, table: str) -> None:
         self.table = table
         self._names = schema.keys(TABLE).names
         self.given: list[Any] = []
         self._requests: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
 
-    def takes(self, actions: list[Action]) -> bool:
-        room = len(self._requests) + len(actions) <= BATCH_WRITE_REQUESTS
-        return room and not any(action.key in self._requests for action in actions)
+    def takes(self, actions: Sequence[Action]) -> bool:
+        room = len(actions) == 1 and len(self._requests) < self.most
+        return room and actions[0].key not in self._requests
 
-    def add(self, one: Any, actions: list[Action]) -> None:
-        if len(actions) > BATCH_WRITE_REQUESTS:
-            raise TooMany(f"one put that writes {len(actions)} items: a batch takes at most {BATCH_WRITE_REQUESTS}")
+    def add(self, one: Any, actions: Sequence[Action]) -> None:
         for action in actions:
             said = {"Item": action.parameters["Item"]} if action.kind == "Put" else {"Key": action.parameters["Key"]}
             self._requests[action.key] = (len(self.given), {f"{action.kind}Request": said})
@@ -150,6 +116,39 @@ class _Chunk:
         return [self.given[at] for at in sorted({at for at, _ in self._requests.values()})]
 
 
+class _Whole(_Chunk):
+    """Requests of which each is of several items, in one transaction."""
+
+    most = TRANSACTION_ACTIONS
+
+    def __init__(self, schema: Schema, table: str) -> None:
+        super().__init__(schema, table)
+        self._size = 0
+
+    def takes(self, actions: Sequence[Action]) -> bool:
+        room = len(actions) > 1 and len(self._requests) + len(actions) <= self.most
+        fits = self._size + _size(actions) <= TRANSACTION_SIZE
+        return room and fits and not any(action.key in self._requests for action in actions)
+
+    def add(self, one: Any, actions: Sequence[Action]) -> None:
+        super().add(one, checked_actions(actions))
+        self._size += _size(actions)
+
+    def request(self) -> Request:
+        items = [
+            {kind.removesuffix("Request"): {"TableName": self.table, **said}}
+            for _, request in self._requests.values()
+            for kind, said in request.items()
+        ]
+        body = {"TransactItems": items, "ClientRequestToken": urandom(16).hex()}
+        return Request("TransactWriteItems", body, ", ".join([" / ".join(key) for key in self._requests]))
+
+
+def _size(actions: Sequence[Action]) -> int:
+    """How large items are at most: JSON is never shorter than DynamoDB counts."""
+    return sum([len(msgspec.json.encode(action.parameters.get("Item", {}))) for action in actions])
+
+
 def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress | None) -> Steps[int]:
     attempt = 0
     while len(chunk):
@@ -157,7 +156,7 @@ def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress |
         try:
             answer = yield chunk.request()
         except DynamoDBError as error:
-            if error.code not in _THROTTLED:
+            if error.code not in _THROTTLED and not passing(error):
                 raise
         else:
             chunk.keep(answer.get("UnprocessedItems", {}).get(chunk.table, []))
@@ -176,16 +175,21 @@ def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress |
     return written + len(chunk.given)
 
 
-def _unconditional(action: Action) -> Action:
-    """An action that a batch can do: it cannot check anything."""
-    if "ConditionExpression" in action.parameters:
-        write = action.write
+def _unconditional(schema: Schema, write: Write) -> Sequence[Action]:
+    """The actions of a write that a batch can do: it cannot check anything."""
+    entity = write.entity
+    why = next(filter(None, [pattern.unbatched(write) for pattern in entity.patterns]), "") if entity.patterns else ""
+    actions = [] if why else expand(schema, write)
+    several = entity.patterns and not why and len(with_others(schema, [write])) > 1
+    conditional = [one for one in actions if "ConditionExpression" in one.parameters or one.kind not in _BATCHED]
+    if why or several or conditional:
         raise TableError(
-            f"a batch cannot check anything, and this {write.verb} of {write.entity.tag} has to: do it alone or in a "
-            "transaction"
+            f"a batch cannot check anything, and this {write.verb} of {entity.tag} {why or 'has to'}: "
+            "do it alone or in a transaction"
         )
-    item = action.parameters.get("Item")
-    # JSON is never shorter than DynamoDB counts: most items need not be counted.
-    if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (size := item_size(item)) > ITEM_SIZE:
-        raise TooMany(f"the item {action} has {size} bytes, and DynamoDB takes {ITEM_SIZE}")
-    return action
+    for action in actions:
+        item = action.parameters.get("Item")
+        # JSON is never shorter than DynamoDB counts: most items need not be counted.
+        if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (size := item_size(item)) > ITEM_SIZE:
+            raise TooMany(f"the item {action} has {size} bytes, and DynamoDB takes {ITEM_SIZE}")
+    return actions

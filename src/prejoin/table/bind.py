@@ -1,39 +1,26 @@
-"""A declared entity bound to its class: templates read, conditions turned into membership, guards and copies keyed."""
+"""A declared entity bound to its class: templates read, conditions turned into membership, patterns bound."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.keys import TABLE, Facet, KeyForm, Natural, Template, TemplateError, When, guard_key
+from prejoin.keys import TABLE, Facet, KeyForm, Natural, Template, TemplateError, When
 from prejoin.keys.encoding import plain
 
 from .codec import Codec
-from .declare import Copy, Entity, Index, Key, Membership
+from .declare import Entity, Index, Key, Membership
 from .errors import SchemaError
-from .expressions import Compare, Condition, Exists, In, conjuncts, recorded
 from .hooks import BoundPattern
 from .physical import KeyAttributes
 
+if TYPE_CHECKING:
+    from .expressions import Condition
+
 E = TypeVar("E")
-
-
-class BoundCopy(msgspec.Struct, frozen=True):
-    """A copy: its facet, and the attributes its items have."""
-
-    facet: Facet
-    tag: str
-    attributes: frozenset[str]
-
-
-class Guard(msgspec.Struct, frozen=True):
-    """The item that makes a value unique: its key is the value."""
-
-    attributes: tuple[str, ...]
-    facet: Facet
 
 
 class Bound(msgspec.Struct, Generic[E], frozen=True):
@@ -46,23 +33,45 @@ class Bound(msgspec.Struct, Generic[E], frozen=True):
     """By slot, the facets whose keys we write."""
     natural: Mapping[str, Facet]
     """By slot, the facets whose keys are attributes of the entity itself."""
-    copies: tuple[BoundCopy, ...]
-    guards: tuple[Guard, ...]
+    binder: Binder
+    """Makes further facets, for the items that patterns add."""
     patterns: tuple[BoundPattern, ...] = ()
 
     @property
     def facets(self) -> tuple[Facet, ...]:
         own = (self.base, *self.indexes.values(), *self.natural.values())
-        theirs = tuple(facet for pattern in self.patterns for facet in pattern.facets)
-        return own + tuple(copy.facet for copy in self.copies) + tuple(guard.facet for guard in self.guards) + theirs
+        return own + tuple(facet for pattern in self.patterns for facet in pattern.facets)
+
+    def visible(self) -> list[Condition]:
+        """What holds for the items that reads show."""
+        return [found for pattern in self.patterns if (found := pattern.visible()) is not None]
+
+    @property
+    def tested(self) -> frozenset[str]:
+        """The attributes that decide whether an item is shown."""
+        conditions = self.visible()
+        if not conditions:
+            return frozenset()
+        from .expressions import attributes_in
+
+        return frozenset([name for condition in conditions for name in attributes_in(condition)])
+
+    def vacant(self) -> list[Condition]:
+        """Of these, any holds for an item that is as good as not there."""
+        return [found for pattern in self.patterns if (found := pattern.vacant()) is not None]
 
 
 def bind(
-    entity: Entity[E], indexes: Mapping[str, Index], keys: Mapping[str, KeyAttributes], separator: str
+    entity: Entity[E],
+    indexes: Mapping[str, Index],
+    keys: Mapping[str, KeyAttributes],
+    separator: str,
+    tenant: str = "",
+    ttl: str = "",
 ) -> Bound[E]:
     """Binds a declared entity, or says what is wrong with it."""
-    codec = Codec.of(entity.cls, entity.names)
-    binder = _Binder(entity, codec, indexes, keys, separator)
+    codec = _codec(entity, ttl)
+    binder = Binder(entity, codec, indexes, keys, separator, tenant)
     base = binder.facet(TABLE, entity.key)
     _check_base(base, codec)
     for slot in entity.indexes:
@@ -78,10 +87,32 @@ def bind(
         base,
         {slot: facet for slot, facet in in_indexes.items() if not _is_natural(facet)},
         {slot: facet for slot, facet in in_indexes.items() if _is_natural(facet)},
-        tuple(binder.copy(copy, base) for copy in entity.copies),
-        tuple(binder.guard((said,) if isinstance(said, str) else tuple(said)) for said in entity.unique),
+        binder,
     )
-    return replace(bound, patterns=tuple(pattern.bind(bound) for pattern in entity.patterns))
+    # What makes an update of a delete comes first: so the others see the update.
+    patterns = sorted(entity.patterns, key=lambda pattern: not pattern.gone)
+    return replace(bound, patterns=tuple(pattern.bind(bound) for pattern in patterns))
+
+
+def _codec(entity: Entity[E], ttl: str) -> Codec[E]:
+    """The codec of an entity. The attribute by which its items expire is called what the table calls it."""
+    expires = next((pattern.expires for pattern in entity.patterns if pattern.expires), "")
+    if not expires:
+        return Codec.of(entity.cls, entity.names)
+    from .epoch import epoch
+
+    return Codec.of(entity.cls, {**entity.names, expires: ttl}, stored={expires: epoch})
+
+
+def acquainted(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
+    """The entities of a schema, with what the patterns of others keep in them."""
+    entities = {one.codec.cls: one for one in bound}
+    more: dict[type[Any], tuple[BoundPattern, ...]] = {}
+    for one in bound:
+        for pattern in one.patterns:
+            for cls, theirs in pattern.meet(entities).items():
+                more[cls] = (*more.get(cls, ()), theirs)
+    return [replace(one, patterns=one.patterns + more.get(one.codec.cls, ())) for one in bound]
 
 
 def _is_natural(facet: Facet) -> bool:
@@ -90,19 +121,29 @@ def _is_natural(facet: Facet) -> bool:
     return not ours and not isinstance(facet.sk, Template)
 
 
-class _Binder(msgspec.Struct, frozen=True):
+class Binder(msgspec.Struct, frozen=True):
+    """Makes the facets of one entity of the templates that were declared."""
+
     entity: Entity[Any]
     codec: Codec[Any]
     indexes: Mapping[str, Index]
     keys: Mapping[str, KeyAttributes]
     separator: str
+    tenant: str = ""
+    """The attribute that is the tenant, if the table has tenants: all keys begin with it."""
 
     @property
     def tag(self) -> str:
         return self.entity.tag or self.codec.name
 
     def facet(self, slot: str, key: Key, copy: str = "") -> Facet:
+        """The facet of a key in the table or an index; in the table, of the entity's own items or of a copy."""
         names = self.keys[slot]
+        if (key.sk is None) != (not names.sk):
+            raise SchemaError(
+                f"{self.codec.name}: {key.pk} {'has a' if key.sk else 'needs a'} sort key, and the others of {slot} "
+                f"have {'none' if key.sk else 'one'}; DynamoDB wants all or none"
+            )
         pk = self._form(key.pk, key.raw, names.pk)
         sk = self._form(key.sk, key.raw, names.sk) if key.sk is not None else None
         when = list(membership(key.when, self.codec))
@@ -118,6 +159,8 @@ class _Binder(msgspec.Struct, frozen=True):
                 "which are the keys themselves; `when` cannot change that"
             )
         self._check_optional(whole, own_items)
+        if slot == TABLE:
+            self._check_settled(whole)
         return whole
 
     def _facet(self, slot: str, pk: KeyForm, sk: KeyForm | None, when: Sequence[When], copy: str = "") -> Facet:
@@ -164,6 +207,14 @@ class _Binder(msgspec.Struct, frozen=True):
         except TemplateError as error:
             raise SchemaError(f"{self.codec.name}, {error}") from None
 
+    def _check_settled(self, facet: Facet) -> None:
+        for found in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
+            if not found.encoding.settled:
+                raise SchemaError(
+                    f"{self.codec.name}, {{{found.name}}}: an item of the table is found by its key, so the number of "
+                    "shards in it never changes: let an index have the shards, and the table a key without"
+                )
+
     def _check_optional(self, facet: Facet, own_items: bool) -> None:
         for found in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
             if not found.optional:
@@ -181,28 +232,6 @@ class _Binder(msgspec.Struct, frozen=True):
             if not self.codec.attribute(name).optional:
                 raise SchemaError(f"{where}: {name} is not optional: write {{{name}}}")
 
-    def copy(self, copy: Copy, base: Facet) -> BoundCopy:
-        if not copy.name:
-            raise SchemaError(f"a copy of {self.codec.name} has no name")
-        facet = self.facet(TABLE, copy.key, copy.name)
-        everything = frozenset(self.codec.attributes)
-        wanted = everything
-        if copy.attributes is not None:
-            for name in copy.attributes:
-                self.codec.attribute(name)
-            wanted = frozenset(copy.attributes) | set(base.attributes) | set(facet.attributes)
-        holds = None if wanted == everything else wanted
-        return BoundCopy(replace(facet, holds=holds), f"{self.tag}.{copy.name}", wanted)
-
-    def guard(self, attributes: tuple[str, ...]) -> Guard:
-        types = {name: self.codec.attribute(name).type for name in attributes}
-        try:
-            pk, sk = guard_key(self.tag, attributes, types, self.separator, self.entity.key.sk is not None)
-        except TemplateError as error:
-            raise SchemaError(f"{self.codec.name}, unique {', '.join(attributes)}: {error}") from None
-        # Named so that nobody can ask for it: a guard is never an answer.
-        return Guard(attributes, Facet(f"{self.tag} unique {', '.join(attributes)}", TABLE, pk, sk))
-
 
 def membership(when: Membership, codec: Codec[Any]) -> tuple[When, ...]:
     """The conditions of a sparse facet as the planner knows them: an attribute is one of some values, or present."""
@@ -212,10 +241,14 @@ def membership(when: Membership, codec: Codec[Any]) -> tuple[When, ...]:
         for item in when:
             codec.attribute(item.attribute)
         return tuple(when)
+    from .expressions import conjuncts, recorded
+
     return tuple(_when(condition, codec) for condition in conjuncts(recorded(when, codec)))
 
 
 def _when(condition: Condition, codec: Codec[Any]) -> When:
+    from .expressions import Compare, Exists, In
+
     match condition:
         case Compare((str(name),), "=", value):
             return When(name, frozenset({plain(value)}))

@@ -50,7 +50,7 @@ class Changes(msgspec.Struct, frozen=True):
     @property
     def nested(self) -> bool:
         """Whether anything inside an attribute is changed."""
-        return any(type(at) is not str for at in self.all)
+        return any(not isinstance(at, str) for at in self.all)
 
     @property
     def whole(self) -> frozenset[str]:
@@ -97,8 +97,8 @@ def steps(at: At) -> Steps:
     return (at,) if isinstance(at, str) else at
 
 
-def checked(entity: Bound[Any], changes: Changes) -> Changes:
-    """Changes that make sense: None set is an attribute removed; the key and what is required stay."""
+def checked(entity: Bound[Any], changes: Changes, *, moves: bool = False) -> Changes:
+    """Changes that make sense: None set is an attribute removed; what is required stays, the key if it has to."""
     codec = entity.codec
     if changes.adds or changes.deletes:
         changes = _without_empty_sets(changes)
@@ -109,9 +109,10 @@ def checked(entity: Bound[Any], changes: Changes) -> Changes:
     for at in said:
         name = head(at)
         codec.attribute(name)
-        if name in base:
+        if name in base and not moves:
             raise TableError(
-                f"{name} is part of the key of {entity.tag} and cannot change: delete the item and insert another"
+                f"{name} is part of the key of {entity.tag}, so that to change it is to move the item: update it with "
+                "read=True, and it is deleted and put under its new key in one transaction"
             )
     if len(said) > 1:
         _check_apart(entity, said)

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.transport import Transport
+from prejoin.transport.errors import TransportError
 
-from .batches import Batching
-from .calls import Call, Observer
 from .conversation import Pause, Request, Steps, read_json
-from .perform import write_one
+from .lazy import Lazy
 from .reading import Reader
-from .schema import Schema
-from .writes import Write
-from .writing import Gathered, Writer
+from .writing import Batching, Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from prejoin.transport import Transport
+
+    from . import calls, perform, transactions
+    from .calls import Observer
     from .drift import Difference
+    from .schema import Schema
+    from .transactions import Transaction
+    from .writes import Write
+else:
+    calls = Lazy("prejoin.table.calls")
+    perform = Lazy("prejoin.table.perform")
+    transactions = Lazy("prejoin.table.transactions")
 
 R = TypeVar("R")
 
@@ -48,29 +56,12 @@ NOT_OF_A_TABLE = frozenset(
 _encode = msgspec.json.Encoder().encode
 
 
-class Transaction(Gathered):
-    """Writes that are done together or not at all, when the `with` ends."""
-
-    def __init__(self, client: Client, token: str | None) -> None:
-        super().__init__(client.schema, client.table, token)
-        self._client = client
-
-    def __enter__(self) -> Transaction:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._client._run(self._steps())
-
-
 class Client(Reader, Writer, Batching):
     """Typed access to one table.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
-    >>> from prejoin.table import Entity, Key
+    >>> from prejoin.table import Entity, Key, Schema
     >>> @dataclass
     ... class User:
     ...     user_id: str
@@ -90,6 +81,14 @@ class Client(Reader, Writer, Batching):
         self.table = table
         self._transport = transport
         self._observe = observe
+        self._fence = schema.fence
+
+    def tenant(self, tenant: Any, /) -> Client:
+        """The client of one tenant, over the same transport, where the schema has tenants.
+
+        It fills in the tenant wherever that is an attribute, and refuses what belongs to another, before it is sent.
+        """
+        return Client(self.schema.of_tenant(tenant), self.table, self._transport, observe=self._observe)
 
     def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
         """Creates the table with its indexes, and waits until it can be used.
@@ -115,6 +114,8 @@ class Client(Reader, Writer, Batching):
 
     def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """Any call of DynamoDB, in its own words: `db.call("DescribeTable")`. The name of the table is filled in."""
+        if self._fence is not None:
+            raise self._fence.confined("call()")
         answer: dict[str, Any] = self._send(any_call(self.table, operation, body or {}))
         return answer
 
@@ -134,10 +135,10 @@ class Client(Reader, Writer, Batching):
 
     def transaction(self, token: str | None = None) -> Transaction:
         """Writes in one transaction: `with db.transaction() as tx: tx.insert(…)`. A token makes it safe to repeat."""
-        return Transaction(self, token)
+        return transactions.Transaction(self, token)
 
     def _write(self, write: Write) -> Any:
-        return self._run(write_one(self.schema, self.table, write))
+        return self._run(perform.write_one(self.schema, self.table, write))
 
     def _run(self, steps: Steps[R]) -> R:
         """Holds a conversation of the core: sends each request, hands back the answer or the error."""
@@ -146,7 +147,7 @@ class Client(Reader, Writer, Batching):
             while True:
                 try:
                     answer = self._send(step) if isinstance(step, Request) else self._several(step)
-                except DynamoDBError as error:
+                except (DynamoDBError, TransportError) as error:
                     step = steps.throw(error)
                 else:
                     step = steps.send(answer)
@@ -165,6 +166,8 @@ class Client(Reader, Writer, Batching):
             return tuple(threads.map(self._send, step))
 
     def _send(self, request: Request) -> Any:
+        if self._fence is not None:
+            self._fence.check(request)
         if self._observe:
             return observed(request, self._transport.send(*measured(request)), self._observe)
         return request.read(self._transport.send(request.operation, _encode(request.body)))
@@ -186,5 +189,5 @@ def measured(request: Request) -> tuple[str, bytes]:
 
 
 def observed(request: Request, answer: bytes, observe: Observer) -> Any:
-    observe(Call(request.operation, request.body, read_json(answer), str(request.key)))
+    observe(calls.Call(request.operation, request.body, read_json(answer), str(request.key)))
     return request.read(answer)

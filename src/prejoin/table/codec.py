@@ -12,11 +12,15 @@ from prejoin.types import Kind, Type
 
 from .errors import CodecError, SchemaError, UnknownAttribute
 from .records import Default, Field, fields_of
-from .values import Json, ValueCodec, codec_for
+from .values import TEXT, Json, ValueCodec, codec_for
 from .wire import Code, Slot, Wire, source_of, struct_of
 
 E = TypeVar("E")
 V = TypeVar("V")
+
+
+Stored = Callable[[ValueCodec], ValueCodec]
+"""Another way to write and read the values of an attribute."""
 
 
 class Attribute(msgspec.Struct, frozen=True):
@@ -77,10 +81,20 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
 
     cls: type[E]
     attributes: Mapping[str, Attribute]
+    stored: Mapping[str, Stored] = {}
 
     @classmethod
-    def of(cls, record: type[E], names: Mapping[str, str] | None = None, outer: tuple[type, ...] = ()) -> Codec[E]:
-        """The codec of a class; `names` gives attributes another name in the table, `outer` are records it is in."""
+    def of(
+        cls,
+        record: type[E],
+        names: Mapping[str, str] | None = None,
+        outer: tuple[type, ...] = (),
+        stored: Mapping[str, Stored] | None = None,
+    ) -> Codec[E]:
+        """The codec of a class; `names` gives attributes another name in the table, `outer` are records it is in.
+
+        What `stored` names is not written as its type is elsewhere.
+        """
         attributes = {}
         for field in fields_of(record):
             wire = (names or {}).get(field.name, field.wire)
@@ -88,9 +102,11 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
                 value = codec_for(field.hint, (*outer, record))
             except CodecError as error:
                 raise SchemaError(f"{record.__name__}.{field.name}: {error}") from None
+            if stored and field.name in stored:
+                value = stored[field.name](value)
             _check_default(record, field, value)
             attributes[field.name] = Attribute(field, wire, value)
-        codec = cls(record, attributes)
+        codec = cls(record, attributes, stored or {})
         for name in names or {}:
             codec.attribute(name)
         return codec
@@ -118,7 +134,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         found = self._views.get(into)
         if found is None:
             names = {field.name: self.attribute(field.name).wire for field in fields_of(into)}
-            found = Codec.of(into, names)
+            found = Codec.of(into, names, stored=self.stored)
             for name, attribute in found.attributes.items():
                 if attribute.value.wire.tag != self.attributes[name].value.wire.tag:
                     raise SchemaError(
@@ -133,13 +149,24 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
 
     def values(self, record: E) -> dict[str, Any]:
         """An object's attributes by name."""
-        return {name: getattr(record, name) for name in self.attributes}
+        return self._values(record)
+
+    @cached_property
+    def _values(self) -> Callable[[E], dict[str, Any]]:
+        parts = [f"{name!r}: record.{name}" for name in self.attributes]
+        return Code().function("record", f"{{{', '.join(parts)}}}")
 
     def encode(self, record: E) -> Json:
         """An object as attributes of an item. What is None is left out."""
         return self.encode_values(self.values(record))
 
     def encode_values(self, values: Mapping[str, Any]) -> Json:
+        """Attributes by name as those of an item."""
+        if len(values) == len(self.attributes):
+            try:
+                return self._encode(values)
+            except Exception:  # noqa: S110 - some value is not as it should be; below it is found out which, and why
+                pass
         item = {}
         writers = self._writers
         for name, value in values.items():
@@ -157,6 +184,26 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
                 except CodecError as error:
                     raise CodecError(f"{self.name}.{name}: {error}") from None
         return item
+
+    @cached_property
+    def _encode(self) -> Callable[[Mapping[str, Any]], Json]:
+        """Writes all attributes at once, where all are given. It raises whatever it likes where one is not so."""
+        code = Code()
+        parts = []
+        for name, attribute in self.attributes.items():
+            encode, value, wire = code.constant(attribute.value.encode), code.fresh(), repr(attribute.wire)
+            given = f"({value} := values[{name!r}])"
+            if attribute.type.kind is Kind.SET:
+                # DynamoDB has no empty set: absent is empty. None is refused by `encode`, unless it may be.
+                absent = f"not {given}" if attribute.optional else f"not {given} and {value} is not None"
+                parts.append(f"**({{}} if {absent} else {{{wire}: {encode}({value})}})")
+            elif attribute.optional:
+                parts.append(f"**({{}} if {given} is None else {{{wire}: {encode}({value})}})")
+            elif attribute.value is TEXT:
+                parts.append(f"{wire}: {{'S': {value}}} if type({given}) is str else {encode}({value})")
+            else:
+                parts.append(f"{wire}: {encode}(values[{name!r}])")
+        return code.function("values", f"{{{', '.join(parts)}}}")
 
     def encode_value(self, name: str, value: Any) -> Json:
         try:

@@ -12,6 +12,10 @@ Steps = tuple[str, *tuple[str | int, ...]]
 """The way to a place in an item: an attribute, then names in maps and positions in lists."""
 
 
+class Beside(str):
+    """The name, in the table, of an attribute that the class does not have: a mark that a pattern leaves for a while."""
+
+
 class Computed(msgspec.Struct, frozen=True):
     """A new value that only DynamoDB knows, made of the old one at `path`."""
 

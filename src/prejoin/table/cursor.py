@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -16,6 +17,8 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     query: str
     group: int
     keys: list[dict[str, dict[str, str]] | None]
+    until: datetime | None = None
+    """Where a range over time without an end ended when the first page was read: so do the others."""
 
 
 def fingerprint(*what: Any) -> str:
@@ -29,15 +32,27 @@ def encode_cursor(position: Position) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
 
 
+def ended(cursor: str | None) -> datetime | None:
+    """Where the reading ends that this cursor goes on with, if it has no end of its own."""
+    try:
+        return None if cursor is None else _position(cursor).until
+    except CursorError:
+        return None  # told when it is used
+
+
 def decode_cursor(cursor: str, query: str, width: int, groups: int) -> Position:
     """Reads a cursor of this query; anything else raises CursorError, for a wrong place is worse than none."""
-    try:
-        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        position = msgspec.json.decode(text, type=Position)
-    except (ValueError, msgspec.MsgspecError):
-        raise CursorError(f"{cursor!r} is not a cursor, or it is damaged") from None
+    position = _position(cursor)
     if position.query != query:
         raise CursorError("the cursor is of another query")
     if len(position.keys) != width or not 0 <= position.group < groups:
         raise CursorError(f"{cursor!r} is not a cursor, or it is damaged")
     return position
+
+
+def _position(cursor: str) -> Position:
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        return msgspec.json.decode(text, type=Position)
+    except (ValueError, msgspec.MsgspecError):
+        raise CursorError(f"{cursor!r} is not a cursor, or it is damaged") from None

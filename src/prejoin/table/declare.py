@@ -1,4 +1,4 @@
-"""What a schema is declared with: entities and their keys, indexes, copies. Plain data, nothing checked yet."""
+"""What a schema is declared with: entities and their keys, indexes, patterns. Plain data, nothing checked yet."""
 
 from __future__ import annotations
 
@@ -47,27 +47,15 @@ class Index(msgspec.Struct, frozen=True):
     It is made with the table and never after, and keeps each partition below 10 GB."""
 
 
-class Copy(msgspec.Struct, frozen=True):
-    """A second item of an entity, under another key, written and deleted with it."""
-
-    name: str
-    key: Key
-    attributes: Sequence[str] | None = None
-    """What it holds beside the attributes of both keys; None: everything."""
-
-
 class Entity(msgspec.Struct, Generic[E], frozen=True):
     """A class, and where its items are."""
 
     cls: type[E]
     key: Key
     indexes: Mapping[str, Key] = msgspec.field(default_factory=dict)
-    copies: Sequence[Copy] = ()
-    unique: Sequence[str | Sequence[str]] = ()
-    """Attributes (or groups of them) of which no two items have the same value; upheld by a guard item each."""
     tag: str = ""
     """What the type attribute of its items says; the name of the class if not said."""
     names: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Attributes that have another name in the table."""
     patterns: Sequence[Pattern] = ()
-    """What else is kept for its items: versions, timestamps, … See `prejoin.patterns`."""
+    """What else is kept for its items: unique values, copies, versions, … See `prejoin.patterns`."""

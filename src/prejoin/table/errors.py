@@ -104,6 +104,10 @@ class Unprocessed(TableError):  # noqa: N818
         self.rest = rest
 
 
+class OtherTenant(TableError):  # noqa: N818
+    """What a client of one tenant was asked to do, and is not confined to that tenant. Nothing was sent."""
+
+
 class CursorError(TableError, ValueError):
     """A cursor that is damaged, or of another query."""
 

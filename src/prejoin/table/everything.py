@@ -12,8 +12,10 @@ from .conversation import Request, Steps
 from .cursor import Position, decode_cursor, encode_cursor, fingerprint
 from .pages import Page
 from .reads import together
+from .render import Placeholders
 from .schema import Schema
 from .values import Json
+from .visible import filter_text, hiding
 
 MOST_SEGMENTS = 1_000_000
 
@@ -29,11 +31,15 @@ class Scan:
         segments: int,
         consistent: bool,
         after: str | None = None,
+        hidden: bool = False,
     ) -> None:
+        if schema.fence is not None:
+            raise schema.fence.confined("everything()")
         if not 1 <= segments <= MOST_SEGMENTS:
             raise ValueError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
         entities = [schema.entity(cls) for cls in classes] or schema.entities
         self._reading = Reading(schema, [entity.base for entity in entities])
+        self._hiding = () if hidden else hiding(schema, [entity.base for entity in entities])
         self._schema = schema
         self._table = table
         self._consistent = consistent
@@ -75,4 +81,8 @@ class Scan:
             body["ConsistentRead"] = True
         if self._starts[at]:
             body["ExclusiveStartKey"] = self._starts[at]
+        if self._hiding:
+            to = Placeholders()
+            body["FilterExpression"] = filter_text(self._hiding, self._schema.type_attribute, False, to)
+            body |= to.parameters()
         return Request("Scan", body, f"{self._table}, segment {at}", self._reading.page)

@@ -259,6 +259,19 @@ def conjuncts(condition: Condition | None) -> tuple[Condition, ...]:
     return () if condition is None else _parts(condition)
 
 
+def attributes_in(condition: Condition) -> list[str]:
+    """The attributes that a condition of whole attributes tests."""
+    match condition:
+        case And(items) | Or(items):
+            return [name for item in items for name in attributes_in(item)]
+        case Not(item):
+            return attributes_in(item)
+        case Compare((str(name), *_)) | Exists((str(name), *_)):
+            return [name]
+        case _:
+            raise AssertionError(condition)
+
+
 def both(one: Condition | None, other: Condition) -> Condition:
     """Two conditions, of which there may be only one."""
     return other if one is None else one & other

@@ -8,13 +8,13 @@ from typing import Any
 from prejoin.keys import TABLE
 
 from .asking import Asked, planned
-from .asks import key_of, projection
 from .backoff import pause
 from .bind import Bound
 from .conversation import Request, Steps
 from .errors import TableError, Unanswered
-from .physical import shown, sortable
-from .reads import together
+from .get_one import key_of, projection
+from .physical import shown
+from .reads import sortable, together
 from .schema import Schema
 from .values import Json
 
@@ -43,9 +43,9 @@ def get_many(
     order: list[Key] = []
     waiting: dict[Key, Json] = {}
     for given in keys:
-        planned_so, _ = planned(schema, (entity,), given, consistent=consistent, into=into)
+        planned_so, values = planned(schema, (entity,), given, consistent=consistent, into=into)
         asked = _same(asked, planned_so, given)
-        key = key_of(schema, asked, given)
+        key = key_of(schema, asked, values)
         order.append(sortable(key, names))
         waiting[order[-1]] = key
     if asked is None:
@@ -86,7 +86,7 @@ def _read_all(
         left = [key for answer in answers for key in answer.left.get(table, {}).get("Keys", ())]
         for answer in answers:
             for key, one in zip(answer.keys, answer.found, strict=True):
-                found[sortable(key, names)] = reading.matched(one, shown(key))
+                found[sortable(key, names)] = reading.matched(one, shown({name: key[name] for name in names}))
         rest = left + rest
         if progress and len(left) < len(now):
             progress(total - len(rest))

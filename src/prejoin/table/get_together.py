@@ -10,10 +10,10 @@ import msgspec
 from prejoin.protocol.errors import DynamoDBError
 
 from .asking import Asked, planned
-from .asks import get_body
 from .backoff import pause
 from .conversation import Request, Steps
 from .errors import Conflict, TableError, TooMany
+from .get_one import get_body
 from .physical import shown
 from .schema import Schema
 
@@ -51,10 +51,11 @@ def get_together(schema: Schema, table: str, gets: Sequence[Get[Any]]) -> Steps[
         raise TooMany(f"{len(gets)} objects: at most {MOST_GETS} are read in one transaction")
     if not gets:
         return ()
-    asked = [_planned(schema, get) for get in gets]
+    planned_so = [_planned(schema, get) for get in gets]
+    asked = [one for one, _ in planned_so]
     bodies = [
-        get_body(schema, table, one, get.equal, () if get.into is None else one.reading.wires)
-        for one, get in zip(asked, gets, strict=True)
+        get_body(schema, table, one, values, () if get.into is None else one.reading.wires)
+        for (one, values), get in zip(planned_so, gets, strict=True)
     ]
     unique = _unique(bodies)
     key = ", ".join(shown(body["Key"]) for body in unique)
@@ -78,11 +79,11 @@ def _unique(bodies: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _planned(schema: Schema, get: Get[Any]) -> Asked:
-    asked, _ = planned(schema, (schema.entity(get.cls),), get.equal, into=get.into)
+def _planned(schema: Schema, get: Get[Any]) -> tuple[Asked, dict[str, Any]]:
+    asked, values = planned(schema, (schema.entity(get.cls),), get.equal, into=get.into)
     if asked.plan.operation != "GetItem":
         raise TableError(f"{get!r} does not give the key of the item in the table, and only by that it is read so")
-    return asked
+    return asked, values
 
 
 class _Got(msgspec.Struct):

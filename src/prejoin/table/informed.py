@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from .actions import depends, expression, lacking, named
+from .actions import depends, expression, lacking, named, unmet
 from .conversation import Request, Steps
 from .errors import CodecError, ConditionFailed, NotFound, TableError
 from .physical import shown
@@ -14,6 +14,7 @@ from .render import Placeholders
 from .schema import Schema
 from .upserts import fresh
 from .values import Json
+from .visible import is_hidden, is_vacant
 from .writes import Write
 
 
@@ -39,6 +40,10 @@ def informed(schema: Schema, write: Write, item: Json | None) -> Write | None:
     tag = item.get(schema.type_attribute, {}).get("S")
     if tag not in (None, entity.tag):
         raise CodecError(f"the item of {named(write)} is a {tag}, not a {entity.tag}")
+    if write.seen and write.verb != "put" and is_hidden(entity, item):
+        if is_vacant(entity, item):
+            return _without(write)
+        raise unmet(write, item)
     was = entity.codec.values(entity.codec.decode(item))
     if write.verb not in ("update", "upsert"):
         return replace(write, was=was, item=item)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from os import urandom
 from typing import Any, cast
 
 from prejoin.protocol.errors import DynamoDBError
 
+from .actions import merged
 from .backoff import pause
 from .conversation import Request, Steps
 from .errors import ConditionFailed, Conflict, TableError, TransactionCancelled
 from .expand import expand
 from .informed import overtaken, read_first, refuse_token
+from .others import with_others
 from .schema import Schema
 from .values import Json
 from .writes import Action, Write, checked_actions
@@ -55,9 +58,12 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
 
 
 def _perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
-    actions = [action for write in writes if write is not None for action in expand(schema, write)]
+    placed = with_others(schema, writes)
+    actions: Sequence[Action] = [action for write, _ in placed for action in expand(schema, write)]
     if not actions:
         return None
+    if len(actions) > 1:
+        actions = merged(actions)
     if len(actions) == 1 and token is None and actions[0].kind != "ConditionCheck":
         return (yield from _alone(table, actions[0]))
     write = actions[0].write
@@ -66,7 +72,8 @@ def _perform(schema: Schema, table: str, writes: Sequence[Write | None], token: 
             f"this {write.verb} of {write.entity.tag} is a transaction, for it writes several items, and DynamoDB "
             "returns nothing from one: get the object afterwards"
         )
-    yield from _together(table, writes, checked_actions(actions), token)
+    positions = {id(write): position for write, position in placed}
+    yield from _together(table, checked_actions(actions), positions, len(writes), token)
     return None
 
 
@@ -96,12 +103,14 @@ def _alone(table: str, action: Action) -> Steps[Any]:
     raise Conflict(f"{action} was part of others' transactions each of {ATTEMPTS} times; nothing was written")
 
 
-def _together(table: str, writes: Sequence[Write | None], actions: Sequence[Action], token: str | None) -> Steps[None]:
+def _together(
+    table: str, actions: Sequence[Action], positions: Mapping[int, int], writes: int, token: str | None
+) -> Steps[None]:
     body: dict[str, Any] = {
-        "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions]
+        "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions],
+        # DynamoDB does once what comes twice with one token: so it can be sent again when its answer was lost.
+        "ClientRequestToken": urandom(16).hex() if token is None else token,
     }
-    if token is not None:
-        body["ClientRequestToken"] = token
     request = Request("TransactWriteItems", body, ", ".join([str(action) for action in actions]))
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -110,13 +119,10 @@ def _together(table: str, writes: Sequence[Write | None], actions: Sequence[Acti
             yield request
         except DynamoDBError as error:
             if error.code == "TransactionCanceledException":
-                reasons = cast("list[dict[str, Any]]", error.fields.get("CancellationReasons") or [])
-                codes = {reason.get("Code", "None") for reason in reasons} - {"None"}
-                # Of a cancelled transaction nothing was written: it is safe to try again.
-                if codes and codes <= _LATER and attempt < ATTEMPTS - 1:
+                if passing(error) and attempt < ATTEMPTS - 1:
                     continue
-                failures = _failures(actions, reasons, writes)
-                if len(writes) == 1 and failures:
+                failures = _failures(actions, _reasons(error), positions)
+                if writes == 1 and failures:
                     raise failures[0] from error
                 raise TransactionCancelled(failures) from error
             if error.code not in _CONFLICTS:
@@ -126,11 +132,20 @@ def _together(table: str, writes: Sequence[Write | None], actions: Sequence[Acti
     raise Conflict(f"others were writing {request.key} each of {ATTEMPTS} times; nothing was written")
 
 
+def passing(error: DynamoDBError) -> bool:
+    """Whether a transaction was cancelled for what is gone a moment later: of it nothing was written."""
+    codes = {reason.get("Code", "None") for reason in _reasons(error)} - {"None"}
+    return error.code in _CONFLICTS or (bool(codes) and codes <= _LATER)
+
+
+def _reasons(error: DynamoDBError) -> list[dict[str, Any]]:
+    return cast("list[dict[str, Any]]", error.fields.get("CancellationReasons") or [])
+
+
 def _failures(
-    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], writes: Sequence[Write | None]
+    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], positions: Mapping[int, int]
 ) -> list[TableError]:
     failures: list[TableError] = []
-    positions = {id(write): at for at, write in enumerate(writes)}
     for action, reason in zip(actions, reasons, strict=False):
         code = reason.get("Code", "None")
         position = positions[id(action.write)]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
 from prejoin.keys import TABLE, Facet, KeyForm, KeyValue, Natural, Scalar, Tag
+from prejoin.keys.condition import SAFE_PK, SAFE_SK
 from prejoin.protocol import limits
-from prejoin.protocol.values import ordered
 
 from .declare import Index, Key
 from .errors import SchemaError
@@ -121,9 +119,13 @@ def key_writer(facet: Facet, keys: KeyAttributes) -> Callable[[Mapping[str, obje
 
         return of_any
     pk, sk = keys.names
+    write_pk, write_sk = facet.pk.writer, facet.sk.writer
 
     def of_text(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
-        return {pk: {"S": pk_of(values)}, sk: {"S": sk_of(values)}}  # type: ignore[dict-item]
+        first, second = write_pk(values), write_sk(values)
+        if not (0 < len(first) <= SAFE_PK and 0 < len(second) <= SAFE_SK):
+            pk_of(values), sk_of(values)  # they look closely, and refuse what DynamoDB does not take
+        return {pk: {"S": first}, sk: {"S": second}}
 
     return of_text
 
@@ -137,7 +139,9 @@ def wire(value: Scalar) -> dict[str, str]:
     if isinstance(value, str):
         return {"S": value}
     if isinstance(value, bytes):
-        return {"B": base64.b64encode(value).decode()}
+        from base64 import b64encode  # few keys are binary
+
+        return {"B": b64encode(value).decode()}
     return {"N": str(value)}
 
 
@@ -154,8 +158,3 @@ def shown(key: Mapping[str, Mapping[str, str]]) -> str:
     'USER#1 / 7'
     """
     return " / ".join(text for value in key.values() for text in value.values())
-
-
-def sortable(item: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
-    """What to compare items of one index by, as DynamoDB does: text and binary by bytes, numbers as numbers."""
-    return tuple(ordered(item[name]) for name in names)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
-from prejoin.keys import Order
+from . import get_one
+from .lazy import Lazy
 
-from . import asks
-from .asking import Roles
-from .asks import Asking
-from .conversation import Steps
-from .everything import Scan
-from .expressions import Where
-from .get_many import get_many
-from .get_together import Get, get_together
-from .pages import Collection, Page
-from .schema import Schema
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from prejoin.keys import Order
+
+    from . import asks, everything, get_many, get_together
+    from .asking import Roles
+    from .conversation import Steps
+    from .expressions import Where
+    from .get_together import Get
+    from .pages import Collection, Page
+    from .schema import Schema
+else:
+    asks = Lazy("prejoin.table.asks")
+    everything = Lazy("prejoin.table.everything")
+    get_many = Lazy("prejoin.table.get_many")
+    get_together = Lazy("prejoin.table.get_together")
 
 E = TypeVar("E")
 V = TypeVar("V")
@@ -28,7 +35,7 @@ B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
 
-Progress = Callable[[int], None]
+Progress: TypeAlias = "Callable[[int], None]"
 """Told, now and then, how many are done."""
 
 
@@ -50,11 +57,11 @@ class Reader(ABC):
 
         `into` is a class with some of the attributes, if no others are wanted.
         """
-        return self._run(asks.get(self.schema, self.table, cls, equal, consistent, into))
+        return self._run(get_one.get(self.schema, self.table, cls, equal, consistent, into))
 
     def exists(self, cls: type[Any], /, *, consistent: bool = False, **equal: Any) -> bool:
         """Whether there is an object with these attributes. Nothing of it is sent."""
-        return self._run(asks.exists(self.schema, self.table, cls, equal, consistent))
+        return self._run(get_one.exists(self.schema, self.table, cls, equal, consistent))
 
     @overload
     def query(
@@ -112,7 +119,7 @@ class Reader(ABC):
         turns either round. Without `limit`, all of them. `filter` tests what was read and paid for. `into` is a class
         with some of the attributes, if no others are wanted; an index that holds no others may then serve.
         """
-        asking = Asking(where, equal, order, reverse, limit, after, filter, consistent, now, into)
+        asking = asks.Asking(where, equal, order, reverse, limit, after, filter, consistent, now, into)
         return self._run(asks.query(self.schema, self.table, cls, asking))
 
     @overload
@@ -167,7 +174,7 @@ class Reader(ABC):
     ) -> Iterator[Page[Any]]:
         """The objects of a query, page after page, each read when it is wanted."""
         while True:
-            asking = Asking(where, equal, order, reverse, size, after, filter, consistent, now, into)
+            asking = asks.Asking(where, equal, order, reverse, size, after, filter, consistent, now, into)
             page = self._run(asks.query(self.schema, self.table, cls, asking))
             yield page
             after = page.cursor
@@ -186,7 +193,7 @@ class Reader(ABC):
         **equal: Any,
     ) -> int:
         """How many objects a query would find. DynamoDB reads them all to count them, and so they are paid for."""
-        asking = Asking(where, equal, test=filter, consistent=consistent, now=now)
+        asking = asks.Asking(where, equal, test=filter, consistent=consistent, now=now)
         return self._run(asks.count(self.schema, self.table, cls, asking))
 
     def collect(
@@ -211,7 +218,7 @@ class Reader(ABC):
 
         Where a class calls an attribute by another name, `roles` says so: `roles={User: {"user_id": "id"}}`.
         """
-        asking = Asking(where, equal, order, reverse, limit, after, None, consistent, now)
+        asking = asks.Asking(where, equal, order, reverse, limit, after, None, consistent, now)
         return self._run(asks.collect(self.schema, self.table, classes, asking, roles))
 
     @overload
@@ -251,7 +258,7 @@ class Reader(ABC):
         `db.get_many(User, [{"user_id": "1"}, {"user_id": "2"}])`. A hundred go in one request; `progress` is told how
         many have been answered.
         """
-        return self._run(get_many(self.schema, self.table, cls, keys, consistent, into, progress))
+        return self._run(get_many.get_many(self.schema, self.table, cls, keys, consistent, into, progress))
 
     @overload
     def get_together(self, one: Get[A], /) -> tuple[A | None]: ...
@@ -267,25 +274,37 @@ class Reader(ABC):
     def get_together(self, *gets: Get[E]) -> tuple[E | None, ...]: ...
     def get_together(self, *gets: Get[Any]) -> tuple[Any, ...]:
         """Objects as they are at one moment, up to a hundred: `db.get_together(Get(User, user_id="1"), Get(…))`."""
-        return self._run(get_together(self.schema, self.table, gets))
+        return self._run(get_together.get_together(self.schema, self.table, gets))
 
     @overload
     def everything(
-        self, *, segments: int = 1, after: str | None = None, consistent: bool = False
+        self, *, segments: int = 1, after: str | None = None, consistent: bool = False, hidden: bool = False
     ) -> Iterator[Page[Any]]: ...
     @overload
     def everything(
-        self, one: type[E], /, *classes: type[E], segments: int = 1, after: str | None = None, consistent: bool = False
+        self,
+        one: type[E],
+        /,
+        *classes: type[E],
+        segments: int = 1,
+        after: str | None = None,
+        consistent: bool = False,
+        hidden: bool = False,
     ) -> Iterator[Page[E]]: ...
     def everything(
-        self, *classes: type[Any], segments: int = 1, after: str | None = None, consistent: bool = False
+        self,
+        *classes: type[Any],
+        segments: int = 1,
+        after: str | None = None,
+        consistent: bool = False,
+        hidden: bool = False,
     ) -> Iterator[Page[Any]]:
         """Every object in the table, in no order, page after page: a Scan, which reads and pays for all there is.
 
         For work on all the data, never to answer a question. With classes, only objects of these are given back;
         what is read is the same. `segments` reads as many parts of the table side by side; a page's `cursor`, given as
-        `after`, goes on after it.
+        `after`, goes on after it. `hidden`: also what other reads do not show, as it is deleted or has expired.
         """
-        scan = Scan(self.schema, self.table, classes, segments, consistent, after)
+        scan = everything.Scan(self.schema, self.table, classes, segments, consistent, after, hidden)
         while not scan.done:
             yield self._run(scan.next())

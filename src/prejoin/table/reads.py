@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
+from math import ceil, sqrt
 from typing import Any, cast
 
 import msgspec
 
 from prejoin.keys import TABLE, KeyCondition, Plan
 from prejoin.keys.condition import Op
+from prejoin.protocol.values import ordered
 
 from .answers import Answer, Reading, page_keys
 from .codec import Codec
 from .conversation import Request, Steps
 from .cursor import Position, decode_cursor, encode_cursor, fingerprint
 from .expressions import Condition
-from .physical import KeyAttributes, sortable, wire
-from .render import Placeholders, render
+from .physical import KeyAttributes, wire
+from .render import Placeholders, grouped, render
 from .schema import Schema
 from .values import Json
+from .visible import Hiding, filter_text
 
 SIDE_BY_SIDE = 16
 """How many requests go out together at most."""
@@ -41,6 +45,10 @@ class Query(msgspec.Struct, frozen=True):
     """A filter that was asked for: items that are read, paid and left out."""
     projected: bool = False
     """Whether only what is read is asked for."""
+    until: datetime | None = None
+    """Where a range over time buckets ends that has no end of its own: with the bucket that this is in."""
+    hiding: tuple[Hiding, ...] = ()
+    """What is not shown. Not asked for by anybody, so it is no part of the question that a cursor goes on with."""
 
     @property
     def groups(self) -> list[tuple[KeyCondition, ...]]:
@@ -85,11 +93,21 @@ class Query(msgspec.Struct, frozen=True):
             body["ScanIndexForward"] = False
         if self.consistent:
             body["ConsistentRead"] = True
-        if self.where is not None:
-            body["FilterExpression"] = render(self.where, self.codec, to)
+        if test := self._filter(to):
+            body["FilterExpression"] = test
         if start is not None:
             body["ExclusiveStartKey"] = start
         return body
+
+    def _filter(self, to: Placeholders) -> str:
+        if not self.hiding:
+            return "" if self.where is None else render(self.where, self.codec, to)
+        shown = filter_text(self.hiding, self.schema.type_attribute, len(self.plan.facets) == 1, to)
+        return shown if self.where is None else f"{grouped(self.where, self.codec, to)} AND {shown}"
+
+    def again(self, limit: int | None) -> int | None:
+        """How many items to read when so many are missing still: if some are hidden, there may be many of these."""
+        return max(limit, 100) if limit is not None and self.hiding else limit
 
     @property
     def _key_names(self) -> tuple[str, ...]:
@@ -105,6 +123,11 @@ class Query(msgspec.Struct, frozen=True):
         """What the items of an answer are sorted by."""
         sk = self.schema.keys(self.plan.slot).sk
         return [sortable(item, sk) for item in page_keys(sk).decode(answer.body).Items]
+
+
+def sortable(item: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
+    """What to compare items of one index by, as DynamoDB does: text and binary by bytes, numbers as numbers."""
+    return tuple(ordered(item[name]) for name in names)
 
 
 def _with(body: dict[str, Any], to: Placeholders) -> dict[str, Any]:
@@ -137,12 +160,12 @@ def _key_text(keys: KeyAttributes, op: str, heads: int) -> tuple[str, dict[str, 
 
 def _key_values(condition: KeyCondition) -> dict[str, Json]:
     """The values of a key condition, by the placeholders of its text."""
-    pk, op, low, high, head = condition
-    given = [*(pk if isinstance(pk, tuple) else (pk,)), *head]
+    pk, op = condition.pk, condition.op
+    given = [*(pk if isinstance(pk, tuple) else (pk,)), *condition.head]
     if op:
-        given.append(low)
+        given.append(condition.low)
     if op == "between":
-        given.append(high)
+        given.append(condition.high)
     return {f":k{at}": wire(value) for at, value in enumerate(given)}
 
 
@@ -178,7 +201,9 @@ class _Stream:
             return answer.start
         return self._query.keys_of(answer)[self._at - 1]
 
-    def request(self, limit: int | None) -> Request:
+    def request(self, limit: int | None, share: int | None) -> Request:
+        """What is to be sent next: at first for its share, and if that does not do, for all that is missing."""
+        limit = share if self._answer is None else self._query.again(limit)
         start = self._entered if self._answer is None else self._answer.start
         return self._query.request(self._condition, start, limit)
 
@@ -197,14 +222,16 @@ class _Stream:
         """What the last of what is here is sorted by."""
         return self._sorted_by[-1]
 
-    def until(self, bound: Any, reverse: bool) -> Iterator[tuple[Any, Any]]:
+    def until(self, bound: Any, reverse: bool, included: bool) -> Iterator[tuple[Any, Any]]:
         """What comes up to a bound (None: all), each with what it is sorted by. It stays here until it is taken."""
         assert self._answer
         order = self._sorted_by
         if bound is None:
             end = len(order)
+        elif reverse:
+            end = len(order) - (bisect_left if included else bisect_right)(order[::-1], bound)
         else:
-            end = len(order) - bisect_left(order[::-1], bound) if reverse else bisect_right(order, bound)
+            end = (bisect_right if included else bisect_left)(order, bound)
         return zip(order[self._at : end], self._answer.found[self._at : end], strict=True)
 
     @property
@@ -227,23 +254,23 @@ def read(query: Query, limit: int | None, after: str | None) -> Steps[tuple[list
         return (yield from _read_one(query, limit, start))
     found: list[Any] = []
     ahead: list[list[_Stream]] = []
-    for number in range(start.group if start else 0, len(groups)):
+    first, count, width = start.group if start else 0, 0, query.plan.shards
+    for number in range(first, len(groups)):
         if not ahead:
-            # With a limit, the next bucket may not be wanted at all.
-            count = 1 if limit is not None else max(1, SIDE_BY_SIDE // query.plan.shards)
+            count = _wanted(limit, len(found), number - first, count, width)
             ahead = [_streams(query, group) for group in groups[number : number + count]]
-            if start and number == start.group:
+            if start and number == first:
                 ahead[0] = _streams(query, groups[number], start.keys)
-            yield from _fill([stream for streams in ahead for stream in streams], limit and limit - len(found))
+            yield from _fill([stream for streams in ahead for stream in streams], limit and limit - len(found), width)
         streams = ahead.pop(0)
         while any(stream.ready or not stream.done for stream in streams):
-            yield from _fill(streams, limit and limit - len(found))
+            yield from _fill(streams, limit and limit - len(found), width)
             found += _take(streams, query.reverse, limit and limit - len(found))
             if len(found) == limit:
                 more = number + 1 < len(groups) or any(stream.ready or not stream.done for stream in streams)
                 if not more:
                     return found, None
-                here = Position(query.name, number, [stream.last for stream in streams])
+                here = Position(query.name, number, [stream.last for stream in streams], query.until)
                 return found, encode_cursor(here)
     return found, None
 
@@ -253,21 +280,25 @@ def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[
     (condition,) = query.conditions
     after = start.keys[0] if start else None
     found: list[Any] = []
+    first = True
     while True:
         room = None if limit is None else limit - len(found)
-        answer: Answer = yield query.request(condition, after, room)
+        answer: Answer = yield query.request(condition, after, room if first else query.again(room))
+        first = False
         found += answer.found if room is None else answer.found[:room]
         after = answer.start
         if len(found) == limit:
             if room is not None and len(answer.found) > room:
                 after = query.keys_of(answer)[room - 1]
-            return found, None if after is None else encode_cursor(Position(query.name, 0, [after]))
+            return found, None if after is None else encode_cursor(Position(query.name, 0, [after], query.until))
         if after is None:
             return found, None
 
 
 def there_is(query: Query) -> Steps[bool]:
     """Whether there is any item."""
+    if query.hiding:
+        return bool((yield from read(query, 1, None))[0])
     for at in range(0, len(query.conditions), SIDE_BY_SIDE):
         some = query.conditions[at : at + SIDE_BY_SIDE]
         answers = yield from together([query.count_request(condition, None, 1) for condition in some])
@@ -297,17 +328,39 @@ def together(requests: Sequence[Request]) -> Steps[Sequence[Any]]:
     return (yield tuple(requests)) if requests else ()
 
 
+def _wanted(limit: int | None, found: int, read_: int, last: int, shards: int) -> int:
+    """How many time buckets to read side by side, when so many have been read and have given what was found.
+
+    With a limit, the next bucket may not be wanted at all: at first it is one, then as many as would fill the page if
+    they are like those before, and at most twice as many as the last time.
+    """
+    most = max(1, SIDE_BY_SIDE // shards)
+    if limit is None:
+        return most
+    likely = ceil((limit - found) * read_ / found) if found else most
+    return max(1, min(likely, 2 * last, most))
+
+
+def _share(limit: int | None, shards: int) -> int | None:
+    """How much to ask of each of several shards for a page. Three deviations above the mean: it nearly always does."""
+    if limit is None:
+        return None
+    mean = limit / shards
+    return min(limit, ceil(mean + 3 * sqrt(mean)))
+
+
 def _streams(query: Query, group: Sequence[KeyCondition], keys: Sequence[Json | None] = ()) -> list[_Stream]:
     starts = keys or [None] * len(group)
     return [_Stream(query, condition, start) for condition, start in zip(group, starts, strict=True)]
 
 
-def _fill(streams: Sequence[_Stream], limit: int | None) -> Steps[None]:
+def _fill(streams: Sequence[_Stream], limit: int | None, shards: int) -> Steps[None]:
     """Reads on, until each has something to give or nothing more."""
     while dry := [stream for stream in streams if not stream.ready and not stream.done]:
+        share = _share(limit, shards)
         for at in range(0, len(dry), SIDE_BY_SIDE):
             some = dry[at : at + SIDE_BY_SIDE]
-            answers = yield from together([stream.request(limit) for stream in some])
+            answers = yield from together([stream.request(limit, share) for stream in some])
             for stream, answer in zip(some, answers, strict=True):
                 stream.receive(answer)
 
@@ -317,10 +370,17 @@ def _take(streams: Sequence[_Stream], reverse: bool, most: int | None) -> list[A
     ready = [stream for stream in streams if stream.ready]
     if len(ready) < 2:
         return ready[0].take(most) if ready else []
-    bounds = [stream.bound for stream in ready if not stream.done]
-    bound = (max if reverse else min)(bounds, default=None)
+    bound, where = None, len(ready)
+    for number, stream in enumerate(ready):
+        if not stream.done and (bound is None or (stream.bound > bound if reverse else stream.bound < bound)):
+            bound, where = stream.bound, number
+    # Of equals, those of the first stream come first, however they are cut into pages.
     merged = sorted(
-        ((order, number, one) for number, stream in enumerate(ready) for order, one in stream.until(bound, reverse)),
+        (
+            (order, number, one)
+            for number, stream in enumerate(ready)
+            for order, one in stream.until(bound, reverse, number <= where)
+        ),
         key=lambda entry: entry[0],
         reverse=reverse,
     )[:most]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .codec import Codec
-from .computed import Computed, First, Joined, Steps, Sum
+from .computed import Beside, Computed, First, Joined, Steps, Sum
 from .expressions import And, Between, Compare, Condition, Exists, Function, In, Not, Or, Path, Relate, Size, Stored
 from .paths import place
 from .values import Json, encode_any
@@ -109,7 +109,8 @@ def new_value(path: Steps, value: Any, codec: Codec[Any], to: Placeholders) -> s
 def path_of(path: Steps, codec: Codec[Any], to: Placeholders) -> str:
     """A path as an expression: `#0.#1[2]`."""
     if len(path) == 1:
-        return to.name(codec.attribute(path[0]).wire)
+        name = path[0]
+        return to.name(str(name) if isinstance(name, Beside) else codec.attribute(name).wire)
     first, *rest = place(codec, path).steps
     text = to.name(str(first))
     for step in rest:

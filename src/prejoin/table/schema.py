@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from itertools import combinations
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Tag, disjoint, plan
 
-from .bind import Bound, bind
-from .declare import Copy, Entity, Index, Key
+from .bind import Bound, acquainted, bind
+from .declare import Entity, Index, Key
 from .errors import NotServed, SchemaError
-from .keymap import key_map, shown_key, values_in
 from .physical import KeyAttributes, all_or_none, composed, index_attributes, key_types, key_writer
+
+if TYPE_CHECKING:
+    from .tenancy import Fence, Tenancy
 
 E = TypeVar("E")
 
@@ -45,12 +47,13 @@ class Schema:
         type_attribute: str = "entityType",
         separator: str = "#",
         ttl: str = "",
+        tenant: str = "",
     ) -> None:
         indexes = tuple(indexes)
         self.indexes: Mapping[str, Index] = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
         self._separator = separator
-        self.ttl = ttl
+        self.ttl = _ttl(entities, ttl)
         """The attribute whose time, in seconds since 1970, is when DynamoDB may delete an item; empty: none."""
         if TABLE in self.indexes or len(self.indexes) < len(indexes):
             raise SchemaError(f"each index has a name of its own, and none is called {TABLE}")
@@ -59,7 +62,7 @@ class Schema:
         for name, index in self.indexes.items():
             ours = [entity.indexes[name] for entity in entities if name in entity.indexes]
             self._keys[name] = index_attributes(index, ours, table)
-        bound = [bind(entity, self.indexes, self._keys, separator) for entity in entities]
+        bound = acquainted([bind(entity, self.indexes, self._keys, separator, tenant, self.ttl) for entity in entities])
         self._by_class: dict[type, Bound[Any]] = {one.codec.cls: one for one in bound}
         self.by_tag: Mapping[str, Bound[Any]] = {one.tag: one for one in bound}
         if len(self._by_class) < len(bound) or len(self.by_tag) < len(bound):
@@ -76,6 +79,13 @@ class Schema:
             self._check_names(one)
             self._check_ttl(one)
         self._check_collisions()
+        for one in bound:
+            for pattern in one.patterns:
+                pattern.check(self)
+        self.tenancy: Tenancy | None = self._tenancy(tenant) if tenant else None
+        """Which attribute is the tenant, and where it stands in the keys; None: the table has no tenants."""
+        self.fence: Fence | None = None
+        """What keeps a client inside one tenant, of the schema of such a client."""
 
     @property
     def entities(self) -> tuple[Bound[Any], ...]:
@@ -113,6 +123,8 @@ class Schema:
 
         Keys of copies, and of the items that guard unique values, are nobody's own: KeyValueError.
         """
+        from .keymap import shown_key, values_in
+
         for bound in self.entities:
             found = values_in(bound.base, pk, sk)
             if found is not None:
@@ -133,6 +145,17 @@ class Schema:
             raise NotServed(found)
         return found
 
+    def of_tenant(self, tenant: object) -> Schema:
+        """The schema as a client of one tenant uses it, which neither asks for nor writes what is not the tenant's."""
+        from .tenancy import fenced
+
+        return fenced(self, tenant)
+
+    def _tenancy(self, attribute: str) -> Tenancy:
+        from .tenancy import tenancy
+
+        return tenancy(self, attribute, self._separator)
+
     @cached_property
     def conditional(self) -> frozenset[tuple[str, str]]:
         """Entity and attribute, where the value of the attribute decides about membership in a sparse facet."""
@@ -140,8 +163,9 @@ class Schema:
 
     def _check_names(self, bound: Bound[Any]) -> None:
         ours = {self.type_attribute}
-        for facet in (bound.base, *bound.indexes.values(), *(copy.facet for copy in bound.copies)):
-            ours |= {*self.composed(facet).names}
+        for facet in bound.facets:
+            if facet.entity == bound.tag:  # others are of items that have none of its attributes
+                ours |= {*self.composed(facet).names}
         seen: set[str] = set()
         for attribute in bound.codec.attributes.values():
             if attribute.wire in ours:
@@ -155,10 +179,10 @@ class Schema:
 
     def _check_ttl(self, bound: Bound[Any]) -> None:
         for attribute in bound.codec.attributes.values():
-            if attribute.wire == self.ttl and not attribute.type.numeric:
+            if attribute.wire == self.ttl and attribute.value.wire.tag != "N":
                 raise SchemaError(
                     f"{bound.tag}.{attribute.name} is a {attribute.type}, and DynamoDB deletes by a number, "
-                    "the seconds since 1970: make it an int"
+                    f"the seconds since 1970: make it an int, or declare TimeToLive({attribute.name!r})"
                 )
 
     def _check_collisions(self) -> None:
@@ -175,12 +199,31 @@ class Schema:
 
     def __str__(self) -> str:
         """The key map: a line for each entity in each place it is found in."""
+        from .keymap import key_map
+
         return key_map(self.facets)
 
 
+def _ttl(entities: Iterable[Entity[Any]], said: str) -> str:
+    """The one attribute by which items of the table expire, by the name it has there; empty if none do."""
+    found: dict[str, str] = {}
+    for entity in entities:
+        for name in [pattern.expires for pattern in entity.patterns if pattern.expires]:
+            wire = entity.names.get(name) or said or name
+            found.setdefault(wire, f"{entity.cls.__name__}.{name}")
+    if said:
+        found = {said: "ttl=", **found}
+    if len(found) > 1:
+        names = " and ".join(f"{wire} ({what})" for wire, what in found.items())
+        raise SchemaError(
+            f"items of a table expire by one attribute, and here by {names}: give the schema ttl= its name, "
+            "and no other in names="
+        )
+    return next(iter(found), "")
+
+
 def _sorted(entities: Iterable[Entity[Any]]) -> bool:
-    keys = [entity.key for entity in entities] + [copy.key for entity in entities for copy in entity.copies]
-    return all_or_none("the table", keys)
+    return all_or_none("the table", [entity.key for entity in entities])
 
 
-__all__ = ["Copy", "Entity", "Index", "Key", "Schema"]
+__all__ = ["Entity", "Index", "Key", "Schema"]

@@ -23,11 +23,6 @@ _READ = "give read=True, and the item is read first"
 def upsert_item(schema: Schema, write: Write) -> Action:
     """One UpdateItem that is right for an item that is there and for one that is not, or a refusal."""
     entity = write.entity
-    if entity.copies or entity.guards:
-        raise UnknownValue(
-            f"whether an upsert of {entity.tag} has to make its copies and unique values or to change them depends on "
-            f"what is there: {_READ}"
-        )
     new = fresh(write)
     to = Placeholders()
     sets = [f"{to.name(schema.type_attribute)} = {to.text(entity.tag)}"]

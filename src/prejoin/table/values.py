@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import types
 import typing
 import uuid
@@ -172,7 +171,15 @@ def _exactly(kind: type) -> Callable[[Any], Any]:
 
 
 def _write_binary(value: bytes) -> str:
-    return base64.b64encode(value).decode()
+    from base64 import b64encode  # by those that have binary values; so below
+
+    return b64encode(value).decode()
+
+
+def _read_binary(text: str) -> bytes:
+    from base64 import b64decode
+
+    return b64decode(text)
 
 
 def _number(text: str) -> int | Decimal:
@@ -211,9 +218,9 @@ def decode_any(value: Json) -> Any:
         case "NS":
             return {_number(item) for item in content}
         case "B":
-            return base64.b64decode(content)
+            return _read_binary(content)
         case "BS":
-            return {base64.b64decode(item) for item in content}
+            return {_read_binary(item) for item in content}
         case "SS":
             return set(content)
         case _:
@@ -226,7 +233,7 @@ _SCALARS: dict[Any, ValueCodec] = {
     Decimal: _scalar(Kind.DECIMAL, (Decimal, int), "a decimal", plain("N", Decimal), _write_decimal, Decimal),
     float: _scalar(Kind.NUMBER, (float, int), "a number", through(float, "N"), _write_float, float),
     bool: _scalar(Kind.BOOLEAN, (bool,), "true or false", plain("BOOL", bool), None, _exactly(bool)),
-    bytes: _scalar(Kind.BINARY, (bytes,), "binary", plain("B", bytes), _write_binary, base64.b64decode),
+    bytes: _scalar(Kind.BINARY, (bytes,), "binary", plain("B", bytes), _write_binary, _read_binary),
     date: _scalar(Kind.DATE, (date,), "a date", plain("S", date), _write_date, date.fromisoformat),
     datetime: _scalar(
         Kind.DATETIME, (datetime,), "a date and time", through(_read_datetime, "S"), _write_datetime, _read_datetime
@@ -235,6 +242,8 @@ _SCALARS: dict[Any, ValueCodec] = {
     Any: ValueCodec(Type(Kind.MAP), encode_any, decode_any, anything(decode_any), optional=True),
     object: ValueCodec(Type(Kind.MAP), encode_any, decode_any, anything(decode_any), optional=True),
 }
+
+TEXT = _SCALARS[str]
 
 
 def _union(hint: Any, arguments: tuple[Any, ...], outer: tuple[type, ...]) -> ValueCodec:

@@ -14,7 +14,6 @@ from .bind import Bound
 from .changes import NOTHING, Changes
 from .errors import ConditionFailed, SchemaError, TooMany, UnknownValue
 from .expressions import Condition
-from .schema import Schema
 from .values import Json
 
 Verb = Literal["insert", "put", "update", "upsert", "delete", "check"]
@@ -41,6 +40,12 @@ class Write(msgspec.Struct, frozen=True):
     """The item that was read, as it lay there; it has to be the same still, as far as the write relies on it."""
     becomes: Mapping[str, Any] | None = None
     """Of an update whose item was read, all attributes after it."""
+    seen: bool = True
+    """Whether the item, if it has to be there, has to be one that reads show."""
+    whole: bool = False
+    """Whether it relies on all of the item that was read, for that is written anew under another key."""
+    cause: Write | None = None
+    """The write that a pattern does this one with."""
 
     @property
     def asserted(self) -> dict[str, Any]:
@@ -51,6 +56,14 @@ class Write(msgspec.Struct, frozen=True):
         return {name: value for name, value in self.values.items() if name not in base}
 
     @property
+    def moves(self) -> bool:
+        """Whether an update, whose item was read, changes its key: DynamoDB cannot, so the item is written anew."""
+        was, becomes = self.was, self.becomes
+        if was is None or becomes is None or self.changes.names.isdisjoint(self.entity.base.attributes):
+            return False
+        return any(was[name] != becomes[name] for name in self.entity.base.attributes)
+
+    @property
     def before(self) -> Mapping[str, Any]:
         """What is known of the item that is there."""
         return self.values if self.was is None else self.was
@@ -59,6 +72,26 @@ class Write(msgspec.Struct, frozen=True):
     def after(self) -> Mapping[str, Any]:
         """What is known of the item after an update."""
         return self.changes.after(self.values) if self.becomes is None else self.becomes
+
+    def need_before(self, names: Iterable[str], what: str) -> None:
+        """Refuses a write that does not know of the item that is there what it would have to."""
+        match self.verb:
+            case "put" if self.was is None:
+                if other := [name for name in dict.fromkeys(names) if name not in self.entity.base.attributes]:
+                    raise UnknownValue(
+                        f"a put of {self.entity.tag} may replace an item with another {', '.join(other)}, of which "
+                        f"{what} is made: give was= the item it replaces, or read=True, or insert or update"
+                    )
+            case "upsert":
+                if any(True for _ in names):
+                    raise UnknownValue(
+                        f"what an upsert of {self.entity.tag} has to do about {what} depends on what is there: give "
+                        "read=True, and the item is read first"
+                    )
+            case "update" | "delete":
+                self.need(names, self.before, what)
+            case _:
+                pass
 
     def need(self, names: Iterable[str], known: Mapping[str, Any], what: str) -> None:
         """Refuses a write that does not know what it would have to."""
@@ -84,13 +117,13 @@ class Action(msgspec.Struct, frozen=True):
     """What it means when its condition is false, given the item that was there, if it is known."""
     own: bool = True
     """Whether it is the entity's own item, or another that is written with it."""
+    adds: Mapping[str, Any] | None = None
+    """Of an action that only adds to numbers, by their names in the table: two of these can be one."""
+    adding: Callable[[Mapping[str, Any]], Action] | None = None
+    """The same action with other amounts."""
 
     def __str__(self) -> str:
         return " / ".join(self.key)
-
-
-Expansion = Callable[[Schema, Write], Iterable[Action]]
-"""A pattern's part in a write: the actions it adds to those of the item itself."""
 
 
 def checked_actions(actions: Sequence[Action]) -> Sequence[Action]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from enum import Enum
 from functools import partial
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,11 +26,12 @@ from prejoin.transport.http import Answer, BrokenAnswer, Opening, damage
 from prejoin.transport.pool import AllInUse
 from prejoin.transport.proxy import ProxyRefusal
 from prejoin.transport.quota import Quota
-from prejoin.transport.repeat import is_read, safe_to_repeat
 from prejoin.transport.settings import Settings
 from prejoin.transport.sign import Signer
 from prejoin.transport.url import Url
-from prejoin.transport.verdict import Verdict, settles, verdict
+
+if TYPE_CHECKING:
+    from prejoin.transport.verdict import Verdict
 
 _SKEW = 240.0
 """Seconds that two clocks may differ by. AWS refuses from 15 minutes on."""
@@ -112,6 +113,10 @@ class Core:
                 if broken is not None:
                     outcome = Failure(How.LOST, BrokenAnswer(broken))
 
+            # What went wrong is judged by what a process in which nothing does need not load.
+            from prejoin.transport.repeat import is_read, safe_to_repeat
+            from prejoin.transport.verdict import Verdict, settles
+
             error, judged = self._judge(outcome)
             if judged is Verdict.RENEW and not renewed:
                 renewed = True
@@ -141,6 +146,8 @@ class Core:
             raise self._failed(operation, sent, error, outcome)
 
     def _judge(self, outcome: Answer | Failure) -> tuple[Exception, Verdict]:
+        from prejoin.transport.verdict import Verdict, verdict
+
         if type(outcome) is Answer:
             if outcome.status < 400:
                 return self._redirected(outcome), Verdict.FINAL

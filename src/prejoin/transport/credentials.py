@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from _thread import allocate_lock
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from time import time
@@ -123,7 +123,7 @@ class Keyring:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._current: Credentials | None = None
         self._due: float | None = None
 
@@ -157,7 +157,7 @@ class Keyring:
 
     def after_fork(self) -> None:
         """In a child: whichever thread held the lock is not here."""
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
 
 
 def _end(credentials: Credentials) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import threading
+from _thread import LockType, allocate_lock
 from collections import deque
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
@@ -44,7 +44,7 @@ class Pool(Generic[C]):
         self._idle = idle
         self._swept = monotonic()
         self._places: deque[C | None] = deque([None] * size)
-        self._waiting: deque[threading.Lock] = deque()
+        self._waiting: deque[LockType] = deque()
         self._closed = False
 
     def take(self, patience: float) -> C | None:
@@ -98,7 +98,7 @@ class Pool(Generic[C]):
         end = monotonic() + patience
         while True:
             # In line first, then another look: whoever gives back in between sees us.
-            turn = threading.Lock()
+            turn = allocate_lock()
             turn.acquire()
             self._waiting.append(turn)
             try:
@@ -114,7 +114,7 @@ class Pool(Generic[C]):
             self._leave(turn)
             return place
 
-    def _leave(self, turn: threading.Lock) -> None:
+    def _leave(self, turn: LockType) -> None:
         try:
             self._waiting.remove(turn)
         except ValueError:

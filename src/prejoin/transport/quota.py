@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import allocate_lock
 
 _FULL = 500
 _RETRY = 5
@@ -21,7 +21,7 @@ class Quota:
 
     def __init__(self) -> None:
         self._left = _FULL
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
 
     def spend(self, *, timed_out: bool = False) -> int:
         """What one repetition costs; 0 where there is not enough left, and then there is none."""
@@ -40,4 +40,4 @@ class Quota:
 
     def after_fork(self) -> None:
         """In a child: whichever thread held the lock is not here."""
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
+from _thread import allocate_lock
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,7 +34,7 @@ class Remote:
         self._settings = settings
         self._credentials = credentials
         self._proxy = proxy
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._core: Core | None = None
         self._sync: SyncDriver | None = None
         self._async: dict[asyncio.AbstractEventLoop, AsyncDriver] = {}
@@ -147,7 +147,7 @@ class Remote:
 
     def _after_fork(self) -> None:
         """In a child: nothing of the parent's is used. Loops do not survive a fork, so neither do their drivers."""
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._async = {}
         if self._core is not None:
             self._core.after_fork()

@@ -5,11 +5,16 @@ What stays the same is made once: the first half of the canonical request for an
 
 from __future__ import annotations
 
-import hmac
-from hashlib import sha256
 from time import gmtime, strftime
 
 from prejoin.transport.credentials import Credentials
+
+try:  # what hashlib and hmac would look up, without the algorithms that they look up besides
+    from _hashlib import hmac_digest
+    from _hashlib import openssl_sha256 as sha256
+except ImportError:
+    from hashlib import sha256
+    from hmac import digest as hmac_digest  # type: ignore[assignment]
 
 CONTENT_TYPE = "application/x-amz-json-1.0"
 TARGET = "DynamoDB_20120810."
@@ -27,7 +32,7 @@ class _Day:
         self.scope = f"{day}/{region}/dynamodb/aws4_request"
         self.key = f"AWS4{credentials.secret_key}".encode()
         for part in self.scope.split("/"):
-            self.key = hmac.digest(self.key, part.encode(), "sha256")
+            self.key = hmac_digest(self.key, part.encode(), "sha256")
         token = credentials.token
         self.token_line = f"x-amz-security-token:{token}\n" if token else ""
         self.token_header = f"X-Amz-Security-Token: {token}\r\n" if token else ""
@@ -68,7 +73,7 @@ class Signer:
             f"{day.names}\n{sha256(body).hexdigest()}"
         )
         to_sign = f"{_ALGORITHM}\n{stamp}\n{day.scope}\n{sha256(canonical.encode()).hexdigest()}"
-        signature = hmac.digest(day.key, to_sign.encode(), "sha256").hex()
+        signature = hmac_digest(day.key, to_sign.encode(), "sha256").hex()
         return f"X-Amz-Date: {stamp}\r\n{day.token_header}{day.opening}{signature}\r\n"
 
     def _stamp(self, second: int) -> str:

@@ -7,13 +7,13 @@ import select
 import socket
 from collections.abc import Callable
 from time import monotonic, sleep
+from typing import Any
 
 from prejoin.transport.core import Attempt, Blocking, Core, Failure, How, Pause
 from prejoin.transport.errors import TransportError
 from prejoin.transport.http import Answer, BrokenAnswer, Reply
 from prejoin.transport.pool import Pool
 from prejoin.transport.proxy import Tunnel, tunnel_request
-from prejoin.transport.tls import context_for
 
 _PIECE = 65536
 
@@ -137,12 +137,16 @@ def connect(core: Core) -> Connection:
     url, proxy, settings = core.url, core.proxy, core.settings
     end = monotonic() + settings.connect_timeout
     door = proxy or url
-    sock = socket.create_connection((door.host, door.port), settings.connect_timeout)
+    # As bytes, for text is taken to be international, and looked up in tables that take a millisecond to load.
+    host: Any = door.host.encode("ascii")
+    sock = socket.create_connection((host, door.port), settings.connect_timeout)
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.settimeout(max(0.001, end - monotonic()))
-        context = context_for(core)
-        if context is not None:
+        if url.tls:
+            from prejoin.transport.tls import context_for
+
+            context = context_for(core)
             if proxy is not None:
                 sock.sendall(tunnel_request(proxy, url))
                 tunnel = Tunnel()

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-def context_for(core: Core) -> SSLContext | None:
-    """The context for a server's connections: the user's, or the system's authorities; None for plain HTTP."""
-    if not core.url.tls:
-        return None
+def context_for(core: Core) -> SSLContext:
+    """The context for a server's connections: the user's, or the system's authorities."""
     return core.settings.ssl_context or _default(os.environ.get("AWS_CA_BUNDLE") or None)
 
 

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-_URL = re.compile(
+_URL = (
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://"
     r"(?:(?P<user>[^:/?#@]*)(?::(?P<password>[^/?#@]*))?@)?"
     r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+))"
@@ -56,7 +56,7 @@ class Url(msgspec.Struct, frozen=True):
 
 def read_url(text: str) -> Url:
     """An address from its text, or ValueError in a sentence without what might be a password."""
-    match = _URL.fullmatch(text.strip())
+    match = re.fullmatch(_URL, text.strip())
     if match is None:
         raise ValueError(f"is not an address as http://host:port: {_hidden(text)!r}")
     scheme = match["scheme"].lower()

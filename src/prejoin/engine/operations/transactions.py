@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from typing import Any
 
 from prejoin.engine import rows
@@ -48,13 +47,13 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
         _check_action(constraints, number, action)
     constraints.finish()
     pending = [prepare(action, table_name(action.table_name)) for action in actions]
-    _check_size(write.size for write in pending)
+    _check_size([write.size for write in pending])
     capacities = Capacities(request.return_consumed_capacity)
     digest = b"" if token is None else digest_of(request)
     with engine.store.writing() as cursor:
         if token is not None and (answer := engine.tokens.answer(cursor, token, digest)) is not None:
             return answer
-        tables = engine.catalog.find_all(cursor, (write.table_name for write in pending))
+        tables = engine.catalog.find_all(cursor, [write.table_name for write in pending])
         bound_writes: list[Write] = []
         reasons: list[dict[str, Any]] = []
         for write in pending:
@@ -86,12 +85,10 @@ def _check_count(constraints: Constraints, members: list[Any] | None) -> None:
 
 
 def _action(member: TransactWrite) -> WriteOptions:
-    given = [
-        action for action in (member.put, member.update, member.delete, member.condition_check) if action is not None
-    ]
-    if len(given) != 1:
+    put, update, delete, check = member.put, member.update, member.delete, member.condition_check
+    if (put is None) + (update is None) + (delete is None) + (check is None) != 3:
         refuse(_ONE_KIND)
-    return given[0]
+    return put or update or delete or check  # type: ignore[return-value]
 
 
 def _check_action(constraints: Constraints, number: int, action: WriteOptions) -> None:
@@ -130,7 +127,7 @@ def _attempt(cursor: sqlite3.Cursor, write: Write, capacities: Capacities, sizes
     return _NONE
 
 
-def _check_size(sizes: Iterable[int]) -> None:
+def _check_size(sizes: list[int]) -> None:
     """All items of a transaction together have a limit, whether they are sent, left or read."""
     if sum(sizes) > limits.TRANSACTION_SIZE:
         refuse("Transaction request size exceeds the limit of 4 MB")
@@ -149,7 +146,7 @@ def _reason(error: DynamoDBError) -> dict[str, Any]:
 
 
 def _cancel_if_any(reasons: list[dict[str, Any]]) -> None:
-    if any(reason is not _NONE for reason in reasons):
+    if reasons.count(_NONE) < len(reasons):
         codes = ", ".join(reason["Code"] for reason in reasons)
         raise DynamoDBError(
             "TransactionCanceledException",

@@ -6,6 +6,7 @@ the types of the values, with few exceptions; so under the same names and types 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -19,7 +20,7 @@ from prejoin.protocol.expressions.substitutions import Substitutions
 T = TypeVar("T")
 R = TypeVar("R")
 
-_KEPT = 2048
+KEPT = 2048
 _SMALL_TREE, _SMALL_NAMES = 256, 4096
 """Larger ones are rare and not kept, so that what is kept is bounded."""
 
@@ -75,11 +76,9 @@ class Kind(msgspec.Struct, Generic[T, R], frozen=True):
             tuple({node.name for node in nodes if isinstance(node, Placeholder)}),
             tuple(node for node in nodes if isinstance(node, Between) or _is_type_test(node)),
         )
-        if (
-            len(nodes) <= _SMALL_TREE
-            and sum(len(placeholder) + len(name) for placeholder, name in key[2]) <= _SMALL_NAMES
-        ):
-            if len(_forms) >= _KEPT:
+        _, _, names, values = key
+        if len(nodes) + len(values) <= _SMALL_TREE and sum(map(len, itertools.chain(*names))) <= _SMALL_NAMES:
+            if len(_forms) >= KEPT:
                 _forms.clear()
             _forms[key] = form
         return form

@@ -1,0 +1,167 @@
+"""The parent of an item: which entity it is, and its key by attributes that the item has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.table.actions import named
+from prejoin.table.bind import Bound
+from prejoin.table.errors import ConditionFailed, SchemaError, TableError, VersionConflict
+from prejoin.table.expressions import Compare, Condition, Exists, Or, both, conjuncts
+from prejoin.table.hooks import BoundPattern
+from prejoin.table.schema import Schema
+from prejoin.table.values import Json
+from prejoin.table.writes import Write
+
+Entities = Mapping[type[Any], Bound[Any]]
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A pattern of a child that keeps something in its parent."""
+
+    attribute: str
+
+    def counts(self, parent: Parent) -> bool:
+        """Whether it is the number of all children of this parent."""
+        ...
+
+
+class Parent(msgspec.Struct, frozen=True):
+    """The parent of the items of an entity."""
+
+    entity: Bound[Any]
+    names: Mapping[str, str]
+    """For each attribute of its key, what the child calls it."""
+
+    @property
+    def cls(self) -> type[Any]:
+        return self.entity.codec.cls
+
+    def key(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The key of the parent of an item with these values; None if it has none."""
+        found = {name: values[own] for name, own in self.names.items()}
+        return None if None in found.values() else found
+
+
+def parent_of(child: Bound[Any], cls: type[Any], by: Mapping[str, str], entities: Entities, what: str) -> Parent:
+    """The parent that a child declares, by attributes of the same names as in the parent's key, or as `by` says."""
+    entity = entities.get(cls)
+    if entity is None:
+        known = ", ".join(one.tag for one in entities.values())
+        raise SchemaError(f"{what}: {cls.__name__} is not an entity of this schema, which has {known}")
+    key = entity.base.attributes
+    for name in by:
+        if name not in key:
+            raise SchemaError(f"{what}: {name} is no attribute of the key of {entity.tag}, which is {', '.join(key)}")
+    names = {name: by.get(name, name) for name in key}
+    for name, own in names.items():
+        if own not in child.codec.attributes:
+            raise SchemaError(
+                f"{what}: {child.tag} has no attribute {own}, which would say whose it is: say which of its "
+                f"attributes is {entity.tag}.{name}, as in by={{{name!r}: …}}"
+            )
+        theirs, ours = entity.codec.types[name], child.codec.types[own]
+        if theirs.kind is not ours.kind:
+            raise SchemaError(f"{what}: {child.tag}.{own} is a {ours}, and {entity.tag}.{name} is a {theirs}")
+    return Parent(entity, names)
+
+
+class Owner(BoundPattern):
+    """The part of a parent: what its children keep in it nobody else writes, and it is not deleted while there are any.
+
+    Whether there are any is known by a count of all of them. Where none is kept, a parent is never deleted.
+    """
+
+    def __init__(self, child: Bound[Any], parent: Parent, kept: str = "") -> None:
+        self.child, self.parent, self.kept = child, parent, kept
+        self.count = ""
+        """The attribute that holds how many children of the kind there are; empty if none does."""
+
+    def check(self, schema: Schema) -> None:
+        entity = self.parent.entity
+        counts = (one for one in schema.entity(self.child.codec.cls).patterns if isinstance(one, Counting))
+        self.count = next((one.attribute for one in counts if one.counts(self.parent)), "")
+        for pattern in entity.binder.entity.patterns:
+            if pattern.expires:
+                raise SchemaError(
+                    f"a {entity.tag} that DynamoDB deletes by its {pattern.expires} leaves each {self.child.tag} "
+                    "without a parent: leave out either"
+                )
+
+    def rewrite(self, write: Write) -> Write:
+        match write.verb:
+            case "insert":
+                if self.kept and write.values[self.kept]:
+                    raise TableError(
+                        f"{self._its(self.kept)}: a new {write.entity.tag} has none, so leave it 0. Data that is carried "
+                        "over is written through a schema without this pattern"
+                    )
+            case "put":
+                if self.kept:
+                    return replace(write, where=both(write.where, _is(self.kept, write.values[self.kept])))
+            case "update" | "upsert":
+                if self.kept in write.changes.names:
+                    raise TableError(f"{self._its(self.kept)}: do not change it; `recount` puts it right")
+                if self._ends(write):
+                    return self._without_children(write)
+            case "delete":
+                return self._without_children(write)
+            case _:
+                pass
+        return write
+
+    def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
+        if not item:
+            return None
+        if write.verb == "put" and self.kept and self.stored(item, self.kept) != (write.values[self.kept] or 0):
+            return VersionConflict(
+                f"{named(write)} has {self.kept} {self.stored(item, self.kept)} by now, not {write.values[self.kept]}: "
+                f"a {self.child.tag} was written meanwhile; read it again, or update only what is to change"
+            )
+        if (write.verb == "delete" or self._ends(write)) and self.count and self.stored(item, self.count):
+            return ConditionFailed(
+                f"{named(write)} has {self.stored(item, self.count)} {self.child.tag}: delete these first, or all "
+                "together with delete_tree"
+            )
+        return None
+
+    def uncounted(self) -> TableError:
+        """Why a parent cannot be deleted, where its children are not counted."""
+        tag = self.parent.entity.tag
+        return TableError(
+            f"whether a {tag} still has a {self.child.tag} is not known, so that it could be deleted: add "
+            f'Counted({self.parent.cls.__name__}, "…") to the patterns of {self.child.tag}'
+        )
+
+    def _without_children(self, write: Write) -> Write:
+        if not self.count:
+            raise self.uncounted()
+        condition = _is(self.count, 0)
+        return write if condition in conjuncts(write.where) else replace(write, where=both(write.where, condition))
+
+    def _ends(self, write: Write) -> bool:
+        """Whether an update takes the parent away from where its children look for it: it moves, or counts as deleted."""
+        if write.verb != "update":
+            return False
+        gone = {pattern.gone for pattern in write.entity.binder.entity.patterns if pattern.gone}
+        return not write.changes.names.isdisjoint(write.entity.base.attributes) or bool(
+            gone & write.changes.sets.keys()
+        )
+
+    def _its(self, name: str) -> str:
+        return f"{name} of {self.parent.entity.tag} is kept by each {self.child.tag}"
+
+    def stored(self, item: Mapping[str, Any], name: str) -> Any:
+        attribute = self.parent.entity.codec.attribute(name)
+        found = item.get(attribute.wire)
+        return attribute.value.decode(found) if found else 0
+
+
+def _is(name: str, value: Any) -> Condition:
+    """That a number is what it is; nothing is 0."""
+    return Compare((name,), "=", value) if value else Or((Exists((name,), present=False), Compare((name,), "=", 0)))

@@ -1,0 +1,180 @@
+"""Items put where the schema says they are in its indexes, after a key was changed: another number of shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, overload
+
+import msgspec
+
+from prejoin.keys import TABLE
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.bind import Bound
+from prejoin.table.conversation import Request, Steps
+from prejoin.table.cursor import Position, decode_cursor, encode_cursor, fingerprint
+from prejoin.table.physical import shown
+from prejoin.table.render import Placeholders
+from prejoin.table.schema import Schema
+from prejoin.table.values import Json
+
+if TYPE_CHECKING:
+    from prejoin.table import AsyncClient, Client
+
+
+class Resharded(msgspec.Struct, frozen=True):
+    """How far it has come."""
+
+    read: int = 0
+    moved: int = 0
+    cursor: str | None = None
+    """Where to go on after this; None at the end."""
+
+
+Progress = Callable[[Resharded], None]
+
+
+@overload
+def reshard(
+    db: Client,
+    cls: type[Any],
+    *,
+    segment: int = 0,
+    segments: int = 1,
+    after: str | None = None,
+    progress: Progress | None = None,
+) -> Resharded: ...
+@overload
+def reshard(
+    db: AsyncClient,
+    cls: type[Any],
+    *,
+    segment: int = 0,
+    segments: int = 1,
+    after: str | None = None,
+    progress: Progress | None = None,
+) -> Coroutine[Any, Any, Resharded]: ...
+def reshard(
+    db: Client | AsyncClient,
+    cls: type[Any],
+    *,
+    segment: int = 0,
+    segments: int = 1,
+    after: str | None = None,
+    progress: Progress | None = None,
+) -> Any:
+    """Reads every item of a class, and rewrites the keys of indexes that are not what the schema says.
+
+    Others may write meanwhile: a key is rewritten only while the attributes it is made of are what was read. It may be
+    stopped at any time and started again, from the beginning (what is right is left alone) or `after` the cursor that
+    `progress` was told last. `segments` share the work: start one for each `segment` from 0.
+
+    It costs a scan of the table, read consistently (1 read unit for 4 KB of anything in it), and for an item that
+    moves 1 write unit for each KB, and as many to leave the index and to enter it again.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin.table import Client, Entity, Index, Key, Schema
+    >>> @dataclass
+    ... class Order:
+    ...     order_id: str
+    >>> def orders(shards):
+    ...     index = Key(f"ORDERS#{{order_id:shard({shards})}}", "{order_id}")
+    ...     return Schema(Entity(Order, Key("ORDER#{order_id}", "ORDER"), {"all": index}), indexes=[Index("all")])
+    >>> engine = Embedded()
+    >>> few = Client(orders("2"), "shop", engine)
+    >>> few.create_table()
+    >>> for number in range(8): _ = few.insert(Order(str(number)))
+    >>> on_the_way = Client(orders("4 of 4"), "shop", engine)
+    >>> len(on_the_way.query(Order))
+    8
+    >>> reshard(on_the_way, Order)
+    Resharded(read=8, moved=4, cursor=None)
+    >>> [order.order_id for order in Client(orders("4"), "shop", engine).query(Order)]
+    ['0', '1', '2', '3', '4', '5', '6', '7']
+    """
+    if not 0 <= segment < segments:
+        raise ValueError(f"of {segments} segments there is none {segment}: they are counted from 0")
+    if db.schema.fence is not None:
+        raise db.schema.fence.confined("reshard()")
+    entity = db.schema.entity(cls)
+    return db._run(_steps(db.schema, db.table, entity, segment, segments, after, progress))
+
+
+def _steps(
+    schema: Schema,
+    table: str,
+    entity: Bound[Any],
+    segment: int,
+    segments: int,
+    after: str | None,
+    progress: Progress | None,
+) -> Steps[Resharded]:
+    name = fingerprint("reshard", table, entity.tag, segment, segments)
+    start = decode_cursor(after, name, 1, 1).keys[0] if after is not None else None
+    done = Resharded()
+    while True:
+        body: dict[str, Any] = {"TableName": table, "ConsistentRead": True}
+        if segments > 1:
+            body |= {"Segment": segment, "TotalSegments": segments}
+        if start:
+            body["ExclusiveStartKey"] = start
+        answer = yield Request("Scan", body, f"{table}, to put {entity.tag} where it belongs")
+        for item in answer["Items"]:
+            if item.get(schema.type_attribute) == {"S": entity.tag}:
+                moved = yield from _put_right(schema, table, entity, item)
+                done = Resharded(done.read + 1, done.moved + moved)
+        start = answer.get("LastEvaluatedKey")
+        done = Resharded(done.read, done.moved, encode_cursor(Position(name, 0, [start])) if start else None)
+        if progress is not None:
+            progress(done)
+        if not start:
+            return done
+
+
+def _put_right(schema: Schema, table: str, entity: Bound[Any], item: Json | None) -> Steps[bool]:
+    """Writes the keys of one item, if need be again from what it has become; whether there was anything to do."""
+    moved = False
+    while item is not None and (wrong := _wrong(schema, entity, item)):
+        body = {"TableName": table, **_update(schema, entity, item, wrong)}
+        try:
+            yield Request("UpdateItem", body, shown(body["Key"]))
+        except DynamoDBError as error:
+            if error.code != "ConditionalCheckFailedException":
+                raise
+            item = error.fields.get("Item")
+        else:
+            moved, item = True, None
+    return moved
+
+
+def _wrong(schema: Schema, entity: Bound[Any], item: Json) -> dict[str, Json | None]:
+    """The key attributes of indexes that are not what they should be, and what that is; None: not there."""
+    values = entity.codec.values(entity.codec.decode(item))
+    found: dict[str, Json | None] = {}
+    for facet in entity.indexes.values():
+        right = schema.written(facet, values) if facet.has(values) else {}
+        found |= {name: right.get(name) for name in schema.composed(facet).names}
+    return {name: value for name, value in found.items() if item.get(name) != value}
+
+
+def _update(schema: Schema, entity: Bound[Any], item: Json, wrong: Mapping[str, Json | None]) -> dict[str, Any]:
+    to = Placeholders()
+    sets = [f"{to.name(name)} = {to.value(value)}" for name, value in wrong.items() if value is not None]
+    removes = [to.name(name) for name, value in wrong.items() if value is None]
+    clauses = [f"SET {', '.join(sets)}"] if sets else []
+    if removes:
+        clauses.append(f"REMOVE {', '.join(removes)}")
+    # What was read in one piece has to be so still: the attributes that decide, and the keys as they were found.
+    placing = {entity.codec.attribute(name).wire for facet in entity.indexes.values() for name in facet.placing}
+    key = {name: item[name] for name in schema.keys(TABLE).names}
+    held = [
+        f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"
+        for name in sorted({*placing, *wrong} - set(key))
+    ]
+    return {
+        "Key": key,
+        "UpdateExpression": " ".join(clauses),
+        "ConditionExpression": " AND ".join([f"attribute_exists({to.name(next(iter(key)))})", *held]),
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        **to.parameters(),
+    }

@@ -1,0 +1,126 @@
+"""Tenants of one table, at AWS: the IAM policy under which credentials reach no item but those of one tenant.
+
+`Schema(…, tenant="tenant_id")` declares tenants, and `db.tenant("acme")` is a client that stays inside one: it costs
+nothing, no request is added or changed. That client keeps a program from its own mistakes. The policy keeps out
+whoever gets hold of its credentials, and is made from the same keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from prejoin.keys import TABLE, Separator
+from prejoin.table.errors import SchemaError, TableError
+from prejoin.table.schema import Schema
+from prejoin.table.tenancy import Head, Tenancy
+
+READS = ("BatchGetItem", "ConditionCheckItem", "GetItem", "Query")
+WRITES = ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")
+"""The actions that name the partition of every item they touch. A transaction needs those of its parts. Scan and
+PartiQL name none, or may name none, and `ForAllValues` is true of none: so they are not allowed."""
+
+_ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[A-Za-z0-9_.-]{3,255}")
+_TAG = re.compile(r"[A-Za-z0-9_.:/=+@-]{1,128}")
+_TAGGED = frozenset("_.:/=+-@")
+"""What the value of a tag may have beside letters, digits and spaces."""
+
+
+def tenant_policy(schema: Schema, table_arn: str, tenant: object = None, *, tag: str = "") -> dict[str, Any]:
+    """The IAM policy for the items of one tenant, or of whichever tenant a principal's tag names.
+
+    For one, give the tenant. For all with a single role, give the name of the tag that its sessions carry, as
+    `tag="tenant"`: then each session reaches the tenant that `aws:PrincipalTag/tenant` says, and none without it.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.table import Entity, Key
+    >>> @dataclass
+    ... class User:
+    ...     tenant_id: str
+    ...     user_id: str
+    >>> schema = Schema(Entity(User, Key("TENANT#{tenant_id}#USER#{user_id}", "PROFILE")), tenant="tenant_id")
+    >>> arn = "arn:aws:dynamodb:eu-central-1:123456789012:table/shop"
+    >>> (items,) = tenant_policy(schema, arn, "acme*")["Statement"]
+    >>> items["Condition"]["ForAllValues:StringLike"]
+    {'dynamodb:LeadingKeys': ['TENANT#acme${*}#*']}
+    >>> (items,) = tenant_policy(schema, arn, tag="tenant")["Statement"]
+    >>> items["Condition"]["ForAllValues:StringLike"]
+    {'dynamodb:LeadingKeys': ['TENANT#${aws:PrincipalTag/tenant}#*']}
+    """
+    tenancy = schema.tenancy
+    if tenancy is None:
+        raise SchemaError('the schema has no tenants: declare them with Schema(…, tenant="tenant_id")')
+    if not _ARN.fullmatch(table_arn):
+        raise TableError(f"{table_arn!r} is not the ARN of one table: arn:aws:dynamodb:REGION:ACCOUNT:table/NAME")
+    if (tenant is None) == (not tag):
+        raise TableError("a policy is for one tenant, or for the one that a tag of the principal names: give either")
+    if tag and not _TAG.fullmatch(tag):
+        raise TableError(f"{tag!r} is not the name of a tag")
+    patterns = {
+        slot: sorted({_pattern(head, slot, tenancy, tenant, tag) for head in heads})
+        for slot, heads in tenancy.heads.items()
+    }
+    statements = [_statement("Items", READS + WRITES, [table_arn], patterns[TABLE])]
+    indexes: dict[tuple[str, ...], list[str]] = {}
+    for slot in schema.indexes:
+        indexes.setdefault(tuple(patterns[slot]), []).append(f"{table_arn}/index/{slot}")
+    statements += [
+        _statement(f"Indexes{number}" if number else "Indexes", ("Query",), arns, keys)
+        for number, (keys, arns) in enumerate(indexes.items())
+    ]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _statement(name: str, actions: tuple[str, ...], arns: list[str], keys: Sequence[str]) -> dict[str, Any]:
+    return {
+        "Sid": name,
+        "Effect": "Allow",
+        "Action": [f"dynamodb:{action}" for action in sorted(actions)],
+        "Resource": arns,
+        "Condition": {
+            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)},
+            # ForAllValues holds where there are no values at all: a request has to name its partitions.
+            "Null": {"dynamodb:LeadingKeys": "false"},
+        },
+    }
+
+
+def _pattern(head: Head, slot: str, tenancy: Tenancy, tenant: object, tag: str) -> str:
+    """What the partition keys of the tenant in one place look like to IAM."""
+    if head.several:
+        raise SchemaError(
+            f"the partition key of {slot} is several attributes, and what IAM makes of that AWS does not say: give the "
+            f"index one key, such as TENANT#{{{tenancy.attribute}}}#…"
+        )
+    if not tag:
+        start = head.start(tenant, tenancy.separator)
+        if "B" in start:
+            raise SchemaError(f"{tenancy.attribute} is binary in {slot}, and IAM compares text: use a text")
+        (text,) = start.values()
+        return escaped(text) + ("" if head.whole else "*")
+    _check_tag(head, slot, tenancy)
+    rest = "" if head.whole else f"{escaped(tenancy.separator)}*"
+    return f"{escaped(head.lead)}${{aws:PrincipalTag/{tag}}}{rest}"
+
+
+def _check_tag(head: Head, slot: str, tenancy: Tenancy) -> None:
+    """A tag stands in the pattern as it is, so a key must have the tenant as it is, and no tag what ends it there."""
+    if head.encoding.name not in ("text", "uuid", "ulid") and not head.natural:
+        raise SchemaError(f"{tenancy.attribute} is written as {head.encoding.name} in {slot}, which no tag says so")
+    if not head.natural:
+        separator = Separator(tenancy.separator)
+        if not _TAGGED.isdisjoint({separator.char, separator.escape}):
+            raise SchemaError(
+                f"the value of a tag may hold {separator.char!r} or {separator.escape!r}, and so reach into the keys "
+                "of others: for policies by tag choose # as the separator"
+            )
+
+
+def escaped(text: str) -> str:
+    """Text as IAM's StringLike takes it for itself: `*`, `?` and `$` mean something else there.
+
+    >>> escaped("a*b?c$d")
+    'a${*}b${?}c${$}d'
+    """
+    return re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)

@@ -1,0 +1,122 @@
+"""Items that end: hidden at once when their time has come, and deleted by DynamoDB some time later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from prejoin.table.bind import Bound
+from prejoin.table.changes import Changes
+from prejoin.table.computed import First
+from prejoin.table.epoch import seconds
+from prejoin.table.errors import SchemaError
+from prejoin.table.expressions import Compare, Condition, Exists, Or
+from prejoin.table.hooks import BoundPattern, Pattern
+from prejoin.table.writes import Write
+from prejoin.types import Kind
+
+from .clock import Clock, now
+
+
+@dataclass(frozen=True)
+class TimeToLive(Pattern):
+    """An attribute, datetime or int (seconds since 1970), that says when an item ends; without a value, never.
+
+    It is the table's one attribute for that (`Schema(ttl=…)` if it has another name there), stored as a number of
+    seconds. DynamoDB deletes what has ended within days, for nothing; until then it is hidden here: reads do not show
+    it, an update does not find it, an insert replaces it.
+
+    With `after`, an item that is inserted or put without a time gets one; with `renew`, every put and update gives it
+    a new one.
+
+    Cost: none on writes. A read pays for what has ended and is still there, as for all that a filter leaves out; get
+    reads the whole item. What is not deleted after five years in the past stays: DynamoDB takes it for a mistake.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin.table import Client, Entity, Key, Schema
+    >>> @dataclass
+    ... class Session:
+    ...     token: str
+    ...     expires_at: datetime | None = None
+    >>> time = [datetime(2026, 5, 4, 12, tzinfo=UTC)]
+    >>> hour = TimeToLive("expires_at", after=timedelta(hours=1), clock=lambda: time[0])
+    >>> db = Client(Schema(Entity(Session, Key("SESSION#{token}", "SESSION"), patterns=[hour])), "shop", Embedded())
+    >>> db.create_table()
+    >>> db.insert(Session("x")).expires_at
+    datetime.datetime(2026, 5, 4, 13, 0, tzinfo=datetime.timezone.utc)
+    >>> time[0] += timedelta(hours=1)
+    >>> print(db.get(Session, token="x"))
+    None
+    """
+
+    attribute: str
+    after: timedelta | None = None
+    renew: bool = False
+    clock: Clock = now
+
+    @property
+    def expires(self) -> str:
+        return self.attribute
+
+    def bind(self, entity: Bound[Any]) -> BoundPattern:
+        what = f"{entity.tag}.{self.attribute}"
+        kind = entity.codec.attribute(self.attribute).type.kind
+        if kind not in (Kind.DATETIME, Kind.INTEGER):
+            raise SchemaError(f"{what} is to be when an item ends, and is neither a datetime nor an int")
+        if self.attribute in entity.base.attributes:
+            raise SchemaError(f"{what} is to be when an item ends, and the key of an item tells what it is")
+        if kind is Kind.DATETIME and any(self.attribute in facet.attributes for facet in entity.natural.values()):
+            raise SchemaError(f"{what} is stored as a number and is the key of an index as it stands: make it an int")
+        if self.renew and self.after is None:
+            raise SchemaError(f"{what} is to be renewed: say for how long, with after=")
+        if sum(bool(pattern.expires) for pattern in entity.binder.entity.patterns) > 1:
+            raise SchemaError(f"{entity.tag} has two attributes to say when an item ends, and DynamoDB deletes by one")
+        return _Ending(self.attribute, self.after, self.renew, self.clock, kind is Kind.DATETIME)
+
+
+@dataclass(frozen=True)
+class _Ending(BoundPattern):
+    attribute: str
+    after: timedelta | None
+    renew: bool
+    clock: Clock
+    is_time: bool
+
+    def rewrite(self, write: Write) -> Write:
+        match write.verb:
+            case "insert" | "put":
+                time = write.values.get(self.attribute)
+                if self.after is not None and (time is None or (self.renew and write.verb == "put")):
+                    time = self.value(self.clock() + self.after)
+                elif self.is_time and time is not None:
+                    time = self.value(time)
+                return replace(write, values={**write.values, self.attribute: time})
+            case "update" | "upsert" if self.after is not None and self.attribute not in write.changes.names:
+                time = self.value(self.clock() + self.after)
+                if self.renew:
+                    return replace(write, changes=_also(write.changes, self.attribute, time))
+                if write.verb == "upsert":
+                    return replace(write, changes=_also(write.changes, self.attribute, First((self.attribute,), time)))
+                return write
+            case _:
+                return write
+
+    def visible(self) -> Condition | None:
+        unsaid = Exists((self.attribute,), present=False)
+        return Or((unsaid, Compare((self.attribute,), ">", self.value(self.clock()))))
+
+    def vacant(self) -> Condition | None:
+        return Compare((self.attribute,), "<=", self.value(self.clock()))
+
+    def value(self, time: datetime) -> datetime | int:
+        """A moment as the attribute has it, in whole seconds, for that is what is stored."""
+        whole = seconds(time)
+        return datetime.fromtimestamp(whole, UTC) if self.is_time else whole
+
+
+def _also(changes: Changes, name: str, value: Any) -> Changes:
+    return Changes({**changes.sets, name: value}, changes.adds, changes.removes, changes.deletes)

@@ -1,0 +1,179 @@
+"""Unique values: no two items have the same, upheld by a guard item whose key is the value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from prejoin.keys import TABLE, Facet, TemplateError, guard_key
+from prejoin.table.actions import absent, delete_other, put_other, vacancy
+from prejoin.table.bind import Bound
+from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
+from prejoin.table.hooks import OWNER, BoundPattern, Pattern
+from prejoin.table.render import Placeholders
+from prejoin.table.schema import Schema
+from prejoin.table.values import Json
+from prejoin.table.visible import is_vacant
+from prejoin.table.writes import Action, Write
+
+
+class Unique(Pattern):
+    """An attribute, or several together, of which no two items of the entity have the same value.
+
+    A guard item has the value as its key: it is taken when an item gets the value and freed when the item loses it, in
+    the same transaction, so no race can give a value away twice. What has no value (None) needs no guard.
+
+    Cost: an insert writes 2 items in a transaction, so 4 write units where it would have been 1 (of items up to 1 KB);
+    a delete the same; a change of the value writes 3 items, 6 units. Updates that do not touch it cost nothing more.
+    A change or delete has to know the old value: give it (`email="a@b.com"`, and it is checked), or `read=True`.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin.table import Client, Entity, Key
+    >>> @dataclass
+    ... class User:
+    ...     user_id: str
+    ...     email: str
+    >>> schema = Schema(Entity(User, Key("USER#{user_id}", "PROFILE"), patterns=[Unique("email")]))
+    >>> db = Client(schema, "shop", Embedded())
+    >>> db.create_table()
+    >>> db.insert(User("1", "a@b.com"))
+    User(user_id='1', email='a@b.com')
+    >>> db.insert(User("2", "a@b.com"))
+    Traceback (most recent call last):
+    prejoin.table.errors.NotUnique: another User has email 'a@b.com' already
+    """
+
+    def __init__(self, *attributes: str) -> None:
+        self.attributes = attributes
+
+    def bind(self, entity: Bound[Any]) -> BoundPattern:
+        binder, attributes = entity.binder, self.attributes
+        if not attributes:
+            raise SchemaError(f"Unique() of {entity.tag} does not say what is to be unique")
+        if binder.tenant:  # a value is unique among those of one tenant, and nobody learns of the others'
+            attributes = (binder.tenant, *(name for name in attributes if name != binder.tenant))
+        said = ", ".join(attributes)
+        types = {name: entity.codec.attribute(name).type for name in attributes}
+        try:
+            pk, sk = guard_key(entity.tag, attributes, types, binder.separator, bool(binder.keys[TABLE].sk))
+        except TemplateError as error:
+            raise SchemaError(f"{entity.tag}, unique {said}: {error}") from None
+        # Named so that nobody can ask for it: a guard is never an answer.
+        facet = Facet(f"{entity.tag} unique {said}", TABLE, pk, sk)
+        declared = binder.entity.patterns
+        expires = next((pattern.expires for pattern in declared if pattern.expires), "")
+        frees = tuple(pattern.gone for pattern in declared if pattern.gone and pattern.frees)
+        return _Guarded(attributes, facet, entity.base, expires, frees)
+
+    def __repr__(self) -> str:
+        return f"Unique({', '.join(map(repr, self.attributes))})"
+
+
+class _Guarded(BoundPattern):
+    def __init__(
+        self, attributes: tuple[str, ...], facet: Facet, base: Facet, expires: str, frees: tuple[str, ...]
+    ) -> None:
+        self.attributes = attributes
+        self.base = base
+        self.facets = (facet,)
+        self.what = f"the guard of unique {', '.join(attributes)}"
+        self.expires = expires
+        """The attribute that says when an item ends, and so its guard."""
+        self.frees = frees
+        """Attributes that an item has once it is deleted softly, and holds no unique values any more."""
+
+    def depends(self, write: Write) -> Iterable[str]:
+        match write.verb:
+            case "insert" | "check":
+                return ()
+            case "put":
+                return self._tracked
+            case "update" if write.changes.whole.isdisjoint(self._tracked):
+                return ()
+            case "update" if self.expires and not write.changes.whole.isdisjoint(self.attributes):
+                return (*self.attributes, self.expires)
+            case _:
+                # That an item is neither deleted nor at its end is checked by each write that has to find it.
+                return self.attributes
+
+    def expand(self, schema: Schema, write: Write) -> Iterator[Action]:
+        """The guard taken, released, or exchanged."""
+        match write.verb:
+            case "insert":
+                if self._holds(write.values):
+                    yield self._take(schema, write, write.values)
+            case "put":
+                yield from self._exchange(schema, write, write.values)
+            case "update" if not write.changes.whole.isdisjoint(self._tracked):
+                ends = (self.expires,) if self.expires in write.changes.names else ()
+                write.need((*self.attributes, *ends), write.after, self.what)
+                yield from self._exchange(schema, write, write.after)
+            case "delete":
+                if self._holds(write.before):
+                    yield self._release(schema, write)
+
+    def expected(self, schema: Schema, values: Mapping[str, Any]) -> Iterator[Json]:
+        if self._holds(values):
+            yield self._guard(schema, values)
+
+    @property
+    def _tracked(self) -> tuple[str, ...]:
+        return (*self.attributes, *self.frees, *((self.expires,) if self.expires else ()))
+
+    def _holds(self, values: Mapping[str, Any]) -> bool:
+        """Whether an item with these values has a guard."""
+        present = all(values.get(name) is not None for name in self.attributes)
+        return present and all(values.get(name) is None for name in self.frees)
+
+    def _guard(self, schema: Schema, values: Mapping[str, Any]) -> Json:
+        """The guard, which tells whose it is: without that nobody could say whether it was left behind."""
+        (facet,) = self.facets
+        item: Json = {OWNER: {"M": schema.written(self.base, values)}}
+        if self.expires and values.get(self.expires) is not None:
+            item |= schema.by_tag[self.base.entity].codec.encode_values({self.expires: values[self.expires]})
+        return item | schema.written(facet, values) | {schema.type_attribute: {"S": facet.entity}}
+
+    def _exchange(self, schema: Schema, write: Write, after: Mapping[str, Any]) -> Iterator[Action]:
+        before = write.before
+        # When an item has ended, so has its guard, which may be another's by now.
+        held = self._holds(before) and not self._ended(write.entity, before)
+        holds = self._holds(after)
+        if held and holds and all(before[name] == after[name] for name in self.attributes):
+            if self.expires and (write.verb == "put" or self.expires in write.changes.names):
+                yield self._take(schema, write, after, again=True)
+            return
+        if held:
+            yield self._release(schema, write)
+        if holds:
+            yield self._take(schema, write, after)
+
+    def _ended(self, entity: Bound[Any], values: Mapping[str, Any]) -> bool:
+        if not self.expires or values.get(self.expires) is None:
+            return False
+        return is_vacant(entity, entity.codec.encode_values({self.expires: values[self.expires]}))
+
+    def _take(self, schema: Schema, write: Write, values: Mapping[str, Any], again: bool = False) -> Action:
+        to = Placeholders()
+        text = vacancy(schema, write.entity, to)
+        item, (facet,) = self._guard(schema, values), self.facets
+        if again:
+            text += f" OR {self._own(to, item[OWNER])}"
+        return put_other(schema, write, item, text, to, facet, partial(self._taken, values))
+
+    def _release(self, schema: Schema, write: Write) -> Action:
+        values, (facet,) = write.before, self.facets
+        if not self.expires:
+            return delete_other(schema, write, facet, values)
+        # Clocks differ: to another the item may have ended a moment ago, and the guard be free to be taken.
+        to = Placeholders()
+        text = f"{absent(schema, to)} OR {self._own(to, {'M': schema.written(self.base, write.values)})}"
+        return delete_other(schema, write, facet, values, text, to, partial(self._taken, values))
+
+    def _own(self, to: Placeholders, owner: Json) -> str:
+        return f"{to.name(OWNER)} = {to.value(owner)}"
+
+    def _taken(self, values: Mapping[str, Any], write: Write, _: Json | None) -> ConditionFailed:
+        said = ", ".join(f"{name} {values[name]!r}" for name in self.attributes)
+        return NotUnique(f"another {write.entity.tag} has {said} already")

@@ -1,0 +1,185 @@
+"""The writes of a client, for those who await. Thin: a call becomes a `Write`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+
+from .lazy import Lazy
+from .writing import UNSAID, Back
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from . import batches, meaning, updating
+    from .batches import Progress
+    from .changes import Changes
+    from .conversation import Steps
+    from .expressions import Where
+    from .schema import Schema
+    from .updating import AsyncUpdating
+    from .writes import Write
+else:
+    batches = Lazy("prejoin.table.batches")
+    meaning = Lazy("prejoin.table.meaning")
+    updating = Lazy("prejoin.table.updating")
+
+E = TypeVar("E")
+
+
+class AsyncWriter(ABC):
+    """The writes of a client that is awaited; each as in `Writer`."""
+
+    schema: Schema
+
+    @abstractmethod
+    async def _write(self, write: Write) -> Any: ...
+
+    async def insert(self, record: E) -> E:
+        """As `Writer.insert`."""
+        write = meaning.insertion(self.schema, record)
+        await self._write(write)
+        return meaning.as_written(write, record)
+
+    async def put(self, record: E, *, was: E | None = None, where: Where[E] | None = None, read: bool = False) -> E:
+        """As `Writer.put`."""
+        write = meaning.replacement(self.schema, record, was, where, read)
+        await self._write(write)
+        return meaning.as_written(write, record)
+
+    def update(
+        self,
+        cls: type[E],
+        /,
+        *,
+        where: Where[E] | None = None,
+        read: bool = UNSAID,
+        returning: Back = None,
+        **known: Any,
+    ) -> AsyncUpdating[E]:
+        """As `Writer.update`: `async with db.update(Product, sku=sku) as p: p.stock -= 1`."""
+        return updating.AsyncUpdating(self, cls, where, known, {"read": read, "returning": returning})
+
+    def upsert(
+        self,
+        cls: type[E],
+        /,
+        *,
+        where: Where[E] | None = None,
+        read: bool = UNSAID,
+        returning: Literal["new"] | None = None,
+        **key: Any,
+    ) -> AsyncUpdating[E]:
+        """As `Writer.upsert`, with `async with`."""
+        return updating.AsyncUpdating(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
+
+    @overload
+    async def apply(
+        self,
+        cls: type[E],
+        changes: Changes,
+        /,
+        *,
+        where: Where[E] | None = None,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
+        returning: None = None,
+        **known: Any,
+    ) -> None: ...
+    @overload
+    async def apply(
+        self,
+        cls: type[E],
+        changes: Changes,
+        /,
+        *,
+        where: Where[E] | None = None,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
+        returning: Literal["new"],
+        **known: Any,
+    ) -> E: ...
+    @overload
+    async def apply(
+        self,
+        cls: type[E],
+        changes: Changes,
+        /,
+        *,
+        where: Where[E] | None = None,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
+        returning: Back,
+        **known: Any,
+    ) -> E | None: ...
+    async def apply(
+        self,
+        cls: type[E],
+        changes: Changes,
+        /,
+        *,
+        where: Where[E] | None = None,
+        read: bool = UNSAID,
+        upsert: bool = UNSAID,
+        returning: Back = None,
+        **known: Any,
+    ) -> E | None:
+        """As `Writer.apply`."""
+        write = meaning.modification(self.schema, cls, changes, where, known, read, returning, upsert)
+        return cast("E | None", await self._write(write))
+
+    @overload
+    async def delete(
+        self,
+        cls: type[E],
+        /,
+        *,
+        where: Where[E] | None = None,
+        read: bool = UNSAID,
+        returning: None = None,
+        **known: Any,
+    ) -> None: ...
+    @overload
+    async def delete(
+        self,
+        cls: type[E],
+        /,
+        *,
+        where: Where[E] | None = None,
+        read: bool = UNSAID,
+        returning: Literal["old"],
+        **known: Any,
+    ) -> E | None: ...
+    async def delete(
+        self,
+        cls: type[E],
+        /,
+        *,
+        where: Where[E] | None = None,
+        read: bool = UNSAID,
+        returning: Literal["old"] | None = None,
+        **known: Any,
+    ) -> E | None:
+        """As `Writer.delete`."""
+        write = meaning.deletion(self.schema, cls, where, known, read, returning)
+        return cast("E | None", await self._write(write))
+
+
+class AsyncBatching(ABC):
+    """The batch writes of a client that is awaited; each as in `Batching`."""
+
+    schema: Schema
+    table: str
+
+    @abstractmethod
+    async def _run(self, steps: Steps[Any], /) -> Any: ...
+
+    async def put_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
+        """As `Batching.put_many`."""
+        return int(await self._run(batches.put_many(self.schema, self.table, records, progress)))
+
+    async def delete_many(
+        self, cls: type[E], keys: Iterable[Mapping[str, Any] | E], progress: Progress | None = None
+    ) -> int:
+        """As `Batching.delete_many`."""
+        return int(await self._run(batches.delete_many(self.schema, self.table, cls, keys, progress)))

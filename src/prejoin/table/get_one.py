@@ -1,0 +1,92 @@
+"""One object, by what identifies it: GetItem; or where that is the key of an index, a Query. Written to load little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .answers import split
+from .asking import Asked, planned, query_of
+from .conversation import Request, Steps
+from .errors import TooMany
+from .lazy import Lazy
+from .physical import shown
+from .schema import Schema
+
+if TYPE_CHECKING:
+    from . import reads, render
+else:
+    reads = Lazy("prejoin.table.reads")
+    render = Lazy("prejoin.table.render")
+
+
+def get(
+    schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any], consistent: bool, into: type | None = None
+) -> Steps[Any]:
+    """One object, or None."""
+    entity = schema.entity(cls)
+    asked, values = planned(schema, (entity,), equal, consistent=consistent, into=into)
+    if asked.plan.operation == "GetItem":
+        return (yield from get_item(schema, table, asked, values))
+    query = query_of(schema, table, asked, values, entity.codec)
+    found, _ = split((yield from reads.read(query, 2, None))[0])
+    if len(found) > 1:
+        raise TooMany(f"more than one {entity.tag} by {', '.join(equal)}: use query")
+    return found[0] if found else None
+
+
+def exists(schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any], consistent: bool) -> Steps[bool]:
+    """Whether there is such an item. Nothing of it is sent back but its tag, or its number."""
+    entity = schema.entity(cls)
+    asked, values = planned(schema, (entity,), equal, consistent=consistent, needs=frozenset())
+    if asked.plan.operation == "GetItem":
+        reading = asked.reading
+        body = get_body(schema, table, asked, values, {schema.type_attribute, *reading.tested})
+        answer = yield Request("GetItem", body, Address(body["Key"]))
+        return "Item" in answer and not reading.hides(answer["Item"])
+    return (yield from reads.there_is(query_of(schema, table, asked, values, entity.codec)))
+
+
+def get_item(schema: Schema, table: str, asked: Asked, values: Mapping[str, Any]) -> Steps[Any]:
+    """The object under a key of the table, or None."""
+    reading = asked.reading
+    body = get_body(schema, table, asked, values, () if asked.into is None else reading.wires)
+    key = Address(body["Key"])
+    return reading.matched((yield Request("GetItem", body, key, reading.item)), key)
+
+
+class Address(msgspec.Struct, frozen=True):
+    """The key of an item; written out, as people read it. Few look."""
+
+    key: dict[str, dict[str, str]]
+
+    def __str__(self) -> str:
+        return shown(self.key)
+
+
+def get_body(
+    schema: Schema, table: str, asked: Asked, values: Mapping[str, Any], wires: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The parameters of a GetItem. `wires` are all that is wanted, if they are given."""
+    body: dict[str, Any] = {"TableName": table, "Key": key_of(schema, asked, values)}
+    if asked.plan.ask.consistent:
+        body["ConsistentRead"] = True
+    if wires:
+        body.update(projection(wires))
+    return body
+
+
+def key_of(schema: Schema, asked: Asked, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The key of the item that a question names."""
+    facet, ask = asked.plan.facets[0], asked.plan.ask
+    if ask.roles:
+        values = {ask.attribute(facet.entity, name): value for name, value in values.items()}
+    return schema.written(facet, values)
+
+
+def projection(wires: Iterable[str]) -> dict[str, Any]:
+    """The parameters that ask for some attributes only."""
+    to = render.Placeholders()
+    return {"ProjectionExpression": ", ".join(map(to.name, sorted(wires))), **to.parameters()}

@@ -1,0 +1,249 @@
+"""Tenants of one table: their keys begin with the tenant, so that nothing a client of one tenant sends leaves it."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Natural, Role, Template
+from prejoin.keys.encoding import Encoding, plain
+from prejoin.keys.shape import ANYTHING, Shape, literal, meet
+
+from .conversation import Request
+from .errors import CursorError, OtherTenant, SchemaError
+from .physical import wire
+
+if TYPE_CHECKING:
+    from .bind import Bound
+    from .schema import Schema
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What a partition key begins with: text, the tenant, and then a separator or the end."""
+
+    lead: str
+    encoding: Encoding
+    whole: bool
+    """Whether the tenant is all of the key."""
+    natural: bool = False
+    """Whether the key is the attribute itself."""
+    several: bool = False
+    """Whether the tenant is the first of several attributes that are the partition key of an index."""
+
+    def shape(self, separator: str) -> Shape:
+        """Of all keys that begin so."""
+        rest = () if self.whole else literal(separator) + ANYTHING
+        return literal(self.lead) + self.encoding.shape + rest
+
+    def start(self, value: object, separator: str) -> dict[str, str]:
+        """What the keys of one tenant begin with, or are, in DynamoDB JSON."""
+        found = self.encoding.encode(value)
+        if found in ("", b""):
+            raise KeyValueError(f"{value!r} is nobody: a tenant has a name")
+        return wire(found if self.natural else f"{self.lead}{found}{'' if self.whole else separator}")
+
+
+class Tenancy(msgspec.Struct, frozen=True):
+    """Which attribute is the tenant, and where it stands in the partition keys of the table and of each index."""
+
+    attribute: str
+    heads: Mapping[str, tuple[Head, ...]]
+    separator: str
+
+
+def tenancy(schema: Schema, attribute: str, separator: str) -> Tenancy:
+    """The tenancy of a schema, if no key of one tenant can be taken for a key of another."""
+    for entity in schema.entities:
+        _check_attribute(entity, attribute)
+    heads: dict[str, dict[Head, Facet]] = {}
+    for facet in schema.facets:
+        heads.setdefault(facet.slot, {}).setdefault(_head(facet, attribute, separator), facet)
+    for slot, found in heads.items():
+        for one, other in combinations(found, 2):
+            if not _apart(one, other, separator):
+                raise SchemaError(
+                    f"in {slot}, a key of one tenant could begin as those of another: {found[one].pk} of "
+                    f"{found[one].entity} beside {found[other].pk} of {found[other].entity}. Put the same text before "
+                    f"{{{attribute}}} in both, such as TENANT{separator}{{{attribute}}}{separator}"
+                )
+    return Tenancy(attribute, {slot: tuple(found) for slot, found in heads.items()}, separator)
+
+
+def _check_attribute(entity: Bound[Any], attribute: str) -> None:
+    found = entity.codec.attributes.get(attribute)
+    if found is None:
+        raise SchemaError(
+            f"{entity.tag} has no {attribute}, which is the tenant: each item belongs to one. Add the attribute, or "
+            "keep what belongs to nobody in a table of its own"
+        )
+    if found.optional:
+        raise SchemaError(f"{entity.tag}.{attribute} is the tenant, and cannot be missing: make it required")
+
+
+def _head(facet: Facet, attribute: str, separator: str) -> Head:
+    first, *rest = facet.pk.parts
+    if isinstance(facet.pk, Natural):
+        if first.attribute == attribute:  # type: ignore[union-attr]
+            return Head("", first.encoding, True, True, bool(rest))  # type: ignore[union-attr]
+        raise _leaving(facet, attribute, f"make the index on ({attribute}, {facet.pk.attributes[0]})")
+    lead = ""
+    if isinstance(first, Literal):
+        lead, first, rest = first.text, rest[0] if rest else None, rest[1:]  # type: ignore[assignment]
+    text = f"{facet.pk}"
+    fix = f"write TENANT{separator}{{{attribute}}}{separator}{text.removeprefix(f'TENANT{separator}')}"
+    if not isinstance(first, Field) or first.attribute != attribute:
+        raise _leaving(facet, attribute, fix)
+    encoding = first.encoding
+    if encoding.derived or first.optional:
+        raise _leaving(facet, attribute, f"write {{{attribute}}} as it is: two tenants could share {{{first.name}}}")
+    raw = isinstance(facet.pk, Template) and facet.pk.raw
+    ends = not rest or (isinstance(rest[0], Literal) and rest[0].text.startswith(separator))
+    # In a raw key a value is not escaped; at its end it could hold separators, and look like another's.
+    if not ends or (raw and not rest) or meet(encoding.shape, ANYTHING + literal(separator) + ANYTHING):
+        raise _leaving(facet, attribute, f"let {separator!r} follow {{{attribute}}}, and never stand in it")
+    return Head(lead, encoding, not rest)
+
+
+def _leaving(facet: Facet, attribute: str, fix: str) -> SchemaError:
+    return SchemaError(
+        f"{facet}: its partition key does not begin with the tenant, {attribute}, so that it could be in reach of "
+        f"others: {fix}"
+    )
+
+
+def _apart(one: Head, other: Head, separator: str) -> bool:
+    """Whether no key that begins as the one, with some tenant, begins as the other with another tenant."""
+    if one.natural or other.natural:
+        return one.natural and other.natural
+    if one.lead == other.lead:
+        return one.encoding == other.encoding
+    return not meet(one.shape(separator), other.shape(separator))
+
+
+# --- The client of one tenant ---------------------------------------------------------------------------------------
+
+
+def fenced(schema: Schema, tenant: object) -> Schema:
+    """The same schema, for one tenant: what is asked and written with it is filled in, or refused."""
+    found = schema.tenancy
+    if found is None:
+        raise SchemaError('the schema has no tenants: declare them with Schema(…, tenant="tenant_id")')
+    if schema.fence is not None:
+        schema.fence.same(tenant)
+        return schema
+    bound = copy.copy(schema)
+    bound.fence = Fence(found, schema, tenant)
+    return bound
+
+
+_KEYED = {"Get": "Key", "Update": "Key", "Delete": "Key", "ConditionCheck": "Key", "Put": "Item"}
+"""What names the item of an action; the operations on single items are called so too."""
+_OF_THE_TABLE = frozenset({"DescribeTable", "DescribeTimeToLive", "CreateTable", "UpdateTimeToLive"})
+"""Operations that touch no items."""
+_PARTITION = re.compile(r"(#?\w+) = (:\w+)(?: AND .*)?", re.DOTALL)
+"""A key condition that begins with the partition, as all of ours do."""
+
+
+class Fence:
+    """What keeps a client inside one tenant. It fills in the tenant, and looks at each request before it goes out."""
+
+    def __init__(self, tenancy: Tenancy, schema: Schema, tenant: object) -> None:
+        self.attribute = tenancy.attribute
+        self.tenant = tenant
+        self._keys = {slot: schema.keys(slot) for slot in (TABLE, *schema.indexes)}
+        self._starts: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
+        """By slot, what its partition keys may be, and what they may begin with."""
+        for slot, heads in tenancy.heads.items():
+            texts = {head: next(iter(head.start(tenant, tenancy.separator).values())) for head in heads}
+            exact = frozenset(text for head, text in texts.items() if head.whole)
+            self._starts[slot] = exact, tuple(text for head, text in texts.items() if not head.whole)
+
+    def filled(self, known: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a caller says of items, with the tenant."""
+        if self.attribute in known:
+            self.same(known[self.attribute])
+            return known
+        return {**known, self.attribute: self.tenant}
+
+    def same(self, tenant: object) -> None:
+        if plain(tenant) != plain(self.tenant):
+            raise OtherTenant(f"this client is of {self.attribute} {self.tenant!r}, and was given {tenant!r}")
+
+    def narrow(self, attribute: str, roles: Iterable[Role]) -> None:
+        """Refuses a range over tenants, and other names for them."""
+        if attribute == self.attribute:
+            raise OtherTenant(f"this client is of {self.attribute} {self.tenant!r}: it has no range of them")
+        if any(self.attribute in (role.name, role.attribute) for role in roles):
+            raise OtherTenant(f"{self.attribute} is the tenant, which is called so everywhere: leave it out of roles")
+
+    def confined(self, what: str) -> OtherTenant:
+        """Why something is not done."""
+        return OtherTenant(
+            f"this client is of {self.attribute} {self.tenant!r}, and {what} is not confined to one: use the client "
+            "that is bound to none"
+        )
+
+    def check(self, request: Request) -> None:
+        """Lets a request out, if all that it reads and writes is the tenant's."""
+        if request.operation in _OF_THE_TABLE:
+            return
+        start = request.body.get("ExclusiveStartKey")
+        if start is not None and not self._holds(start):
+            raise CursorError("the cursor is of another tenant")
+        for slot, value in self._partitions(request):
+            if not self._mine(slot, value):
+                raise OtherTenant(f"this client is of {self.attribute} {self.tenant!r}: {value} is not in its reach")
+
+    def _partitions(self, request: Request) -> Iterator[tuple[str, Any]]:
+        """Each partition that a request is about. A request of which that cannot be told is refused."""
+        operation, body = request.operation, request.body
+        if operation == "Query":
+            yield self._queried(body)
+        elif operation.startswith("Transact"):
+            for action in body["TransactItems"]:
+                ((kind, said),) = action.items()
+                yield from self._of(kind, said)
+        elif operation == "BatchGetItem":
+            for said in body["RequestItems"].values():
+                for key in said["Keys"]:
+                    yield from self._of("Get", {"Key": key})
+        elif operation == "BatchWriteItem":
+            for requests in body["RequestItems"].values():
+                for one in requests:
+                    ((kind, said),) = one.items()
+                    yield from self._of(kind.removesuffix("Request"), said)
+        elif operation.removesuffix("Item") in _KEYED:
+            yield from self._of(operation.removesuffix("Item"), body)
+        else:
+            raise self.confined(operation)
+
+    def _of(self, kind: str, said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        item = said[_KEYED[kind]]
+        yield TABLE, item.get(self._keys[TABLE].pk[0])
+        if kind == "Put":
+            yield from ((slot, item[keys.pk[0]]) for slot, keys in self._keys.items() if keys.pk[0] in item)
+
+    def _queried(self, body: Mapping[str, Any]) -> tuple[str, Any]:
+        slot = body.get("IndexName", TABLE)
+        found = _PARTITION.fullmatch(body["KeyConditionExpression"])
+        name = found and body.get("ExpressionAttributeNames", {}).get(found[1], found[1])
+        if not found or name != self._keys[slot].pk[0]:
+            return slot, None
+        return slot, body["ExpressionAttributeValues"][found[2]]
+
+    def _holds(self, key: Mapping[str, Any]) -> bool:
+        """Whether all partitions of a key that stands in a cursor are the tenant's."""
+        named = [(slot, key[keys.pk[0]]) for slot, keys in self._keys.items() if keys.pk[0] in key]
+        return bool(named) and all(self._mine(slot, value) for slot, value in named)
+
+    def _mine(self, slot: str, value: Mapping[str, Any] | None) -> bool:
+        if not value or slot not in self._starts:
+            return False
+        (text,) = value.values()
+        exact, prefixes = self._starts[slot]
+        return text in exact or (isinstance(text, str) and text.startswith(prefixes))

@@ -1,0 +1,59 @@
+"""Transactions: writes gathered one by one, and sent together when all are said."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .conversation import Steps
+from .errors import TableError
+from .expressions import Where
+from .meaning import condition
+from .perform import write_all
+from .schema import Schema
+from .writes import Write
+from .writing import Writer
+
+if TYPE_CHECKING:
+    from .client import Client
+
+E = TypeVar("E")
+
+
+class Gathered(Writer):
+    """Writes gathered, to be done together or not at all."""
+
+    def __init__(self, schema: Schema, table: str, token: str | None) -> None:
+        self.schema = schema
+        self._table = table
+        self._token = token
+        self._writes: list[Write] = []
+
+    def _write(self, write: Write) -> None:
+        if write.returning:
+            raise TableError("DynamoDB returns nothing from a transaction: get the object after it, without returning=")
+        self._writes.append(write)
+
+    def check(self, cls: type[E], /, *, where: Where[E] | None = None, **known: Any) -> None:
+        """Makes the transaction depend on an item that it does not write: it is there, and as is said."""
+        self._write(condition(self.schema, cls, where, known))
+
+    def _steps(self) -> Steps[None]:
+        return write_all(self.schema, self._table, self._writes, self._token)
+
+
+class Transaction(Gathered):
+    """Writes that are done together or not at all, when the `with` ends."""
+
+    def __init__(self, client: Client, token: str | None) -> None:
+        super().__init__(client.schema, client.table, token)
+        self._client = client
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._client._run(self._steps())

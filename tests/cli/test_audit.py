@@ -1,0 +1,191 @@
+"""`prejoin audit` and `prejoin policy`: the schema of an application, by its name, and its table, wherever it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from prejoin.engine import Embedded
+from prejoin.engine.http import Server
+from tests.cli.conftest import Prejoin
+
+APP = """
+from dataclasses import dataclass
+
+from prejoin.patterns import Copy, Unique
+from prejoin.table import Entity, Key, Schema
+
+
+@dataclass
+class User:
+    tenant_id: str
+    user_id: str
+    email: str
+
+
+schema = Schema(
+    Entity(User, Key("T#{tenant_id}#USER#{user_id}", "PROFILE"), patterns=[Unique("email")]),
+    tenant="tenant_id",
+)
+number = 7
+"""
+
+GUARD = "UNIQUE#User#tenant_id+email#acme#a@b.com"
+
+
+@pytest.fixture
+def app(here: Path) -> Iterator[Any]:
+    """The module `shopapp` in the current folder, and its table with one user in shop.db."""
+    (here / "shopapp.py").write_text(APP, encoding="utf-8")
+    (here / "broken.py").write_text("import nowhere_to_be_found", encoding="utf-8")
+    sys.path.insert(0, str(here))
+    try:
+        import shopapp
+    finally:
+        sys.path.remove(str(here))
+    from prejoin.table import Client
+
+    with Client(shopapp.schema, "shop", Embedded(here / "shop.db")) as db:
+        db.create_table()
+        db.insert(shopapp.User("acme", "1", "a@b.com"))
+        db.insert(shopapp.User("acme", "2", "b@b.com"))
+    yield shopapp
+    for name in ("shopapp", "broken"):
+        sys.modules.pop(name, None)
+
+
+def damage(here: Path) -> None:
+    """Takes a guard away, and puts something of nobody there."""
+    with Embedded(here / "shop.db") as engine:
+        for operation, body in (
+            ("DeleteItem", {"Key": {"pk": {"S": GUARD}, "sk": {"S": "UNIQUE"}}}),
+            ("PutItem", {"Item": {"pk": {"S": "X\x1b[31m"}, "sk": {"S": "Y"}}}),
+        ):
+            engine.send(operation, msgspec.json.encode({"TableName": "shop", **body}))
+
+
+def test_a_table_that_is_right_is_said_to_be(app: Any, prejoin: Prejoin) -> None:
+    ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db")
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err == "shop: 4 items read, all as the schema says\n"
+
+
+def test_what_is_wrong_is_on_standard_output_and_the_status_is_1(app: Any, here: Path, prejoin: Prejoin) -> None:
+    damage(here)
+    ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db")
+    assert ran.status == 1
+    assert sorted(ran.out.splitlines()) == [
+        f"missing: User unique tenant_id, email {GUARD} / UNIQUE: write it",
+        "unknown:  X�[31m / Y: it is of no entity of the schema: add that, or delete it",
+    ]
+    assert "1 missing" in ran.err
+    assert "`--repair` mends what can be" in ran.err
+
+
+def test_as_json_a_finding_has_all_that_a_tool_needs(app: Any, here: Path, prejoin: Prejoin) -> None:
+    damage(here)
+    ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db", "--format", "json")
+    assert ran.status == ran.json["exit"] == 1
+    result = ran.json["result"]
+    assert (result["table"], result["items"]) == ("shop", 4)
+    (missing,) = [finding for finding in result["findings"] if finding["kind"] == "missing"]
+    assert missing["key"] == {"pk": {"S": GUARD}, "sk": {"S": "UNIQUE"}}
+    assert missing["found"] is None
+    assert missing["expected"]["pk"] == {"S": GUARD}
+    assert (missing["mendable"], missing["mended"]) == (True, False)
+
+
+def test_repair_asks_first_and_without_a_yes_changes_nothing(app: Any, here: Path, prejoin: Prejoin) -> None:
+    damage(here)
+    call = ("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db", "--repair")
+    for answer in (b"", b"n\n"):
+        ran = prejoin(*call, stdin=answer)
+        assert ran.status == 4
+        assert "Mend 1 missing in shop?" in ran.err
+        assert "PJ022" in ran.err
+    ran = prejoin(*call, stdin=b"y\n")
+    assert ran.status == 1  # what is of nobody is still there
+    assert "1 mended, 1 left" in ran.err
+    assert prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db").out.startswith("unknown")
+
+
+def test_with_yes_it_does_not_ask(app: Any, here: Path, prejoin: Prejoin) -> None:
+    with Embedded(here / "shop.db") as engine:
+        key = {"pk": {"S": "T#acme#USER#2"}, "sk": {"S": "PROFILE"}}
+        engine.send("DeleteItem", msgspec.json.encode({"TableName": "shop", "Key": key}))
+    ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db", "--repair", "--yes", "--format=json")
+    assert ran.status == 0
+    assert [(one["kind"], one["mended"]) for one in ran.json["result"]["findings"]] == [("orphaned", True)]
+    assert prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db", "--segments", 3).status == 0
+
+
+def test_a_table_on_a_server_is_reached_by_its_address(app: Any, here: Path, prejoin: Prejoin) -> None:
+    with Embedded(here / "shop.db") as engine, Server(engine, port=0) as url:
+        ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--endpoint", url)
+    assert (ran.status, ran.out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "code", "said"),
+    [
+        (("shopapp:schema",), 2, "PJ001", "--table"),
+        (("shopapp", "--table", "shop"), 2, "PJ001", "write `module:name`"),
+        (("nowhere:schema", "--table", "shop"), 1, "PJ020", "nowhere cannot be imported: ModuleNotFoundError"),
+        (("broken:schema", "--table", "shop"), 1, "PJ020", "nowhere_to_be_found"),
+        (("shopapp:number", "--table", "shop"), 1, "PJ020", "number in shopapp is a int, not a Schema"),
+        (("shopapp:none", "--table", "shop"), 1, "PJ020", "none in shopapp is not there"),
+        (("shopapp:schema", "--table", "other", "--db", "shop.db"), 1, "PJ021", "there is no table other in shop.db"),
+        (("shopapp:schema", "--table", "shop", "--db", "no.db"), 2, "PJ001", "no.db"),
+        (("shopapp:schema", "--table", "shop", "--db", "shopapp.py"), 1, "PJ021", "database"),
+        (("shopapp:schema", "--table", "shop", "--db", "shop.db", "--endpoint", "x"), 2, "PJ001", "one place"),
+        (("shopapp:schema", "--table", "shop", "--endpoint", "http://127.0.0.1:9"), 1, "PJ021", "127.0.0.1"),
+        (("shopapp:schema", "--table", "shop", "--endpoint", "::"), 1, "PJ021", "the endpoint"),
+    ],
+)
+def test_what_keeps_it_from_looking_is_said(
+    app: Any, prejoin: Prejoin, arguments: tuple[str, ...], status: int, code: str, said: str
+) -> None:
+    ran = prejoin("audit", *arguments)
+    assert ran.status == status
+    assert code in ran.err
+    assert said in ran.err
+
+
+ARN = "arn:aws:dynamodb:eu-central-1:123456789012:table/shop"
+
+
+def test_a_policy_is_printed_as_json_that_aws_takes(app: Any, prejoin: Prejoin) -> None:
+    ran = prejoin("policy", "shopapp:schema", "--table-arn", ARN, "--tenant", "acme")
+    assert ran.status == 0
+    condition = ran.json["Statement"][0]["Condition"]["ForAllValues:StringLike"]
+    assert condition == {"dynamodb:LeadingKeys": ["T#acme#*", "UNIQUE#User#tenant_id+email#acme#*"]}
+    by_tag = prejoin("policy", "shopapp:schema", "--table-arn", ARN, "--tag", "team", "--format=json")
+    assert "T#${aws:PrincipalTag/team}#*" in by_tag.out
+    assert by_tag.json["result"]["Version"] == "2012-10-17"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ((), 2, "`--tenant` or `--tag`"),
+        (("--tenant", "a", "--tag", "b"), 2, "`--tenant` or `--tag`"),
+        (("--tenant", ""), 1, "a tenant has a name"),
+    ],
+)
+def test_a_policy_is_for_one_tenant_or_by_tag(
+    app: Any, prejoin: Prejoin, arguments: tuple[str, ...], status: int, said: str
+) -> None:
+    ran = prejoin("policy", "shopapp:schema", "--table-arn", ARN, *arguments)
+    assert ran.status == status
+    assert said in ran.err
+
+
+def test_a_policy_needs_the_arn_of_a_table(app: Any, prejoin: Prejoin) -> None:
+    ran = prejoin("policy", "shopapp:schema", "--table-arn", "shop", "--tenant", "a")
+    assert ran.status == 1
+    assert "not the ARN of one table" in ran.err

@@ -1,0 +1,146 @@
+"""Faults between the steps of a write, writers beside each other, and whether a table is as its patterns say.
+
+For every pattern's tests: `with_every_fault` runs a write and loses one request after the other; `in_threads` and
+`in_processes` run many writers at once; `wrong` compares all that is in a table with what should be there.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+
+from prejoin.keys import TABLE
+from prejoin.table import Client, Schema
+from prejoin.table.answers import facet_tag
+from prejoin.transport import AsyncTransport, Transport
+
+
+class Lost(Exception):  # noqa: N818 - it is not known to be one
+    """The request was sent and no answer came; or it was never sent."""
+
+
+class Faulty:
+    """A transport that loses its n-th request (from 1), `applied` or not. All later ones are lost too: it is dead."""
+
+    def __init__(self, inner: Transport, at: int, applied: bool) -> None:
+        self._inner = inner
+        self._at = at
+        self._applied = applied
+        self.sent = 0
+
+    @property
+    def lost(self) -> bool:
+        return self.sent >= self._at
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        self.sent += 1
+        if not self.lost:
+            return self._inner.send(operation, body)
+        if self.sent == self._at and self._applied:
+            self._inner.send(operation, body)
+        raise Lost(f"{operation}, the {self.sent}. request")
+
+    async def send_async(self, operation: str, body: bytes) -> bytes:
+        return self.send(operation, body)
+
+
+def with_every_fault(
+    begin: Callable[[], Any], act: Callable[[Any], object], check: Callable[[Any], object], most: int = 60
+) -> int:
+    """Begins anew for each request of `act` that could be lost, and checks what is there after it was.
+
+    `begin` makes a transport with what is there before, `act` writes over a transport, `check` looks at the one that
+    nothing is lost of. The number of requests that were lost, for both cases: applied or not.
+    """
+    lost = 0
+    for applied in (False, True):
+        for at in range(1, most):
+            transport = begin()
+            faulty = Faulty(transport, at, applied)
+            try:
+                act(faulty)
+            except Lost:
+                lost += 1
+            check(transport)
+            if not faulty.lost:
+                break
+        else:
+            raise AssertionError(f"more than {most} requests")
+    return lost
+
+
+def in_threads(count: int, write: Callable[[int], Any]) -> list[Any]:
+    """What `write` returns for each number, all of them at once."""
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(write, range(count)))
+
+
+def in_processes(count: int, write: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """The same in processes of their own: `write(number, *arguments)`, a function of a module."""
+    with multiprocessing.get_context("spawn").Pool(count) as pool:
+        return pool.starmap(write, [(number, *arguments) for number in range(count)])
+
+
+def items(transport: Transport, table: str) -> Iterator[dict[str, Any]]:
+    """All items of a table, as they are."""
+    start: dict[str, Any] = {}
+    while True:
+        body = {"TableName": table, "ConsistentRead": True, **start}
+        answer = msgspec.json.decode(transport.send("Scan", msgspec.json.encode(body)))
+        yield from answer["Items"]
+        if "LastEvaluatedKey" not in answer:
+            return
+        start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+
+def wrong(schema: Schema, transport: Transport, table: str = "shop") -> list[str]:
+    """What should be in a table and is not, is there and should not be, or is not as it should be.
+
+    Made of what each pattern expects because an item is there; so it knows of copies and guards, not of counters.
+    """
+    names = schema.keys(TABLE).names
+    found = {_key(item, names): item for item in items(transport, table)}
+    expected: dict[tuple[str, ...], dict[str, Any]] = {}
+    said: list[str] = []
+    for item in found.values():
+        entity = schema.by_tag.get(item[schema.type_attribute]["S"])
+        if entity is None:
+            continue
+        values = entity.codec.values(entity.codec.decode(item))
+        for pattern in entity.patterns:
+            for one in pattern.expected(schema, values):
+                if _key(one, names) in expected:
+                    said.append(f"{_key(one, names)} is to be there for two items")
+                expected[_key(one, names)] = one
+    kept = {facet_tag(facet) for entity in schema.entities for one in entity.patterns for facet in one.facets}
+    for key in sorted({*found, *expected}):
+        there = found.get(key)
+        if there is not None and there[schema.type_attribute]["S"] not in kept:
+            continue
+        if there != expected.get(key):
+            said.append(f"{' / '.join(key)} is {there}, and should be {expected.get(key)}")
+    return said
+
+
+def is_right(schema: Schema, table: str = "shop") -> Callable[[Any], None]:
+    """A check for `with_every_fault`: that all copies and guards are there, and no others."""
+
+    def check(transport: Any) -> None:
+        assert wrong(schema, transport, table) == []
+
+    return check
+
+
+def _key(item: dict[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(next(iter(item[name].values())) for name in names)
+
+
+def made(schema: Schema, transport: Transport | AsyncTransport, table: str = "shop") -> Client:
+    """A client of a table that is made here."""
+    db = Client(schema, table, transport)  # type: ignore[arg-type]
+    db.create_table()
+    return db

@@ -1,0 +1,18 @@
+"""A clock that goes as a test likes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+
+class Hands:
+    """A clock. `clock()` tells the time, `clock.turn(hours=1)` makes it later."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def turn(self, **by: float) -> None:
+        self.time += timedelta(**by)

@@ -1,0 +1,426 @@
+"""Done once: writes that may be repeated by a token, because a receipt is written with them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.patterns.faults import in_processes, in_threads, items, with_every_fault
+from tests.patterns.hands import Hands
+from tests.place import examples, fresh
+
+from prejoin.engine import Embedded
+from prejoin.patterns import Receipt, Timestamps, TokenReused, once, receipts
+from prejoin.patterns.once import fingerprint
+from prejoin.table import (
+    AsyncClient,
+    Call,
+    Changes,
+    Client,
+    Entity,
+    Key,
+    NotFound,
+    OtherTenant,
+    Schema,
+    SchemaError,
+    TableError,
+    TooMany,
+    TransactionCancelled,
+    add,
+)
+from prejoin.transport import OutcomeUnknown, Transport
+
+
+@dataclass(frozen=True)
+class Account:
+    account_id: str
+    balance: int = 0
+
+
+@dataclass(frozen=True)
+class Payment:
+    payment_id: str
+    amount: int
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+ACCOUNT = Entity(Account, Key("ACCOUNT#{account_id}", "ACCOUNT"))
+SCHEMA = Schema(ACCOUNT, Entity(Payment, Key("PAYMENT#{payment_id}", "P"), patterns=[Timestamps()]), receipts())
+
+
+def opened(transport: Any = None, schema: Schema = SCHEMA, **more: Any) -> Client:
+    db = Client(schema, "shop", transport or fresh(), **more)
+    db.create_table(if_absent=True)
+    if db.get(Account, account_id="1", consistent=True) is None:
+        db.insert(Account("1"))
+    return db
+
+
+def pay(db: Client, token: str, amount: int = 5) -> Any:
+    with once(db, token) as tx:
+        tx.apply(Account, Changes(adds={"balance": amount}), account_id="1")
+        tx.result = amount
+    return tx
+
+
+def balance(db: Client) -> int:
+    found = db.get(Account, account_id="1", consistent=True)
+    assert found
+    return found.balance
+
+
+def test_the_first_is_done_and_a_repeat_does_nothing_and_says_so() -> None:
+    db = opened()
+    first, second = pay(db, "a"), pay(db, "a")
+    assert (first.repeated, second.repeated) == (False, True)
+    assert (first.result, second.result) == (5, 5)
+    assert balance(db) == 5
+    assert not pay(db, "b").repeated
+    assert balance(db) == 10
+
+
+def test_for_those_who_await_it_is_the_same() -> None:
+    async def main() -> list[Any]:
+        transport = fresh()
+        opened(transport)
+        db = AsyncClient(SCHEMA, "shop", transport)
+        said: list[Any] = []
+        for amount in (5, 5, 6):
+            try:
+                async with once(db, "a") as tx:
+                    tx.apply(Account, Changes(adds={"balance": amount}), account_id="1")
+                    tx.result = {"paid": amount}
+                said.append((tx.repeated, tx.result))
+            except TokenReused as error:
+                said.append(type(error))
+        found = await db.get(Account, account_id="1")
+        return [*said, found and found.balance]
+
+    assert asyncio.run(main()) == [(False, {"paid": 5}), (True, {"paid": 5}), TokenReused, 5]
+
+
+def test_a_token_stands_for_its_writes_and_no_others() -> None:
+    db = opened()
+    pay(db, "a", 5)
+    with pytest.raises(TokenReused, match="the token 'a' stands for other writes"):
+        pay(db, "a", 6)
+    assert balance(db) == 5
+
+
+WRITES: dict[str, Any] = {
+    "insert": lambda tx, n: tx.insert(Payment(f"p{n}", n)),
+    "put": lambda tx, n: tx.put(Payment("p", n)),
+    "update": lambda tx, n: tx.apply(Account, Changes({"balance": n}), account_id="1"),
+    "update with a condition": lambda tx, n: tx.apply(
+        Account, Changes({"balance": 1}), where=lambda a: a.balance <= n, account_id="1"
+    ),
+    "delete": lambda tx, n: tx.delete(Payment, payment_id=f"p{n}"),
+    "check": lambda tx, n: tx.check(Account, where=lambda a: a.balance < 10 + n, account_id="1"),
+}
+
+
+@pytest.mark.parametrize("verb", WRITES)
+def test_whatever_is_written_is_compared(verb: str) -> None:
+    db = opened()
+    write = WRITES[verb]
+    for number, expected in ((1, False), (1, True)):
+        with once(db, "a") as tx:
+            write(tx, number)
+        assert tx.repeated is expected
+    with pytest.raises(TokenReused), once(db, "a") as tx:
+        write(tx, 2)
+
+
+def test_an_update_as_assignments_is_compared_too() -> None:
+    db = opened()
+    for amount, repeated in ((5, False), (5, True)):
+        with once(db, "a") as tx, tx.update(Account, account_id="1") as account:
+            account.balance = add(account.balance, amount)  # type: ignore[misc]
+        assert tx.repeated is repeated
+    with pytest.raises(TokenReused), once(db, "a") as tx, tx.update(Account, account_id="1") as account:
+        account.balance = add(account.balance, 6)  # type: ignore[misc]
+    assert balance(db) == 5
+
+
+def test_times_that_patterns_write_make_no_difference() -> None:
+    db = opened()
+    for repeated in (False, True):
+        with once(db, "a") as tx:
+            tx.insert(Payment("7", 99))
+        assert tx.repeated is repeated
+
+
+def test_what_differs_from_try_to_try_is_compared_by_what_was_asked() -> None:
+    @dataclass(frozen=True)
+    class Order:
+        order_id: str
+        total: int
+        at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    schema = Schema(ACCOUNT, Entity(Order, Key("ORDER#{order_id}", "ORDER")), receipts())
+    db = opened(schema=schema)
+    said = []
+    for number in range(3):
+        with once(db, "a", content={"total": 5, "lines": ["x"]}) as tx:
+            tx.insert(Order(f"new-{number}", 5))
+            tx.result = f"new-{number}"
+        said.append((tx.repeated, tx.result))
+    assert said == [(False, "new-0"), (True, "new-0"), (True, "new-0")]
+    with pytest.raises(TokenReused), once(db, "a", content={"total": 6, "lines": ["x"]}) as tx:
+        tx.insert(Order("other", 6))
+    assert db.get(Order, order_id="new-1") is None
+
+
+def test_a_failure_is_told_as_without_a_receipt_and_leaves_none() -> None:
+    db = opened()
+    with pytest.raises(TransactionCancelled) as failed, once(db, "a") as tx:
+        tx.apply(Account, Changes(adds={"balance": 1}), account_id="1")
+        tx.apply(Account, Changes(adds={"balance": 1}), account_id="2")
+    (failure,) = failed.value.failures
+    assert isinstance(failure, NotFound)
+    assert failure.position == 1
+    assert db.get(Receipt, token="a") is None
+    with pytest.raises(ZeroDivisionError), once(db, "a") as tx:
+        tx.apply(Account, Changes(adds={"balance": 1}), account_id="1")
+        1 / 0  # noqa: B018
+    assert balance(db) == 0
+    assert not pay(db, "a").repeated
+
+
+def test_writes_that_read_first_are_done_once_too() -> None:
+    db = opened()
+    db.insert(Payment("7", 99))
+    for repeated in (False, True):
+        with once(db, "a") as tx:
+            tx.delete(Payment, payment_id="7", amount=99, read=True)
+            tx.apply(Account, Changes(adds={"balance": 1}), account_id="1", read=True)
+        assert tx.repeated is repeated
+    assert balance(db) == 1
+
+
+def test_a_receipt_is_an_item_that_can_be_asked_for_and_ends() -> None:
+    clock = Hands()
+    schema = Schema(ACCOUNT, receipts(clock=clock))
+    db = opened(schema=schema)
+    assert schema.ttl == "expires_at"
+    with once(db, "a", keep=timedelta(days=2)) as tx:
+        tx.apply(Account, Changes(adds={"balance": 1}), account_id="1")
+    found = db.get(Receipt, token="a")
+    assert found
+    assert found.expires_at == clock() + timedelta(days=2)
+    clock.turn(days=2)
+    assert db.get(Receipt, token="a") is None
+    # DynamoDB has not deleted it yet, and the token may be used again, for anything.
+    with once(db, "a", keep=timedelta(days=2)) as tx:
+        tx.apply(Account, Changes(adds={"balance": 10}), account_id="1")
+    assert not tx.repeated
+    assert balance(db) == 11
+
+
+def test_what_cannot_be_is_said_before_anything_is_sent() -> None:
+    db = opened()
+    with pytest.raises(TableError, match="is not empty"):
+        once(db, "")
+    with pytest.raises(TableError, match="give keep= a longer time"):
+        once(db, "a", keep=timedelta(0))
+    with pytest.raises(SchemaError, match=r"add receipts\(\) to its entities"):
+        once(opened(schema=Schema(ACCOUNT)), "a")
+    with pytest.raises(TooMany, match="a result of more than"), once(db, "a") as tx:
+        tx.result = "x" * 400_000
+    with pytest.raises(TooMany, match="101 actions"), once(db, "a") as tx:
+        for number in range(100):
+            tx.put(Account(str(number)))
+    with once(db, "a") as tx:
+        for number in range(99):
+            tx.put(Account(str(number)))
+        tx.result = "x" * 380_000
+    assert not tx.repeated
+
+
+def test_a_receipt_alone_says_that_something_was_done() -> None:
+    db = opened()
+    said = []
+    for _ in range(2):
+        with once(db, "mail-7") as tx:
+            pass
+        said.append(tx.repeated)
+    assert said == [False, True]
+
+
+def test_tenants_have_tokens_of_their_own() -> None:
+    @dataclass(frozen=True)
+    class Note:
+        shop_id: str
+        note_id: str
+
+    note = Entity(Note, Key("TENANT#{shop_id}#NOTE#{note_id}", "NOTE"))
+    db = Client(Schema(note, receipts(tenant="shop_id"), tenant="shop_id"), "shop", fresh())
+    db.create_table()
+    for tenant in ("acme", "globex"):
+        for repeated in (False, True):
+            with once(db.tenant(tenant), "same") as tx:
+                tx.insert(Note(tenant, "1"))
+            assert tx.repeated is repeated
+    with once(db, "same", shop_id="acme") as tx:
+        tx.insert(Note("acme", "1"))
+    assert tx.repeated
+    with pytest.raises(OtherTenant), once(db.tenant("acme"), "other") as tx:
+        tx.insert(Note("globex", "2"))
+    with pytest.raises(OtherTenant), once(db.tenant("acme"), "other", shop_id="globex") as tx:
+        tx.insert(Note("acme", "2"))
+
+
+# --- What it costs --------------------------------------------------------------------------------------------------
+
+
+def test_what_it_costs() -> None:
+    calls: list[Call] = []
+    db = opened(observe=calls.append)
+    calls.clear()
+    pay(db, "a")
+    # the account and the receipt, each twice in a transaction
+    assert [(call.operation, call.units) for call in calls] == [("TransactWriteItems", 4.0)]
+    calls.clear()
+    pay(db, "a")
+    # the cancelled transaction is an error, which nobody sees the units of
+    assert [(call.operation, call.units) for call in calls] == [("GetItem", 1.0)]
+
+
+# --- Those who try at once, and answers that are lost ---------------------------------------------------------------
+
+
+def test_of_threads_that_try_at_once_exactly_one_does_it() -> None:
+    db = opened(Embedded())
+    said = in_threads(8, lambda number: [pay(db, f"t{token}").repeated for token in range(5)])
+    assert [sum(not repeated[token] for repeated in said) for token in range(5)] == [1] * 5
+    assert balance(db) == 25
+
+
+def pay_in_a_process(number: int, file: str) -> list[bool]:
+    with Client(SCHEMA, "shop", Embedded(file)) as db:
+        return [pay(db, f"t{token}").repeated for token in range(10)]
+
+
+def test_of_processes_on_one_file_exactly_one_does_it(tmp_path: Path) -> None:
+    file = str(tmp_path / "shop.db")
+    db = opened(Embedded(file))
+    said = in_processes(3, pay_in_a_process, file)
+    assert [sum(not repeated[token] for repeated in said) for token in range(10)] == [1] * 10
+    assert balance(db) == 50
+    db.close()
+
+
+class Losing:
+    """A transport that loses the answers of some transactions: an HTTP transport says so with OutcomeUnknown."""
+
+    def __init__(self, inner: Transport, lost: list[bool]) -> None:
+        self._inner = inner
+        self._lost = lost
+        """For each transaction to be lost, whether it is applied."""
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        if operation != "TransactWriteItems" or not self._lost:
+            return self._inner.send(operation, body)
+        if self._lost.pop(0):
+            self._inner.send(operation, body)
+        raise OutcomeUnknown("the answer was lost", operation=operation)
+
+    async def send_async(self, operation: str, body: bytes) -> bytes:
+        return self.send(operation, body)
+
+
+@pytest.mark.parametrize("lost", [[True], [False], [False, True], [True, True], [False, False]])
+def test_where_the_answer_is_lost_it_is_found_out_what_happened(lost: list[bool]) -> None:
+    transport = fresh()
+    db = opened(transport)
+    tx = pay(Client(SCHEMA, "shop", Losing(transport, list(lost))), "a")
+    assert not tx.repeated  # it was this one that did it
+    assert balance(db) == 5
+    assert pay(db, "a").repeated
+
+
+@pytest.mark.parametrize("lost", [[False] * 3, [False, False, True]])
+def test_where_it_cannot_be_found_out_a_repeat_does(lost: list[bool]) -> None:
+    transport = fresh()
+    db = opened(transport)
+    with pytest.raises(OutcomeUnknown):
+        pay(Client(SCHEMA, "shop", Losing(transport, list(lost))), "a")
+    pay(db, "a")
+    assert balance(db) == 5
+    assert pay(db, "a").repeated
+
+
+def test_those_who_await_find_it_out_too() -> None:
+    async def main() -> int:
+        transport = fresh()
+        opened(transport)
+        db = AsyncClient(SCHEMA, "shop", Losing(transport, [True, False]))
+        async with once(db, "a") as tx:
+            tx.apply(Account, Changes(adds={"balance": 5}), account_id="1")
+        assert not tx.repeated
+        found = await db.get(Account, account_id="1", consistent=True)
+        return found.balance if found else 0
+
+    assert asyncio.run(main()) == 5
+
+
+def test_whatever_is_lost_repeating_does_it_once() -> None:
+    def begin() -> Any:
+        transport = fresh()
+        pay(opened(transport), "before")
+        return transport
+
+    def act(transport: Any) -> None:
+        db = Client(SCHEMA, "shop", transport)
+        pay(db, "a")
+        pay(db, "a")
+
+    def check(transport: Any) -> None:
+        db = Client(SCHEMA, "shop", transport)
+        pay(db, "a")
+        assert balance(db) == 10
+        assert sum(item["entityType"]["S"] == "Receipt" for item in items(transport, "shop")) == 2
+
+    assert with_every_fault(begin, act, check) >= 4
+
+
+@settings(max_examples=examples(40))
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3)), max_size=12))
+def test_the_account_is_what_a_ledger_of_first_uses_says(tries: list[tuple[str, int]]) -> None:
+    db = opened()
+    ledger: dict[str, int] = {}
+    for token, amount in tries:
+        if ledger.setdefault(token, amount) != amount:
+            with pytest.raises(TokenReused):
+                pay(db, token, amount)
+        else:
+            pay(db, token, amount)
+    assert balance(db) == sum(ledger.values())
+
+
+def test_a_fingerprint_is_the_same_in_every_process() -> None:
+    content = {"tags": {"a", "b", "c", "d"}, "at": datetime(2026, 5, 4, tzinfo=UTC), "lines": [1, (2, b"x")]}
+    program = (
+        (
+            "from datetime import UTC, datetime; from prejoin.patterns.once import fingerprint; "
+            f"print(fingerprint({{'lines': [1, (2, b'x')], 'tags': {{'d', 'c', 'b', 'a'}}, 'at': {content['at']!r}}}))"
+        )
+        .replace("datetime.datetime(", "datetime(")
+        .replace("datetime.timezone.utc", "UTC")
+    )
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        found = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
+        )
+        assert found.stdout.strip() == fingerprint(content)

@@ -1,0 +1,185 @@
+"""What a pattern is promised: what it does with others' items becomes one action with whatever else is done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.place import fresh
+
+from prejoin.table import (
+    Call,
+    Changes,
+    Client,
+    Entity,
+    Key,
+    NotFound,
+    Schema,
+    TableError,
+    Transaction,
+    TransactionCancelled,
+)
+from prejoin.table.bind import Bound
+from prejoin.table.expressions import Compare
+from prejoin.table.hooks import BoundPattern, Pattern
+from prejoin.table.writes import Write
+
+
+@dataclass(frozen=True)
+class Team:
+    team_id: str
+    name: str = ""
+    members: int = 0
+    open: bool = True
+
+
+@dataclass(frozen=True)
+class Member:
+    team_id: str
+    member_id: str
+    weight: int = 1
+
+
+class Members(Pattern):
+    """A member counts in its team, which has to be there and open."""
+
+    def bind(self, entity: Bound[Any]) -> BoundPattern:
+        return Joining()
+
+
+class Joining(BoundPattern):
+    what = "the number of members"
+
+    def depends(self, write: Write) -> Iterable[str]:
+        return ("weight",) if write.verb in ("delete", "put", "upsert") else ()
+
+    def also(self, schema: Schema, write: Write) -> Iterable[Write]:
+        team, key = schema.entity(Team), {"team_id": write.values["team_id"]}
+        match write.verb:
+            case "insert":
+                yield Write("check", team, key)
+                yield Write("update", team, key, changes=Changes(adds={"members": write.values["weight"]}))
+            case "delete":
+                yield Write("update", team, key, changes=Changes(adds={"members": -write.before["weight"]}))
+            case "update":
+                yield Write("check", team, key, where=Compare(("open",), "=", True))
+
+
+SCHEMA = Schema(
+    Entity(Team, Key("TEAM#{team_id}", "TEAM")),
+    Entity(Member, Key("TEAM#{team_id}", "MEMBER#{member_id}"), patterns=[Members()]),
+)
+
+
+class Table:
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.db = Client(SCHEMA, "shop", fresh(), observe=self.calls.append)
+        self.db.create_table()
+        self.db.insert(Team("1"))
+
+    @property
+    def kinds(self) -> list[str]:
+        return [kind for action in self.calls[-1].request["TransactItems"] for kind in action]
+
+    @property
+    def team(self) -> Team | None:
+        return self.db.get(Team, team_id="1", consistent=True)
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table()
+
+
+def test_a_check_and_an_update_of_one_item_are_one_action(table: Table) -> None:
+    table.db.insert(Member("1", "a"))
+    assert table.kinds == ["Put", "Update"]
+    assert table.team == Team("1", members=1)
+    with pytest.raises(NotFound, match="there is no Team team_id='2'"):
+        table.db.insert(Member("2", "a"))
+    assert table.db.get(Member, team_id="2", member_id="a") is None
+
+
+def test_amounts_of_several_writes_are_added_up(table: Table) -> None:
+    table.db.insert(Member("1", "z", 10))
+    with table.db.transaction() as tx:
+        for number in range(5):
+            tx.insert(Member("1", str(number), number))
+        tx.delete(Member, team_id="1", member_id="z", weight=10)
+    assert table.kinds == ["Put"] * 5 + ["Delete", "Update"]
+    assert table.team == Team("1", members=10)
+
+
+def test_what_the_caller_does_to_the_same_item_takes_it_in(table: Table) -> None:
+    def change(tx: Transaction) -> None:
+        tx.apply(Team, Changes({"name": "x"}), team_id="1")
+
+    def add(tx: Transaction) -> None:
+        tx.apply(Team, Changes({}, {"members": 5}), team_id="1")
+
+    def read(tx: Transaction) -> None:
+        tx.apply(Team, Changes({"name": "y"}), team_id="1", read=True)
+
+    def put(tx: Transaction) -> None:
+        tx.put(Team("1", "z", 40))
+
+    def check(tx: Transaction) -> None:
+        tx.check(Team, team_id="1", open=True)
+
+    for number, also in enumerate((change, add, read, put, check)):
+        with table.db.transaction() as tx:
+            also(tx)
+            tx.insert(Member("1", str(number)))
+        assert len(table.kinds) == 2
+    assert table.team == Team("1", "z", 42)
+    with table.db.transaction() as tx:
+        tx.insert(Member("2", "a"))
+        tx.insert(Team("2"))
+    assert table.db.get(Team, team_id="2") == Team("2", members=1)
+    with table.db.transaction() as tx:
+        tx.insert(Member("3", "a"))
+        tx.apply(Team, Changes({"name": "new"}), team_id="3", upsert=True)
+    assert table.db.get(Team, team_id="3") == Team("3", "new", 1)
+
+
+def test_what_cannot_be_one_is_refused_before_it_is_sent(table: Table) -> None:
+    sent = len(table.calls)
+    for also, message in (
+        (lambda tx: tx.delete(Team, team_id="1"), "would delete and check Team team_id='1', the latter for Member"),
+        (lambda tx: tx.apply(Team, Changes({"members": 0}), team_id="1"), "would be changed in two ways"),
+    ):
+        with pytest.raises(TableError, match=message), table.db.transaction() as tx:
+            also(tx)
+            tx.insert(Member("1", "a"))
+    with pytest.raises(TableError, match="cannot be checked for Member"), table.db.transaction() as tx:
+        tx.put(Team("1"))
+        tx.apply(Member, Changes({"weight": 2}), team_id="1", member_id="a")
+    assert len(table.calls) == sent
+
+
+def test_what_fails_is_told_of_the_write_that_it_was_for(table: Table) -> None:
+    table.db.insert(Member("1", "a"))
+    with pytest.raises(TransactionCancelled) as cancelled, table.db.transaction() as tx:
+        tx.insert(Team("2"))
+        tx.insert(Member("3", "a"))
+    (failure,) = cancelled.value.failures
+    assert failure.position == 1
+    assert str(failure) == "there is no Team team_id='3'"
+    table.db.put(Team("1", open=False))
+    with pytest.raises(TableError, match="the condition of this check is not met by Team"):
+        table.db.apply(Member, Changes({"weight": 2}), team_id="1", member_id="a")
+
+
+def test_what_depends_on_the_old_item_is_refused_in_the_same_words(table: Table) -> None:
+    with pytest.raises(TableError, match="does not give weight, of which the number of members is made"):
+        table.db.delete(Member, team_id="1", member_id="a")
+    with pytest.raises(TableError, match="may replace an item with another weight, of which the number of members is"):
+        table.db.put(Member("1", "a"))
+    with pytest.raises(TableError, match="has to do about the number of members depends on what is there"):
+        table.db.apply(Member, Changes({"weight": 2}), team_id="1", member_id="a", upsert=True)
+    table.db.insert(Member("1", "a", 3))
+    table.db.delete(Member, team_id="1", member_id="a", read=True)
+    assert table.team == Team("1", members=0)

@@ -1,0 +1,62 @@
+"""The page about the client: every method with its parameters, every error with its kind, every name there is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prejoin.table as table
+from prejoin.table import AsyncClient, AsyncTransaction, Client, TableError, Transaction
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "client.md").read_text(encoding="utf-8")
+TABLES = re.findall(r"^\| Method \|.*\n(?:^\|.*\n)+", PAGE, re.MULTILINE)
+METHODS = dict(re.findall(r"^\| `(\w+)(\([^`]*\))` \|", "".join(TABLES), re.MULTILINE))
+
+
+def methods(cls: type) -> dict[str, Any]:
+    return {name: one for name, one in inspect.getmembers(cls, inspect.isfunction) if not name.startswith("_")}
+
+
+def parameters(method: Any) -> str:
+    """The names of a method's parameters, as the page has them: `(cls, *, into, **equal)`."""
+    found, star = [], False
+    for one in list(inspect.signature(method).parameters.values())[1:]:
+        star = star or one.kind is one.VAR_POSITIONAL
+        if one.kind is one.KEYWORD_ONLY and not star:
+            found.append("*")
+            star = True
+        found.append(f"{ {one.VAR_POSITIONAL: '*', one.VAR_KEYWORD: '**'}.get(one.kind, '') }{one.name}")
+    return f"({', '.join(found)})"
+
+
+def test_every_method_is_there_with_its_parameters_and_no_other() -> None:
+    there = {**methods(Transaction), **methods(Client)}
+    assert {name: parameters(method) for name, method in there.items()} == METHODS
+
+
+@pytest.mark.parametrize(("awaited", "waited"), [(AsyncClient, Client), (AsyncTransaction, Transaction)])
+def test_what_is_awaited_has_the_same_methods(awaited: type, waited: type) -> None:
+    assert {name: parameters(one) for name, one in methods(awaited).items()} == {
+        name: parameters(one) for name, one in methods(waited).items()
+    }
+
+
+def test_every_error_is_there_with_its_kind() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (`[^|]+`) \|", PAGE, re.MULTILINE)
+    errors = {
+        name: ", ".join(f"`{base.__name__}`" for base in getattr(table, name).__bases__)
+        for name in table.__all__
+        if isinstance(getattr(table, name), type)
+        and issubclass(getattr(table, name), TableError)
+        and name != "TableError"
+    }
+    assert dict(rows) == errors
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    missing = [name for name in table.__all__ if not re.search(rf"`[^`]*\b{name}\b[^`]*`", PAGE)]
+    assert missing == []

@@ -1,0 +1,51 @@
+"""The tests of tables and patterns, on servers: ours, and two that others wrote. What is known to be theirs is in `known`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import ROOT
+
+pytestmark = pytest.mark.wide
+
+SUITES = ["tests/table", "tests/patterns"]
+
+
+def passed_on(server: str, url: str) -> int:
+    """Runs the suites on a server; how many tests passed."""
+    environment = {**os.environ, "PREJOIN_SERVER": server, "PREJOIN_PLACE": url}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.wide.known",
+        "-p",
+        "no:cacheprovider",
+        "--tb=short",
+        *SUITES,
+    ]
+    ran = subprocess.run(
+        [*command, "-o", "addopts=--import-mode=importlib"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr
+    found = re.search(r"(\d+) passed", ran.stdout)
+    assert found, ran.stdout
+    return int(found[1])
+
+
+@pytest.mark.parametrize("server", ["prejoin", "dynoxide", "moto"])
+def test_the_suite_passes_on(server: str, request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue({"prejoin": "url", "dynoxide": "other_url", "moto": "moto_url"}[server])
+    assert passed_on(server, url) > 300
