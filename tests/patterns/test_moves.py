@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.patterns.faults import made, with_every_fault, wrong
+from tests.patterns.faults import items, made, with_every_fault, wrong
 from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both
 
@@ -107,6 +107,21 @@ def test_its_copies_and_unique_values_go_with_it() -> None:
         task.code = "c2"
     assert wrong(SCHEMA, db._transport) == []
     db.insert(Task("1", "OPEN", "b", code="c1"))
+
+
+def test_what_the_class_does_not_know_comes_along() -> None:
+    db = made(SCHEMA, fresh())
+    db.insert(Board("1"))
+    db.insert(Task("1", "OPEN", "a", due=date(2026, 5, 9)))
+    key = SCHEMA.key(Task, **OLD)
+    more = {"UpdateExpression": "SET extra = :e", "ExpressionAttributeValues": {":e": {"S": "kept"}}}
+    db.call("UpdateItem", {"Key": key, **more})
+    with db.update(Task, read=True, **OLD) as task:
+        task.status = "DONE"
+        task.due = None
+    (item,) = [one for one in items(db._transport, "shop") if one["entityType"] == {"S": "Task"}]
+    assert item["extra"] == {"S": "kept"}
+    assert "gsi1pk" not in item
 
 
 @both

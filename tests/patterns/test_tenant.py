@@ -384,7 +384,7 @@ def _others(db: Client, tenant: str) -> list[bytes]:
     for item in db.call("Scan")["Items"]:
         said = item.get("tenant_id", {}).get("S") or guard.pk.parse(item["pk"]["S"])["tenant_id"]  # type: ignore[arg-type, index]
         if said != tenant:
-            found.append(msgspec.json.encode(item))
+            found.append(msgspec.json.encode(item, order="sorted"))
     return sorted(found)
 
 

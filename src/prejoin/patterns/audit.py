@@ -26,7 +26,7 @@ from prejoin.table.schema import Schema
 from prejoin.table.values import Json
 
 from .counts import Counts
-from .judge import Around, Finding, Judge, Key
+from .judge import Around, Finding, Judge, Key, same
 
 if TYPE_CHECKING:
     from prejoin.table.async_client import AsyncClient
@@ -145,7 +145,7 @@ class _Audit:
             found = yield from _moment(self._table, list(keys.values()))
             around = dict(zip(keys, found, strict=True))
             before, now = now, around[judge.key(key)]
-            if now == before:
+            if now is not None and same(now, before):
                 return judge.findings(now, around)
         return []  # it is being written again and again, by those who know how
 
@@ -184,7 +184,7 @@ def _moment(table: str, keys: Sequence[Json]) -> Steps[list[Json | None]]:
         body = {"TransactItems": [{"Get": {"TableName": table, "Key": key}} for key in part]}
         answers = yield from patiently(Request("TransactGetItems", body, ", ".join(map(shown, part))))
         items = [one.get("Item") for one in answers["Responses"]]
-        if found and items[0] != found[0]:
+        if found and not same(items[0] or {}, found[0] or {}):
             return (yield from _moment(table, keys))
         found = [items[0], *found[1:], *items[1:]]
     return found

@@ -76,8 +76,8 @@ class Counted(Pattern):
 class Summed(Pattern):
     """An attribute of a parent that holds the sum of an attribute `of` these items; what is None counts for nothing.
 
-    All that is said of `Counted` is true of it. An update by an amount (`order.total += 5`) needs no old value; one to a
-    value does. Both numbers are int, or both are Decimal: floats do not add up.
+    All that is said of `Counted` is true of it. An update by an amount (`order.total += 5`) needs no old value; one to
+    a value does. Both numbers are int, or both are Decimal: floats do not add up.
     """
 
     parent: type[Any]

@@ -36,8 +36,8 @@ def delete_tree(db: Client | AsyncClient, cls: type[Any], /, *, progress: Progre
     patterns keep, and an item only when it has none left, which its count says. So there is never a child without a
     parent, whenever it is stopped, and whatever others insert meanwhile; to go on, call it again.
 
-    Cost: a consistent Query of the children, and for each a read and a delete in a transaction (2 write units for 1 KB),
-    with what its patterns add; the counts of a transaction are one write of the parent.
+    Cost: a consistent Query of the children, and for each a read and a delete in a transaction (2 write units for 1
+    KB), with what its patterns add; the counts of a transaction are one write of the parent.
     """
     schema = db.schema
     for name in key:

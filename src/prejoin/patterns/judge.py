@@ -142,13 +142,13 @@ class Judge:
             yield Finding("damaged", entity.tag, key, item, None)
             return
         wanted = self.schema.written(entity.base, values)
-        if not _same(key, wanted):
+        if not same(key, wanted):
             yield Finding("misplaced", entity.tag, key, item, wanted)
             return
         keys = self._index_keys(entity, values)
         own = {attribute.wire for attribute in entity.codec.attributes.values()}
         found = {name: item[name] for name in self._index_names - own if name in item}
-        if not _same(found, keys):
+        if not same(found, keys):
             yield Finding("index keys", entity.tag, key, found, keys, key, item)
         for one in self._expected(entity, values):
             there = around[self.key(one)]
@@ -159,7 +159,7 @@ class Judge:
                 yield Finding("missing", tag, place, None, one, key, item)
             elif not self._for(entity, there, item):
                 yield Finding("taken", tag, place, there, one, key, item)
-            elif not _same(there, one):
+            elif not same(there, one):
                 yield Finding("drifted", tag, place, there, one, key, item)
         for tag, place in self._parents(entity, values):
             if around[self.key(place)] is None:
@@ -251,5 +251,6 @@ def values_of(entity: Bound[Any], item: Json) -> Mapping[str, Any] | None:
         return None
 
 
-def _same(one: Json, other: Json) -> bool:
+def same(one: Json, other: Json) -> bool:
+    """Whether two items are equal; sets are in any order."""
     return one.keys() == other.keys() and all(equal(value, other[name]) for name, value in one.items())

@@ -306,7 +306,7 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
         if id(write) in moved:
             own = replace(own, parameters={**own.parameters, "Item": _whole(schema, entity, moved[id(write)], own)})
         actions += [own, *others]
-    return _once(merged(schema, actions))
+    return merged(actions)
 
 
 def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
@@ -324,19 +324,6 @@ def _whole(schema: Schema, entity: Bound[Any], item: Json, put: Action) -> Json:
     ours = {name for facet in entity.indexes.values() for name in schema.composed(facet).names}
     ours |= {attribute.wire for attribute in entity.codec.attributes.values()}
     return {**{name: value for name, value in item.items() if name not in ours}, **put.parameters["Item"]}
-
-
-def _once(actions: Sequence[Action]) -> list[Action]:
-    """Of what is deleted for the old item and put for the new one under the same key, as a guard is, only the put."""
-    put = {action.key for action in actions if action.kind == "Put"}
-    again = {action.key for action in actions if action.kind == "Delete" and action.key in put}
-    found: list[Action] = []
-    for action in actions:
-        if action.key not in again:
-            found.append(action)
-        elif action.kind == "Put":
-            found.append(replace(action, parameters={"Item": action.parameters["Item"]}))
-    return found
 
 
 def _is_journal(move: _Move, to: Placeholders) -> str:

@@ -98,8 +98,8 @@ class Owner(BoundPattern):
             case "insert":
                 if self.kept and write.values[self.kept]:
                     raise TableError(
-                        f"{self._its(self.kept)}: a new {write.entity.tag} has none, so leave it 0. Data that is carried "
-                        "over is written through a schema without this pattern"
+                        f"{self._its(self.kept)}: a new {write.entity.tag} has none, so leave it 0. Data that is "
+                        "carried over is written through a schema without this pattern"
                     )
             case "put":
                 if self.kept:
@@ -145,7 +145,7 @@ class Owner(BoundPattern):
         return write if condition in conjuncts(write.where) else replace(write, where=both(write.where, condition))
 
     def _ends(self, write: Write) -> bool:
-        """Whether an update takes the parent away from where its children look for it: it moves, or counts as deleted."""
+        """Whether an update takes the parent away from its children: it moves, or counts as deleted."""
         if write.verb != "update":
             return False
         gone = {pattern.gone for pattern in write.entity.binder.entity.patterns if pattern.gone}

@@ -141,8 +141,8 @@ def _again(schema: Schema, table: str, key: Mapping[str, Any], place: _InTheItem
                 if stored[name] != now
             ]
     raise Conflict(
-        f"{place.tallies[0].cls.__name__} {', '.join(map(str, key.values()))} was counted {ATTEMPTS} times, and each time "
-        "others changed its children meanwhile: try when less is written"
+        f"{place.tallies[0].cls.__name__} {', '.join(map(str, key.values()))} was counted {ATTEMPTS} times, and each "
+        "time others changed its children meanwhile: try when less is written"
     )
 
 

@@ -34,6 +34,8 @@ def put_item(schema: Schema, write: Write) -> Action:
     item[schema.type_attribute] = {"S": entity.tag}
     key = schema.written(entity.base, values)
     item |= key
+    if write.whole and write.item is not None:
+        item = {**_unknown(schema, write), **item}
     for facet in entity.indexes.values():
         if not facet.when or facet.has(values):
             item |= schema.written(facet, values)
@@ -42,6 +44,12 @@ def put_item(schema: Schema, write: Write) -> Action:
     # Where it is known what is replaced, that is there: else patterns would count it as replaced, and it was made.
     text = condition(schema, write, to, there=False if new else None if write.was is None else True)
     return action("Put", key, {"Item": item}, text, to, write, exists if new else unmet)
+
+
+def _unknown(schema: Schema, write: Write) -> Json:
+    """What an item has that is neither of its class nor of any key: where it moves, that comes along."""
+    known = {attribute.wire for attribute in write.entity.codec.attributes.values()}.union(*schema.key_names())
+    return {name: value for name, value in (write.item or {}).items() if name not in known}
 
 
 def put_other(

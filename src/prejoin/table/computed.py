@@ -13,7 +13,7 @@ Steps = tuple[str, *tuple[str | int, ...]]
 
 
 class Beside(str):
-    """The name, in the table, of an attribute that the class does not have: a mark that a pattern leaves for a while."""
+    """The name, in the table, of an attribute that no class has: a mark that a pattern leaves for a while."""
 
 
 class Computed(msgspec.Struct, frozen=True):

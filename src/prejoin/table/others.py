@@ -40,7 +40,7 @@ def _parts(write: Write) -> tuple[Write, ...]:
     if not write.moves or write.becomes is None:
         return (write,)
     leaves = replace(write, verb="delete", changes=NOTHING, becomes=None, whole=True)
-    return leaves, Write("insert", write.entity, write.becomes)
+    return leaves, Write("insert", write.entity, write.becomes, item=write.item, whole=True)
 
 
 def _joined(schema: Schema, placed: Sequence[Placed]) -> list[Placed]:

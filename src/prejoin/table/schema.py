@@ -102,6 +102,10 @@ class Schema:
         """The attributes that are the keys of the table or of an index."""
         return self._keys[slot]
 
+    def key_names(self) -> list[tuple[str, ...]]:
+        """The names of the key attributes of the table, and of each index."""
+        return [keys.names for keys in self._keys.values()]
+
     def key(self, cls: type[E], /, **values: Any) -> dict[str, dict[str, str]]:
         """The key of one item in the table, in DynamoDB JSON."""
         bound = self.entity(cls)

@@ -43,7 +43,7 @@ class Write(msgspec.Struct, frozen=True):
     seen: bool = True
     """Whether the item, if it has to be there, has to be one that reads show."""
     whole: bool = False
-    """Whether it relies on all of the item that was read, for that is written anew under another key."""
+    """Whether it relies on all of the item that was read, for that is written anew under another key; or is that."""
     cause: Write | None = None
     """The write that a pattern does this one with."""
 
