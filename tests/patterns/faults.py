@@ -1,7 +1,7 @@
 """Faults between the steps of a write, writers beside each other, and whether a table is as its patterns say.
 
 For every pattern's tests: `with_every_fault` runs a write and loses one request after the other; `in_threads` and
-`in_processes` run many writers at once; `wrong` compares all that is in a table with what should be there.
+`in_processes` run many writers at once (those `on_a_file` only here); `wrong` compares all that is in a table with what should be there.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
+import pytest
+from tests.place import PLACE
 
 from prejoin.keys import TABLE
 from prejoin.table import Client, Schema
 from prejoin.table.answers import facet_tag
 from prejoin.transport import AsyncTransport, Transport
+
+on_a_file = pytest.mark.skipif(bool(PLACE), reason="it is about files of the embedded engine, wherever the others run")
 
 
 class Lost(Exception):  # noqa: N818 - it is not known to be one

@@ -23,11 +23,15 @@ from prejoin.patterns import (
     Counted,
     Finding,
     SoftDelete,
+    Summed,
     TimeToLive,
+    Tree,
     Unique,
     Version,
     audit,
+    move,
     repair,
+    total,
 )
 from prejoin.table import (
     AsyncClient,
@@ -194,6 +198,73 @@ def test_what_is_deleted_softly_keeps_what_it_has() -> None:
         db.insert(Page("1", "/a"))
         db.delete(Page, page_id="1", read=True)
         assert list(audit(db)) == []
+
+
+@dataclass(frozen=True)
+class Video:
+    video_id: str
+
+
+@dataclass(frozen=True)
+class Like:
+    video_id: str
+    user_id: str
+    stars: int = 1
+
+
+@dataclass(frozen=True)
+class File:
+    drive: str
+    path: str
+
+
+def likes(shards: int) -> Schema:
+    """A schema with what patterns keep in items that belong to no other: shards of counts, the journal of a move."""
+    return Schema(
+        Entity(Video, Key("VIDEO#{video_id}", "VIDEO")),
+        Entity(
+            Like,
+            Key("VIDEO#{video_id}", "LIKE#{user_id}"),
+            indexes={"gsi1": Key(f"LIKES#{{user_id:shard({shards})}}", "{user_id}#{video_id}")},
+            patterns=[Counted(Video, "likes", shards=4), Summed(Video, "stars", of="stars", shards=2)],
+        ),
+        Entity(File, Key("DRIVE#{drive}", "FILE#{path:tree}"), patterns=[Tree("path")]),
+        indexes=[Index("gsi1")],
+    )
+
+
+@pytest.fixture
+def videos() -> Client:
+    db = Client(likes(2), "shop", fresh())
+    db.create_table()
+    db.insert(Video("7"))
+    for number in range(9):
+        db.insert(Like("7", str(number), number))
+    db.put_many([File("d", path) for path in ("/a", "/a/b", "/c")])
+    move(db, File, "/a", "/x", drive="d")
+    return db
+
+
+def test_what_patterns_keep_for_themselves_is_not_taken_for_damage(videos: Client) -> None:
+    assert list(audit(videos)) == []
+
+
+def test_a_count_in_shards_is_compared_and_mended(videos: Client) -> None:
+    shard = next(item for item in dump(videos) if item["sk"]["S"].startswith("COUNTER#Video#likes"))
+    change(videos, shard["pk"]["S"], shard["sk"]["S"], n={"N": "1000"})
+    (finding,) = audit(videos)
+    assert (finding.kind, finding.entity, finding.expected) == ("miscounted", "Video", {"likes": {"N": "9"}})
+    assert repair(videos, finding)
+    assert list(audit(videos)) == []
+    assert total(videos, Video, "likes", video_id="7") == 9
+
+
+def test_with_another_number_of_shards_index_keys_are_found_and_written_anew(videos: Client) -> None:
+    db = Client(likes(8), "shop", videos._transport)
+    findings = list(audit(db))
+    assert {(finding.kind, finding.entity) for finding in findings} == {("index keys", "Like")}
+    assert all(repair(db, finding) for finding in findings)
+    assert list(audit(db)) == []
 
 
 # --- Every kind of damage -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.patterns.faults import in_processes, in_threads, is_right, items, made, with_every_fault, wrong
+from tests.patterns.faults import in_processes, in_threads, is_right, items, made, on_a_file, with_every_fault, wrong
 from tests.patterns.hands import Hands
 from tests.place import fresh
 from tests.table.both import Connect, both
@@ -343,6 +343,7 @@ def shuffle_file(number: int, file: str) -> None:
             shuffle(db, number)
 
 
+@on_a_file
 def test_processes_on_one_file_leave_none_behind(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")
     with made(SCHEMA, Embedded(file)) as db:

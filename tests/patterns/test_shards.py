@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.patterns.faults import Faulty, Lost
 from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
@@ -276,33 +277,14 @@ def test_in_the_key_of_the_table_the_number_is_for_good(declare: Any) -> None:
         Schema(declare())
 
 
-class Gone(Exception):  # noqa: N818 - an event, not an error
-    pass
-
-
-class Dying:
-    """A DynamoDB that is lost after so many calls; the last may have been done, or not."""
-
-    def __init__(self, engine: Any, calls: int, done: bool) -> None:
-        self.engine, self.left, self.done = engine, calls, done
-
-    def send(self, operation: str, body: bytes) -> bytes:
-        if self.left == 0:
-            if self.done:
-                self.engine.send(operation, body)
-            raise Gone
-        self.left -= 1
-        return self.engine.send(operation, body)
-
-
 @pytest.mark.parametrize("done", [False, True])
 def test_it_may_be_stopped_anywhere_and_started_again(done: bool) -> None:
     for calls in range(12):
         engine = Embedded()
         scores = of_points(list(range(20)))
         filled(sharded("2"), scores, engine)
-        with pytest.raises(Gone):
-            reshard(Client(sharded("5 of 5"), "games", Dying(engine, calls, done)), Score)
+        with pytest.raises(Lost):
+            reshard(Client(sharded("5 of 5"), "games", Faulty(engine, calls + 1, done)), Score)
         db = Client(sharded("5 of 5"), "games", engine)
         assert in_order(db) == list(range(20))
         reshard(db, Score)

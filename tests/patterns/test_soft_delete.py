@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.patterns.faults import in_processes, in_threads, is_right, items, made, with_every_fault, wrong
+from tests.patterns.faults import in_processes, in_threads, is_right, items, made, on_a_file, with_every_fault, wrong
 from tests.patterns.hands import Hands
 from tests.place import fresh
 from tests.table.both import Connect, both
@@ -398,6 +398,7 @@ def toggle_file(number: int, file: str) -> None:
         toggle(db, number)
 
 
+@on_a_file
 def test_processes_on_one_file_do_too(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")
     schema = users(Hands(), release=True)

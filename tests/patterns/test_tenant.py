@@ -138,6 +138,7 @@ def test_to_name_the_tenant_is_fine_and_to_name_another_is_refused(shop: Client)
         lambda: acme.delete_many(Order, [BUY]),
         lambda: acme.delete(User, tenant_id="globex", user_id="1", email="ann@a.com"),
         lambda: acme.apply(Order, Changes({"total": 1}), tenant_id="globex", user_id="1", order_id="7"),
+        lambda: acme.apply(Order, Changes({"tenant_id": "globex"}), user_id="1", order_id="7", read=True),
         lambda: acme.apply(User, Changes({"name": "x"}), upsert=True, tenant_id="globex", user_id="1", read=True),
     ):
         with pytest.raises(OtherTenant):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.patterns.faults import in_processes, in_threads, is_right, items, made, with_every_fault, wrong
+from tests.patterns.faults import in_processes, in_threads, is_right, items, made, on_a_file, with_every_fault, wrong
 from tests.patterns.hands import Hands
 from tests.place import fresh
 from tests.table.both import Connect, both
@@ -374,6 +374,7 @@ def take_all(number: int, file: str) -> int:
         return got
 
 
+@on_a_file
 def test_processes_on_one_file_share_values_out_among_them(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")
     db = made(SCHEMA, Embedded(file))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.patterns.faults import in_processes, in_threads, made, with_every_fault
+from tests.patterns.faults import in_processes, in_threads, made, on_a_file, with_every_fault
 from tests.place import fresh
 
 from prejoin.engine import Embedded
@@ -168,6 +168,7 @@ def count_in_file(_: int, file: str) -> None:
             count_up(db)
 
 
+@on_a_file
 def test_nor_of_processes_on_one_file(tmp_path: Path) -> None:
     file = str(tmp_path / "notes.db")
     with made(schema(Version()), Embedded(file), "notes") as db:

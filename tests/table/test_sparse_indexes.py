@@ -114,3 +114,28 @@ def test_members_of_a_set_decide_whether_there_is_one_so_the_item_is_read_first(
     assert items(db) == inserted(replace(FULL, marks=frozenset()))
     db.apply(Parcel, Changes(adds={"marks": {"b"}}), parcel_id="1", read=True)
     assert items(db) == inserted(replace(FULL, marks=frozenset({"b"})))
+
+
+def test_leaving_an_index_needs_nothing_but_the_reason() -> None:
+    @dataclass
+    class Task:
+        task_id: str
+        project: str
+        status: str
+
+    schema = Schema(
+        Entity(
+            Task,
+            Key("TASK#{task_id}", "TASK"),
+            indexes={"gsi1": Key("OPEN#{project}", "TASK#{task_id}", when=lambda t: t.status == "OPEN")},
+        ),
+        indexes=[Index("gsi1")],
+    )
+    db = Client(schema, "tasks", fresh())
+    db.create_table()
+    db.insert(Task("1", "house", "OPEN"))
+    with db.update(Task, task_id="1") as task:
+        task.status = "DONE"
+    assert db.query(Task, project="house", status="OPEN").items == ()
+    with pytest.raises(UnknownValue), db.update(Task, task_id="1") as task:
+        task.status = "OPEN"

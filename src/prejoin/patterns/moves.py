@@ -164,8 +164,9 @@ def _begin(move: _Move) -> Steps[None]:
 def _finish(move: _Move) -> Steps[int]:
     """Moves what is left, and deletes the journal."""
     count = attempt = 0
+    most = TRANSACTION_ACTIONS
     while True:
-        found, _ = yield from _items(move, move.source)
+        found, _ = yield from _items(move, move.source, most)
         if not found:
             break
         chunk = _fitting(move, found)
@@ -173,10 +174,11 @@ def _finish(move: _Move) -> Steps[int]:
         if outcome == "over":
             return count
         if outcome == "moved":
-            count, attempt = count + len(chunk), 0
+            count, attempt, most = count + len(chunk), 0, min(2 * most, TRANSACTION_ACTIONS)
         elif (attempt := attempt + 1) == ATTEMPTS:
             raise Conflict(f"others were writing below {move.source} each of {ATTEMPTS} times: resume_moves() goes on")
         else:
+            most = max(1, len(chunk) // 2)  # the fewer, the less likely it is that one of them is being written
             yield pause(attempt)
     to = Placeholders()
     body = {"TableName": move.table, "Key": move.key, "ConditionExpression": _is_journal(move, to), **to.parameters()}
@@ -278,12 +280,13 @@ def _carry(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outcome]:
             if journal:
                 return "over"
             raise _unfinished(move, first.get("Item")) from error
-        for action, reason in zip(actions, reasons, strict=False):
-            code = reason.get("Code")
-            if code == "ConditionalCheckFailed" and action.write.verb == "insert":
-                raise _taken(move, action, journal) from error
-            if code not in (None, "None", "ConditionalCheckFailed", "TransactionConflict"):
-                raise
+        codes = [reason.get("Code", "None") for reason in reasons]
+        if set(codes) - {"None", "ConditionalCheckFailed", "TransactionConflict"}:
+            raise
+        failed = [action for action, code in zip(actions, codes, strict=False) if code == "ConditionalCheckFailed"]
+        # Where it is not the old item that is another now, or gone, something is in the way of the new one.
+        if failed and all(action.write.verb == "insert" for action in failed):
+            raise _taken(move, failed[0], journal) from error
         return "again"
     return "moved"
 

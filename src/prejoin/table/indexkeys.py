@@ -28,6 +28,9 @@ def index_changes(schema: Schema, write: Write) -> tuple[dict[str, Json], tuple[
         whole = bool(facet.when)
         pk = bool(keys.pk) and (whole or not changed.isdisjoint(facet.pk.attributes))
         sk = facet.sk is not None and bool(keys.sk) and (whole or not changed.isdisjoint(facet.sk.attributes))
+        if any(when.attribute in after and not when.holds(after) for when in facet.when):
+            removes += keys.names  # it leaves, whatever its key was
+            continue
         if write.becomes is None:
             names = facet.pk.attributes if pk else ()
             names += facet.sk.attributes if sk and facet.sk else ()

@@ -49,6 +49,8 @@ def modification(
             f"an upsert is told the key of {entity.tag} and no more, for there may be no item of which {more} could be "
             "known: set it, or use where="
         )
+    if schema.fence is not None:
+        schema.fence.stays(changes.names)
     write = Write(
         "upsert" if upsert else "update",
         entity,

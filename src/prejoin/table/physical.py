@@ -111,21 +111,21 @@ def _tags(form: KeyForm) -> tuple[Tag, ...]:
 def key_writer(facet: Facet, keys: KeyAttributes) -> Callable[[Mapping[str, object]], dict[str, dict[str, str]]]:
     """The function from an item's values to its key attributes in a facet, made once."""
     pk_of, sk_of = facet.pk_of, facet.sk_of
+
+    def of_any(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
+        sk = sk_of(values)
+        return written(keys.pk, pk_of(values)) | ({} if sk is None else written(keys.sk, sk))
+
     if isinstance(facet.pk, Natural) or isinstance(facet.sk, Natural) or facet.sk is None:
-
-        def of_any(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
-            sk = sk_of(values)
-            return written(keys.pk, pk_of(values)) | ({} if sk is None else written(keys.sk, sk))
-
         return of_any
     pk, sk = keys.names
     write_pk, write_sk = facet.pk.writer, facet.sk.writer
 
     def of_text(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
         first, second = write_pk(values), write_sk(values)
-        if not (0 < len(first) <= SAFE_PK and 0 < len(second) <= SAFE_SK):
-            pk_of(values), sk_of(values)  # they look closely, and refuse what DynamoDB does not take
-        return {pk: {"S": first}, sk: {"S": second}}
+        if 0 < len(first) <= SAFE_PK and 0 < len(second) <= SAFE_SK:
+            return {pk: {"S": first}, sk: {"S": second}}
+        return of_any(values)  # which looks closely, and refuses what DynamoDB does not take
 
     return of_text
 

@@ -174,6 +174,13 @@ class Fence:
         if plain(tenant) != plain(self.tenant):
             raise OtherTenant(f"this client is of {self.attribute} {self.tenant!r}, and was given {tenant!r}")
 
+    def stays(self, changed: Iterable[str]) -> None:
+        """Refuses a change of the tenant itself."""
+        if self.attribute in changed:
+            raise OtherTenant(
+                f"this client is of {self.attribute} {self.tenant!r}, and cannot give its items to others"
+            )
+
     def narrow(self, attribute: str, roles: Iterable[Role]) -> None:
         """Refuses a range over tenants, and other names for them."""
         if attribute == self.attribute:
