@@ -33,6 +33,7 @@ from prejoin.table import (
     Schema,
     SchemaError,
     TableError,
+    TooMany,
     TransactionCancelled,
     UnknownValue,
     VersionConflict,
@@ -678,3 +679,18 @@ def test_a_guard_that_frees_and_takes_again_is_one_action() -> None:
         tx.insert(Order("b", "1", number="n"))
     assert wrong(SCHEMA, db._transport) == []
     assert counts(db)[0] == 2
+
+
+def test_more_than_a_transaction_takes_is_refused_before_the_call() -> None:
+    watched = Watched()
+    db = waiting(PLAIN, observe=watched)
+    db.insert(Post("1"))
+    sent = len(watched.calls)
+    with pytest.raises(TooMany, match="101 actions: a transaction takes at most 100"), db.transaction() as tx:
+        for number in range(100):
+            tx.insert(Comment("1", str(number)))
+    assert len(watched.calls) == sent
+    with db.transaction() as tx:
+        for number in range(99):
+            tx.insert(Comment("1", str(number)))
+    assert db.get(Post, post_id="1") == Post("1", 99)

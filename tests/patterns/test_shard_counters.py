@@ -72,7 +72,7 @@ def test_likes_lie_beside_their_video_in_as_many_items_as_there_are_shards() -> 
     keys = [(one["pk"]["S"], one["sk"]["S"]) for one in items(db._transport, "shop") if "n" in one]
     # 40 times one of 4: that one is never chosen is as likely as 1 in 10 000
     assert {pk for pk, _ in keys} == {"CHANNEL#c"}
-    assert {"COUNTER#Video#likes#1#000", "COUNTER#Video#stars#1#003"} & {sk for _, sk in keys}
+    assert {"~COUNTER#Video#likes#1#000", "~COUNTER#Video#stars#1#003"} & {sk for _, sk in keys}
     assert len(keys) <= 8
 
 
@@ -210,7 +210,7 @@ def test_a_sum_that_is_wrong_is_put_right() -> None:
     db = made(SCHEMA, fresh())
     db.insert(Video("c", "1"))
     db.insert(Like("c", "1", "a", 3))
-    for sk in ("COUNTER#Video#likes#1#002", "COUNTER#Video#stars#1#001"):
+    for sk in ("~COUNTER#Video#likes#1#002", "~COUNTER#Video#stars#1#001"):
         db.call("UpdateItem", {"Key": {"pk": {"S": "CHANNEL#c"}, "sk": {"S": sk}}, **_more(7)})
     assert likes(db) == (8, 10)
     key = {"channel": "c", "video_id": "1"}
@@ -243,3 +243,27 @@ def test_a_table_without_a_sort_key_has_no_place_for_shards() -> None:
             Entity(Page, Key("PAGE#{url}")),
             Entity(Hit, Key("HIT#{hit_id}"), patterns=[Counted(Page, "hits", shards=3)]),
         )
+
+
+def test_shards_that_lie_between_a_parent_and_its_children_are_in_nobodys_way() -> None:
+    @dataclass
+    class Film:
+        film_id: str
+
+    @dataclass
+    class Comment:
+        film_id: str
+        comment_id: str
+
+    schema = Schema(
+        Entity(Film, Key("FILM#{film_id}", "FILM")),
+        Entity(Comment, Key("FILM#{film_id}", "COMMENT#{comment_id}"), patterns=[Counted(Film, "comments", shards=3)]),
+    )
+    db = made(schema, fresh())
+    db.insert(Film("1"))
+    for number in range(9):
+        db.insert(Comment("1", str(number)))
+    found = db.collect((Film, Comment), film_id="1")
+    assert (found.one(Film), len(found.all(Comment)), found.unmatched) == (Film("1"), 9, ())
+    assert len(db.query(Comment, film_id="1")) == 9
+    assert sum(len(page) for page in db.everything()) == 10

@@ -561,3 +561,30 @@ def test_replacing_what_is_there_keeps_it_in_the_tree() -> None:
     assert there is not None
     db.put(replace(there, label="new", parent=None))
     assert db.query(File, label="new").items == (placed("d", "/docs", label="new"),)
+
+
+def test_in_a_table_of_tenants_each_finishes_its_own_moves() -> None:
+    schema = Schema(
+        Entity(File, Key("TENANT#{drive}", "FILE#{path:tree}"), patterns=[Tree("path", parent="parent")]),
+        tenant="drive",
+    )
+    engine = Embedded()
+    db = created(schema, engine)
+    for drive in ("d", "e"):
+        db.put_many([File(drive, f"/old/{number:03d}") for number in range(110)])
+        with pytest.raises(Lost):
+            move(Client(schema, "files", Faulty(engine, 5, True)).tenant(drive), File, "/old", "/new")
+    with pytest.raises(TableError, match="the moves of File are those of one drive: give drive=…"):
+        resume_moves(db)
+    assert resume_moves(db.tenant("d")) == 1
+    assert len(subtree(db.tenant("d"), File, "/new")) == 110
+    assert len(subtree(db.tenant("e"), File, "/new")) < 110
+    assert resume_moves(db, drive="e") == 1
+
+
+def test_a_single_item_is_moved_by_an_update_that_reads_it_first() -> None:
+    db = filled(lambda schema: created(schema, fresh()), ["/docs", "/docs/a"])
+    with db.update(File, drive="d", path="/docs/a", read=True) as file:
+        file.path = "/b"
+    assert db.get(File, drive="d", path="/b") == placed("d", "/b")
+    assert paths(children(db, File, "/", drive="d")) == ["/b", "/docs"]

@@ -15,11 +15,7 @@ pytestmark = pytest.mark.wide
 
 SERVERS = {"prejoin": "url", "dynoxide": "other_url", "moto": "moto_url"}
 """Each with the fixture that starts it."""
-SUITES = {
-    "prejoin": ["tests/table", "tests/patterns"],
-    "dynoxide": ["tests/table", "tests/patterns"],
-    "moto": ["tests/table"],  # it takes three times as long, and what it says of units is made up
-}
+SUITES = ["tests/table", "tests/patterns"]
 
 
 def passed_on(server: str, url: str) -> int:
@@ -34,7 +30,7 @@ def passed_on(server: str, url: str) -> int:
         "--tb=short",
     ]
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *SUITES[server]],
+        [sys.executable, "-m", "pytest", *options, *SUITES],
         cwd=ROOT,
         env={**os.environ, "PREJOIN_SERVER": server, "PREJOIN_PLACE": url},
         capture_output=True,

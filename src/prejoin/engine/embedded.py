@@ -33,6 +33,9 @@ class Embedded:
     b'{"TableNames":[]}'
     """
 
+    lossless = True
+    """No answer is lost on the way to whoever asked: there is no way. So nothing is ever asked twice to be sure."""
+
     def __init__(self, path: str | os.PathLike[str] | None = None, *, durability: Durability | None = None) -> None:
         if durability is None:
             durability = "memory" if path is None else "normal"

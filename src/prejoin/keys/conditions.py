@@ -142,12 +142,10 @@ def _fanned(found: Plan, known: Callable[[Values], Values] | None, sort: _Sort) 
     def fanned(values: Values, now: datetime | None) -> tuple[KeyCondition, ...]:
         bounds = Bounds.of(within.op, values[within.attribute]) if within else _UNBOUNDED
         values = known(values) if known else values
-        result = []
-        for labels in _labels(found, bounds, now):
-            condition = sort(values, bounds, partition({**values, **labels}))
-            if condition is not None:
-                result.append(condition)
-        return tuple(result)
+        keys = [partition({**values, **labels}) for labels in _labels(found, bounds, now)]
+        first = sort(values, bounds, keys[0]) if keys else None
+        # They differ in the partition only.
+        return () if first is None else tuple([KeyCondition(key, *first[1:]) for key in keys])
 
     return fanned
 

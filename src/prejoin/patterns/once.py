@@ -10,7 +10,6 @@ the receipt. Limits: a transaction takes 100 items, of which the receipt is one.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -255,6 +254,8 @@ def fingerprint(content: object) -> str:
     >>> fingerprint({"b": {2, 1}, "a": 1}) == fingerprint({"a": 1, "b": {1, 2}})
     True
     """
+    import hashlib  # when something is done, and not before
+
     return hashlib.blake2b(repr(_ordered(content)).encode(), digest_size=16).hexdigest()
 
 

@@ -32,6 +32,9 @@ MOST_SHARDS = TRANSACTION_ACTIONS
 
 VALUE = "n"
 """The attribute that holds what a shard has counted."""
+LABEL = "~COUNTER"
+"""What the sort keys of shards begin with. It comes after all words, so that they lie between no parent and its
+children, which one Query may read together."""
 _SHARD = "shard_of_counter"
 
 
@@ -49,7 +52,7 @@ class Sharded(Tally):
         if self.of and self.entity.codec.attribute(self.of).type.kind not in (Kind.INTEGER, Kind.DECIMAL):
             raise SchemaError(f"{said}: {self.entity.tag}.{self.of} is no int or Decimal; only these add up exactly")
         separator = Separator(binder.separator)
-        label = binder.separator.join(separator.quote(text) for text in ("COUNTER", parent.tag, self.attribute))
+        label = binder.separator.join([LABEL, *(separator.quote(text) for text in (parent.tag, self.attribute))])
         rest = [name for name in parent.base.sk.attributes if name not in parent.base.pk.attributes]
         fields = binder.separator.join([*(f"{{{name}}}" for name in rest), f"{{{_SHARD}:03d}}"])
         types = {**{name: parent.codec.types[name] for name in rest}, _SHARD: Type(Kind.INTEGER)}

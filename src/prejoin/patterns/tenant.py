@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prejoin.keys import TABLE, Separator
 from prejoin.table.errors import SchemaError, TableError
 from prejoin.table.schema import Schema
-from prejoin.table.tenancy import Head, Tenancy
+
+if TYPE_CHECKING:
+    from prejoin.table.tenancy import Head, Tenancy
 
 READS = ("BatchGetItem", "ConditionCheckItem", "GetItem", "Query")
 WRITES = ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")

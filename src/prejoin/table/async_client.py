@@ -15,7 +15,7 @@ from prejoin.transport import AsyncTransport, TransportError
 from .async_reading import AsyncReader
 from .async_writing import AsyncBatching, AsyncWriter
 from .calls import Observer
-from .client import any_call, measured, observed
+from .client import any_call, measured, observed, safe
 from .conversation import Pause, Request, Steps
 from .perform import write_one
 from .schema import Schema
@@ -76,6 +76,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         self._transport = transport
         self._observe = observe
         self._fence = schema.fence
+        self._lossless: bool = getattr(transport, "lossless", False)
 
     def tenant(self, tenant: Any, /) -> AsyncClient:
         """As `Client.tenant`."""
@@ -158,5 +159,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         if self._fence is not None:
             self._fence.check(request)
         if self._observe:
-            return observed(request, await self._transport.send_async(*measured(request)), self._observe)
-        return request.read(await self._transport.send_async(request.operation, _encode(request.body)))
+            return observed(
+                request, await self._transport.send_async(*measured(request, self._lossless)), self._observe
+            )
+        return request.read(await self._transport.send_async(request.operation, _encode(safe(request, self._lossless))))

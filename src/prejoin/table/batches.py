@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from os import urandom
 from typing import Any, TypeVar
 
 import msgspec
@@ -140,7 +139,7 @@ class _Whole(_Chunk):
             for _, request in self._requests.values()
             for kind, said in request.items()
         ]
-        body = {"TransactItems": items, "ClientRequestToken": urandom(16).hex()}
+        body = {"TransactItems": items}
         return Request("TransactWriteItems", body, ", ".join([" / ".join(key) for key in self._requests]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from os import urandom
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
@@ -82,6 +83,7 @@ class Client(Reader, Writer, Batching):
         self._transport = transport
         self._observe = observe
         self._fence = schema.fence
+        self._lossless: bool = getattr(transport, "lossless", False)
 
     def tenant(self, tenant: Any, /) -> Client:
         """The client of one tenant, over the same transport, where the schema has tenants.
@@ -169,8 +171,8 @@ class Client(Reader, Writer, Batching):
         if self._fence is not None:
             self._fence.check(request)
         if self._observe:
-            return observed(request, self._transport.send(*measured(request)), self._observe)
-        return request.read(self._transport.send(request.operation, _encode(request.body)))
+            return observed(request, self._transport.send(*measured(request, self._lossless)), self._observe)
+        return request.read(self._transport.send(request.operation, _encode(safe(request, self._lossless))))
 
 
 def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
@@ -180,9 +182,17 @@ def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
     return Request(operation, body)
 
 
-def measured(request: Request) -> tuple[str, bytes]:
+def safe(request: Request, lossless: bool) -> Mapping[str, Any]:
+    """The body of a request. DynamoDB does once what comes twice with one token, so a transaction gets one wherever its
+    answer may be lost: then it can be sent again."""
+    if request.operation != "TransactWriteItems" or lossless or "ClientRequestToken" in request.body:
+        return request.body
+    return {**request.body, "ClientRequestToken": urandom(16).hex()}
+
+
+def measured(request: Request, lossless: bool) -> tuple[str, bytes]:
     """A request that asks for the units it consumes, if it consumes any."""
-    body = request.body
+    body = safe(request, lossless)
     if request.operation in METERED:
         body = {**body, "ReturnConsumedCapacity": "TOTAL"}
     return request.operation, _encode(body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import urandom
 from typing import Any, cast
 
 from prejoin.protocol.errors import DynamoDBError
@@ -108,9 +107,9 @@ def _together(
 ) -> Steps[None]:
     body: dict[str, Any] = {
         "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions],
-        # DynamoDB does once what comes twice with one token: so it can be sent again when its answer was lost.
-        "ClientRequestToken": urandom(16).hex() if token is None else token,
     }
+    if token is not None:
+        body["ClientRequestToken"] = token
     request = Request("TransactWriteItems", body, ", ".join([str(action) for action in actions]))
     for attempt in range(ATTEMPTS):
         if attempt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -58,7 +59,9 @@ class Query(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return fingerprint(self.table, self.plan.slot, self.conditions, self.reverse, self.where)
+        # Of many partitions, those between the first and the last follow from them.
+        ends = self.conditions[:1], self.conditions[-1:], len(self.conditions)
+        return fingerprint(self.table, self.plan.slot, *ends, self.reverse, self.where)
 
     def request(self, condition: KeyCondition, start: Json | None, limit: int | None) -> Request:
         to = Placeholders()
@@ -384,6 +387,6 @@ def _take(streams: Sequence[_Stream], reverse: bool, most: int | None) -> list[A
         key=lambda entry: entry[0],
         reverse=reverse,
     )[:most]
-    for _, number, _ in merged:
-        ready[number].take(1)
+    for number, count in Counter([number for _, number, _ in merged]).items():
+        ready[number].take(count)
     return [one for _, _, one in merged]

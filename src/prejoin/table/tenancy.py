@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Natural, Role, Template
+from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Natural, Role
 from prejoin.keys.encoding import Encoding, plain
 from prejoin.keys.shape import ANYTHING, Shape, literal, meet
 
@@ -86,25 +86,23 @@ def _check_attribute(entity: Bound[Any], attribute: str) -> None:
 
 
 def _head(facet: Facet, attribute: str, separator: str) -> Head:
-    first, *rest = facet.pk.parts
-    if isinstance(facet.pk, Natural):
-        if first.attribute == attribute:  # type: ignore[union-attr]
-            return Head("", first.encoding, True, True, bool(rest))  # type: ignore[union-attr]
-        raise _leaving(facet, attribute, f"make the index on ({attribute}, {facet.pk.attributes[0]})")
-    lead = ""
-    if isinstance(first, Literal):
-        lead, first, rest = first.text, rest[0] if rest else None, rest[1:]  # type: ignore[assignment]
-    text = f"{facet.pk}"
-    fix = f"write TENANT{separator}{{{attribute}}}{separator}{text.removeprefix(f'TENANT{separator}')}"
-    if not isinstance(first, Field) or first.attribute != attribute:
-        raise _leaving(facet, attribute, fix)
-    encoding = first.encoding
-    if encoding.derived or first.optional:
-        raise _leaving(facet, attribute, f"write {{{attribute}}} as it is: two tenants could share {{{first.name}}}")
-    raw = isinstance(facet.pk, Template) and facet.pk.raw
+    form = facet.pk
+    if isinstance(form, Natural):
+        if form.attributes[0] == attribute:
+            return Head("", form.parts[0].encoding, True, True, len(form.parts) > 1)
+        raise _leaving(facet, attribute, f"make the index on ({attribute}, {form.attributes[0]})")
+    start = form.parts[0]
+    lead, parts = (start.text, form.parts[1:]) if isinstance(start, Literal) else ("", form.parts)
+    tenant, rest = parts[0] if parts else None, parts[1:]
+    if not isinstance(tenant, Field) or tenant.attribute != attribute:
+        text = form.text.removeprefix(f"TENANT{separator}")
+        raise _leaving(facet, attribute, f"write TENANT{separator}{{{attribute}}}{separator}{text}")
+    encoding = tenant.encoding
+    if encoding.derived or tenant.optional:
+        raise _leaving(facet, attribute, f"write {{{attribute}}} as it is: two tenants could share {{{tenant.name}}}")
     ends = not rest or (isinstance(rest[0], Literal) and rest[0].text.startswith(separator))
     # In a raw key a value is not escaped; at its end it could hold separators, and look like another's.
-    if not ends or (raw and not rest) or meet(encoding.shape, ANYTHING + literal(separator) + ANYTHING):
+    if not ends or (form.raw and not rest) or meet(encoding.shape, ANYTHING + literal(separator) + ANYTHING):
         raise _leaving(facet, attribute, f"let {separator!r} follow {{{attribute}}}, and never stand in it")
     return Head(lead, encoding, not rest)
 

@@ -1,0 +1,44 @@
+"""The benchmark of patterns runs. What it measures is not asserted, what it counts is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from patterns.measure import costs
+from patterns.reads import PAGE, bucket_cases, shard_cases
+from patterns.writes import write_cases
+from prejoin.engine import Embedded
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_benchmark_runs_and_writes_nothing() -> None:
+    page = ROOT / "benchmarks" / "patterns" / "README.md"
+    before = page.read_text(encoding="utf-8")
+    command = [sys.executable, "benchmarks/patterns", "--quick"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "newest 100, 4 shards" in result.stdout
+    assert "all of 7 days, a bucket each day and 4 shards" in result.stdout
+    assert page.read_text(encoding="utf-8") == before
+
+
+def test_each_shard_and_each_day_is_a_request() -> None:
+    with Embedded() as engine:
+        shards = costs(shard_cases(2 * PAGE, [4]), {"here": engine}, 1)
+        days = costs(bucket_cases(4, [7]), {"here": engine}, 1)
+    assert (shards["all 1"].requests, shards["all 4"].requests, shards["page 4"].requests) == (1, 4, 4)
+    assert (days["all one 7"].requests, days["all day 7"].requests) == (1, 7)
+
+
+def test_what_patterns_write_is_what_their_guides_say() -> None:
+    with Embedded() as engine:
+        found = costs(write_cases(), {"here": engine}, 1)
+    units = {name: cost.units for name, cost in found.items()}
+    assert units["insert plain"] == units["insert Version"] == units["insert a sparse index, not in it"] == 1
+    assert units["insert an index"] == units["insert an index in 8 shards"] == 2
+    assert units["insert Unique"] == units["insert Copy"] == units["insert Counted"] == 4
+    assert units["update Unique"] == units["update Counted"] == 1
+    assert all(cost.requests == 1 for cost in found.values())
