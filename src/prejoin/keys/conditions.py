@@ -144,8 +144,10 @@ def _fanned(found: Plan, known: Callable[[Values], Values] | None, sort: _Sort) 
         values = known(values) if known else values
         keys = [partition({**values, **labels}) for labels in _labels(found, bounds, now)]
         first = sort(values, bounds, keys[0]) if keys else None
-        # They differ in the partition only.
-        return () if first is None else tuple([KeyCondition(key, *first[1:]) for key in keys])
+        if first is None:
+            return ()
+        op, low, high, head = first.op, first.low, first.high, first.head
+        return tuple([KeyCondition(key, op, low, high, head) for key in keys])
 
     return fanned
 

@@ -199,7 +199,7 @@ def _resuming(schema: Schema, table: str, entities: Sequence[Bound[Any]], known:
         assert isinstance(pk, Template)
         if missing := [name for name in pk.attributes if name not in known]:
             raise TableError(
-                f"the moves of {entity.tag} are those of one {missing[0]}: give {missing[0]}=…, or the client of a tenant"
+                f"the moves of {entity.tag} are those of one {missing[0]}: give {missing[0]}=…, or the client of one"
             )
         assert isinstance(sk, Template)
         name, sort = schema.keys(TABLE).names
