@@ -228,7 +228,7 @@ def test_no_request_is_added_or_changed() -> None:
         client.get(User, user_id="1", **more)
         client.apply(Order, Changes({"total": 1}), user_id="1", order_id="7", **more)
         calls.append([(call.operation, {**call.request, "ClientRequestToken": ""}, call.units) for call in seen.calls])
-    assert calls[0] == calls[1]
+    assert sorted(calls[0], key=repr) == sorted(calls[1], key=repr), "shards may be read in any order"
     assert len(calls[0]) > 4
 
 

@@ -133,7 +133,10 @@ def test_the_key_of_an_item_is_made_of_its_attributes() -> None:
             lambda: Schema(order(indexes={"g": Key("A", "B", when=lambda o: o.count > 3)}), indexes=[Index("g")]),
             "cannot say what is in an index",
         ),
-        (lambda: Schema(Entity(User, Key("UNIQUE#User#email#{user_id}", "UNIQUE"), patterns=[Unique("email")])), "the same key"),
+        (
+            lambda: Schema(Entity(User, Key("UNIQUE#User#email#{user_id}", "UNIQUE"), patterns=[Unique("email")])),
+            "the same key",
+        ),
     ],
 )
 def test_a_schema_that_could_lose_or_mix_up_items_is_refused(build: Any, message: str) -> None:

@@ -14,8 +14,9 @@ from tests.place import fresh
 from tests.table.both import both
 
 _SEVERAL = "keys of several attributes, new since 2025, are not understood: an index has one attribute on each side"
-_UNTOLD = "a transaction does not tell what it consumed"
-_HALF = "an update is counted as half a unit, and is one"
+_RACES = (
+    "requests that come at the same time are not kept apart: between a condition and its write there may be another"
+)
 
 KNOWN: dict[str, dict[str, str]] = {
     "prejoin": {},
@@ -27,16 +28,6 @@ KNOWN: dict[str, dict[str, str]] = {
         "tests/table/test_natural_keys.py::test_an_update_of_an_attribute_moves_the_item_and_may_be_an_amount": _SEVERAL,
     },
     "moto": {
-        "tests/patterns/test_copies.py::test_what_it_costs": _UNTOLD,
-        "tests/patterns/test_soft_delete.py::test_what_it_costs": (
-            "an update and a consistent read are counted as half a unit each, and are one"
-        ),
-        "tests/patterns/test_timestamps.py::test_it_costs_nothing": _HALF,
-        "tests/patterns/test_ttl.py::test_it_costs_nothing_on_writes_and_what_is_hidden_on_reads": (
-            "a put into an index is counted as one unit, and is two"
-        ),
-        "tests/patterns/test_unique.py::test_what_it_costs": _UNTOLD,
-        "tests/patterns/test_version.py::test_it_costs_nothing": _HALF,
         "tests/table/test_get_together.py::test_several_classes_are_read_at_one_moment": (
             "TransactGetItems counts nothing for an item that is not there, where DynamoDB counts two units"
         ),
@@ -52,15 +43,26 @@ KNOWN: dict[str, dict[str, str]] = {
     },
 }
 
+CHANCE: dict[str, dict[str, str]] = {
+    "moto": {
+        "tests/table/test_lessons.py::test_an_insert_does_not_overwrite_even_when_both_come_at_once": _RACES,
+        "tests/table/test_lessons.py::test_uniqueness_is_not_a_read_and_then_a_write": _RACES,
+        "tests/table/test_read_first.py::test_of_many_at_the_same_time_each_counts_once": _RACES,
+    },
+}
+"""What fails there now and then, and so cannot be expected to: it is left out."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if isinstance(item, pytest.Function) and _is_for_any_server(item)]
-    known = KNOWN[os.environ["PREJOIN_SERVER"]]
-    if missing := known.keys() - {_name(item) for item in items}:
+    known, chance = KNOWN[os.environ["PREJOIN_SERVER"]], CHANCE.get(os.environ["PREJOIN_SERVER"], {})
+    if missing := {*known, *chance} - {_name(item) for item in items}:
         raise pytest.UsageError(f"tests/wide/known.py names tests that are not there: {', '.join(sorted(missing))}")
     for item in items:
         if defect := known.get(_name(item)):
             item.add_marker(pytest.mark.xfail(reason=defect, strict=True))
+        elif defect := chance.get(_name(item)):
+            item.add_marker(pytest.mark.skip(reason=defect))
 
 
 def _name(item: pytest.Item) -> str:

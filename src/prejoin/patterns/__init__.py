@@ -5,6 +5,7 @@ from .child import Child
 from .copies import Copy
 from .counted import Counted, Summed
 from .delete_tree import delete_tree
+from .highest import Highest, Lowest
 from .judge import Finding
 from .moves import MoveUnfinished, move, resume_moves
 from .once import Receipt, TokenReused, once, receipts
@@ -25,6 +26,8 @@ __all__ = [
     "Copy",
     "Counted",
     "Finding",
+    "Highest",
+    "Lowest",
     "MoveUnfinished",
     "Receipt",
     "Recounted",

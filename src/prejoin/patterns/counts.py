@@ -14,12 +14,12 @@ from prejoin.table.values import Json
 from .judge import Finding, Judge, values_of
 from .recount import counted_again
 from .shard_counters import Sharded, value
-from .tallies import Number, Tally
+from .tallies import Tally
 
 ATTEMPTS = 6
 PAGE = 1000
 
-Sums = dict[str, Number]
+Sums = dict[str, Any]
 
 
 class Counts:
@@ -53,10 +53,11 @@ class Counts:
                 parent = {name: values[name] for name in entity.base.attributes}
                 stored = yield from self._stored(tallies, values, parent, consistent=attempt > 0)
                 counted = yield from (self._sure if attempt else self._count)(tallies, parent)
-                if stored == counted:
+                wrong = [one for one in tallies if one.is_wrong(stored[one.attribute], counted[one.attribute])]
+                if not wrong:
                     return []
                 if attempt and suspected == (stored, counted):
-                    return [self._finding(entity.tag, key, item, stored, counted)]
+                    return [self._finding(entity.tag, key, item, stored, counted, wrong)]
                 suspected = (stored, counted) if attempt else None
         except NotServed:
             pass  # no key finds the children of an item: then nobody can count them
@@ -71,7 +72,7 @@ class Counts:
                 shards = yield from one.read(self._schema, self._table, parent, consistent)
                 found[one.attribute] = sum(map(value, shards))
             else:
-                found[one.attribute] = values[one.attribute] or 0
+                found[one.attribute] = one.stored(values[one.attribute])
         return found
 
     def _count(self, tallies: Sequence[Tally], parent: Mapping[str, Any]) -> Steps[Sums]:
@@ -79,14 +80,15 @@ class Counts:
         sums: Sums = {}
         for one in tallies:
             codec, after = one.entity.codec, None
-            sums[one.attribute] = 0
+            sums[one.attribute] = one.nothing
             equal = {own: parent[name] for name, own in one.parent.names.items()}
             while True:
                 asking = Asking(None, equal, limit=PAGE, after=after)
                 page = yield from query(self._schema, self._table, codec.cls, asking)
                 for record in page:
                     share = one.share(codec.values(record))
-                    sums[one.attribute] += 0 if share is None else share[1]
+                    if share is not None:
+                        sums[one.attribute] = one.joined(sums[one.attribute], share[1])
                 after = page.cursor
                 if after is None:
                     break
@@ -95,7 +97,9 @@ class Counts:
     def _sure(self, tallies: Sequence[Tally], parent: Mapping[str, Any]) -> Steps[Sums]:
         return (yield from counted_again(self._schema, self._table, tallies, parent))
 
-    def _finding(self, tag: str, key: Json, item: Json, stored: Sums, counted: Sums) -> Finding:
-        wrong = [name for name in counted if stored[name] != counted[name]]
-        found, expected = ({name: {"N": str(sums[name])} for name in wrong} for sums in (stored, counted))
+    def _finding(self, tag: str, key: Json, item: Json, stored: Sums, counted: Sums, wrong: Sequence[Tally]) -> Finding:
+        found, expected = (
+            {one.attribute: one.json(sums[one.attribute]) for one in wrong if sums[one.attribute] is not None}
+            for sums in (stored, counted)
+        )
         return Finding("miscounted", tag, key, found, expected, key, item)

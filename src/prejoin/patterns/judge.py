@@ -199,7 +199,7 @@ class Judge:
     def _parents(self, entity: Bound[Any], values: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
         """The items without which one with these values should not be: their tags and keys."""
         for pattern in entity.patterns:
-            if isinstance(pattern, Belonging) or (isinstance(pattern, Kept) and not pattern.create):
+            if isinstance(pattern, Belonging) or (isinstance(pattern, Kept) and pattern.stays and not pattern.create):
                 key = pattern.parent.key(values)
                 if key is not None:
                     parent = pattern.parent.entity

@@ -22,7 +22,7 @@ from prejoin.table.schema import Schema
 from prejoin.table.writes import Write
 
 from .shard_counters import VALUE, Sharded, value
-from .tallies import RECOUNTING, Kept, Number, Tally
+from .tallies import RECOUNTING, Kept, Tally
 
 if TYPE_CHECKING:
     from prejoin.table import AsyncClient, Client
@@ -39,8 +39,9 @@ class Recounted(msgspec.Struct, frozen=True):
     cls: type[Any]
     key: Mapping[str, Any]
     attribute: str
-    was: Number
-    now: Number
+    was: Any
+    now: Any
+    """Numbers; of the highest and lowest, a value of theirs, or None."""
 
     def __str__(self) -> str:
         key = ", ".join(f"{name}={value!r}" for name, value in self.key.items())
@@ -53,6 +54,8 @@ def recount(db: Client, cls: type[Any], /, **key: Any) -> list[Recounted]: ...
 def recount(db: AsyncClient, cls: type[Any], /, **key: Any) -> Coroutine[Any, Any, list[Recounted]]: ...
 def recount(db: Client | AsyncClient, cls: type[Any], /, **key: Any) -> Any:
     """Counts the children of one item anew, for all that is counted or summed in it; returns what was not right.
+
+    What is kept as the highest or lowest ever becomes that of the children there are.
 
     For data from before a count was declared, or written by others. It may run while others write: a mark is left on
     the item, which any write that changes a count takes away, and the result is written only if it is there still; else
@@ -84,7 +87,9 @@ def tallies(schema: Schema, cls: type[Any]) -> list[Tally]:
     """All that is counted or summed for a class."""
     found = [one for entity in schema.entities for one in entity.patterns if isinstance(one, Tally) and one.cls is cls]
     if not found:
-        raise SchemaError(f"nothing is counted in {cls.__name__}: an entity says so with Counted or Summed")
+        raise SchemaError(
+            f"nothing is counted in {cls.__name__}: an entity says so with Counted, Summed, Highest or Lowest"
+        )
     return found
 
 
@@ -113,19 +118,24 @@ def _parents_of(one: Any, cls: type[Any], found: Iterable[Tally], base: Iterable
                 yield key
 
 
-def recounted(schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any]) -> Steps[list[Recounted]]:
+def recounted(
+    schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], past: bool = False
+) -> Steps[list[Recounted]]:
+    """Counts anew, and writes it; with `past`, what was once the highest or lowest stays."""
     found = tallies(schema, cls)
     wrong: list[Recounted] = []
     kept = [one for one in found if isinstance(one, Kept)]
     if kept:
-        wrong += yield from _again(schema, table, key, _InTheItem(schema, table, key, kept))
+        wrong += yield from _again(schema, table, key, _InTheItem(schema, table, key, kept), past)
     for one in found:
         if isinstance(one, Sharded):
             wrong += yield from _again(schema, table, key, _InShards(schema, table, key, one))
     return wrong
 
 
-def _again(schema: Schema, table: str, key: Mapping[str, Any], place: _InTheItem | _InShards) -> Steps[list[Recounted]]:
+def _again(
+    schema: Schema, table: str, key: Mapping[str, Any], place: _InTheItem | _InShards, past: bool = False
+) -> Steps[list[Recounted]]:
     for attempt in range(ATTEMPTS):
         if attempt:
             yield pause(attempt)
@@ -134,6 +144,12 @@ def _again(schema: Schema, table: str, key: Mapping[str, Any], place: _InTheItem
         if stored is None:
             return []
         counted = yield from counted_again(schema, table, place.tallies, key)
+        if past:
+            counted |= {
+                name: stored[name]
+                for one in place.tallies
+                if not one.is_wrong(stored[name := one.attribute], counted[name])
+            }
         if (yield from place.set(token, counted)):
             return [
                 Recounted(place.tallies[0].cls, key, name, stored[name], now)
@@ -146,11 +162,9 @@ def _again(schema: Schema, table: str, key: Mapping[str, Any], place: _InTheItem
     )
 
 
-def counted_again(
-    schema: Schema, table: str, found: Iterable[Tally], key: Mapping[str, Any]
-) -> Steps[dict[str, Number]]:
+def counted_again(schema: Schema, table: str, found: Iterable[Tally], key: Mapping[str, Any]) -> Steps[dict[str, Any]]:
     """What the children add up to."""
-    sums: dict[str, Number] = {one.attribute: 0 for one in found}
+    sums: dict[str, Any] = {one.attribute: one.nothing for one in found}
     for one in found:
         codec = one.entity.codec
         equal = {own: key[name] for name, own in one.parent.names.items()}
@@ -167,7 +181,8 @@ def counted_again(
                 continue
             for record in page:
                 share = one.share(codec.values(record))
-                sums[one.attribute] += 0 if share is None else share[1]
+                if share is not None:
+                    sums[one.attribute] = one.joined(sums[one.attribute], share[1])
             after = page.cursor
             if after is None:
                 break
@@ -181,7 +196,7 @@ class _InTheItem:
         self._schema, self._table, self._key, self.tallies = schema, table, key, kept
         self._entity = schema.entity(kept[0].cls)
 
-    def mark(self, token: str) -> Steps[dict[str, Number] | None]:
+    def mark(self, token: str) -> Steps[dict[str, Any] | None]:
         """Leaves the mark; what the counts are. None: there is no such item, nor has it to be."""
         mark = Changes({RECOUNTING: Stored({"S": token})})
         write = Write("update", self._entity, self._key, changes=mark, returning="new")
@@ -190,16 +205,17 @@ class _InTheItem:
         except NotFound:
             made = [one for one in self.tallies if one.create]
             counted = yield from counted_again(self._schema, self._table, made, self._key)
-            if not any(counted.values()):
+            if all(counted[one.attribute] == one.nothing for one in made):
                 return None
-            nothing = Changes(adds=dict.fromkeys(counted, 0))
+            nothing = Changes(adds={one.attribute: 0 for one in made if one.nothing is not None})
             yield from write_one(self._schema, self._table, Write("upsert", self._entity, self._key, changes=nothing))
             item = yield from write_one(self._schema, self._table, write)
-        return {one.attribute: getattr(item, one.attribute) or 0 for one in self.tallies}
+        return {one.attribute: one.stored(getattr(item, one.attribute)) for one in self.tallies}
 
-    def set(self, token: str, counted: Mapping[str, Number]) -> Steps[bool]:
+    def set(self, token: str, counted: Mapping[str, Any]) -> Steps[bool]:
         """Writes what was counted; False, if that does not hold any more."""
-        changes = Changes(dict(counted), removes=frozenset({RECOUNTING}))
+        sets = {name: value for name, value in counted.items() if value is not None}
+        changes = Changes(sets, removes=frozenset({RECOUNTING, *(counted.keys() - sets)}))
         where = Compare((RECOUNTING,), "=", Stored({"S": token}))
         write = Write("update", self._entity, self._key, changes=changes, where=where, read=True)
         try:
@@ -217,7 +233,7 @@ class _InShards:
         self._one = one
         self._keys: list[dict[str, Any]] = []
 
-    def mark(self, token: str) -> Steps[dict[str, Number] | None]:
+    def mark(self, token: str) -> Steps[dict[str, Any] | None]:
         schema, one = self._schema, self._one
         shards = yield from one.read(schema, self._table, self._key, True)
         keys = [one.key(schema, self._key, shard) for shard in range(one.shards)]
@@ -235,7 +251,7 @@ class _InShards:
         shards = yield from one.read(schema, self._table, self._key, True)
         return {one.attribute: sum(map(value, shards))}
 
-    def set(self, token: str, counted: Mapping[str, Number]) -> Steps[bool]:
+    def set(self, token: str, counted: Mapping[str, Any]) -> Steps[bool]:
         actions = []
         for at, key in enumerate(self._keys):
             to = Placeholders()

@@ -55,7 +55,7 @@ def _counted(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     values = values_of(entity, finding.owner)
     assert values is not None
     key = {name: values[name] for name in entity.base.attributes}
-    return bool((yield from recounted(schema, table, entity.codec.cls, key)))
+    return bool((yield from recounted(schema, table, entity.codec.cls, key, past=True)))
 
 
 def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -16,6 +16,7 @@ from prejoin.table.expressions import And, Condition, Exists, Not, Or, Path, Rel
 from prejoin.table.hooks import BoundPattern
 from prejoin.table.render import Placeholders, render
 from prejoin.table.schema import Schema
+from prejoin.table.values import Json
 from prejoin.table.writes import Write
 from prejoin.types import Kind
 
@@ -38,13 +39,17 @@ class Tally(BoundPattern):
     """
 
     parent: Parent
+    nothing: Any = 0
+    """What it is where there are no items."""
+    lasts = False
+    """Whether it stays right when DynamoDB deletes an item by its time."""
 
     def __init__(
         self, entity: Bound[Any], cls: type[Any], attribute: str, of: str, when: When, by: Mapping[str, str]
     ) -> None:
         self.entity, self.cls, self.attribute, self.of, self._by = entity, cls, attribute, of, by
         self.what = f"{cls.__name__}.{attribute}, in which it counts,"
-        self._when = _lasting(entity, recorded(when, entity.codec), f"{cls.__name__}.{attribute}")
+        self._when = self._lasting(recorded(when, entity.codec))
         self._tested = tuple(dict.fromkeys(_names(self._when))) if self._when is not None else ()
         self._holds = _test(self._when, self._tested, entity) if self._when is not None else None
 
@@ -66,7 +71,7 @@ class Tally(BoundPattern):
         return (*self.parent.names.values(), *self._tested)
 
     @property
-    def _needed(self) -> tuple[str, ...]:
+    def needed(self) -> tuple[str, ...]:
         return (*self._placing, self.of) if self.of else self._placing
 
     def share(self, values: Mapping[str, Any]) -> Share | None:
@@ -76,6 +81,33 @@ class Tally(BoundPattern):
             return None
         amount = values[self.of] if self.of else 1
         return (key, amount) if amount else None
+
+    def joined(self, found: Any, amount: Any) -> Any:
+        """It, with what one more item counts for."""
+        return found + amount
+
+    def stored(self, value: Any) -> Any:
+        """It, where that is the value of the attribute that holds it."""
+        return self.nothing if value is None else value
+
+    def json(self, value: Any) -> Json:
+        return {"N": str(value)}
+
+    def is_wrong(self, stored: Any, counted: Any) -> bool:
+        """Whether it cannot be what is stored, given what was counted."""
+        return bool(stored != counted)
+
+    def _lasting(self, when: Condition | None) -> Condition | None:
+        """The condition with which an item counts, where others end it: what is deleted softly does not."""
+        for pattern in self.entity.binder.entity.patterns:
+            if pattern.expires and not self.lasts:
+                raise SchemaError(
+                    f"{self.cls.__name__}.{self.attribute} would be wrong once DynamoDB deletes a {self.entity.tag} by "
+                    f"its {pattern.expires}, for nothing is written then: leave out either"
+                )
+            if pattern.gone:
+                when = both(when, Exists((pattern.gone,), present=False))
+        return when
 
     # --- How a write changes it -------------------------------------------------------------------------------------
 
@@ -90,9 +122,9 @@ class Tally(BoundPattern):
             case "update":
                 if not self._touched(write):
                     return ()
-                return self._needed if self._amount(write) is None else self._placing
+                return self.needed if self._amount(write) is None else self._placing
             case "put" | "delete" | "upsert":
-                return self._needed
+                return self.needed
             case _:
                 return ()
 
@@ -115,8 +147,8 @@ class Tally(BoundPattern):
             case "update" if self._touched(write):
                 amount = self._amount(write)
                 if amount is None:
-                    after = _known(write)
-                    write.need(self._needed, after, self.what)
+                    after = known_after(write)
+                    write.need(self.needed, after, self.what)
                     return self._moved(write.before, after)
                 share = self.share({**write.before, self.of: amount})
                 return () if share is None else (share,)
@@ -137,7 +169,7 @@ class Tally(BoundPattern):
             yield new
 
     def _touched(self, write: Write) -> bool:
-        return not write.changes.names.isdisjoint(self._needed)
+        return not write.changes.names.isdisjoint(self.needed)
 
     def _amount(self, write: Write) -> Number | None:
         """The amount by which an update changes the share, where it says so itself: `order.total += 5`."""
@@ -157,27 +189,21 @@ class Tally(BoundPattern):
 class Kept(Tally):
     """An aggregate that is an attribute of the parent itself."""
 
+    stays = True
+    """Whether a parent has to be there for as long as it has children."""
+
     def __init__(self, create: bool, *args: Any) -> None:
         super().__init__(*args)
         self.create = create
 
     def settle(self, said: str) -> Mapping[type[Any], BoundPattern]:
         entity, name = self.parent.entity, self.attribute
-        found, of = entity.codec.attribute(name), self.entity.codec.attribute(self.of) if self.of else None
-        wanted = Kind.INTEGER if of is None else of.type.kind
-        if of is not None and wanted not in (Kind.INTEGER, Kind.DECIMAL):
-            raise SchemaError(f"{said}: {self.entity.tag}.{self.of} is a {of.type}; int and Decimal add up exactly")
+        found, wanted = entity.codec.attribute(name), self.kind(said)
         if found.type.kind is not wanted:
             raise SchemaError(f"{said}: {entity.tag}.{name} is a {found.type}, and is to hold a {wanted}")
+        self.check_place(said)
         if any(attribute.wire == RECOUNTING for attribute in entity.codec.attributes.values()):
             raise SchemaError(f"{said}: {entity.tag} has an attribute {RECOUNTING}, which recounts use for a mark")
-        for facet in (entity.base, *entity.indexes.values()):
-            if name in facet.placing:
-                raise SchemaError(
-                    f"{said}: {name} is part of the key of {entity.tag} in {facet.slot}, and what is added to a number "
-                    "cannot be written into a text; an index on the attribute itself can: "
-                    f'Index("…", pk="…", sk="{found.wire}")'
-                )
         if self.create:
             needed = [
                 one.name
@@ -189,7 +215,31 @@ class Kept(Tally):
                     f"{said}: create=True makes a {entity.tag} of its key alone, and it needs {', '.join(needed)}: "
                     "give these defaults"
                 )
-        return {self.cls: Owner(self.entity, self.parent, name)}
+        return {self.cls: self.owner()}
+
+    def kind(self, said: str) -> Kind:
+        """What the attribute has to hold."""
+        if not self.of:
+            return Kind.INTEGER
+        of = self.entity.codec.attribute(self.of).type
+        if of.kind not in (Kind.INTEGER, Kind.DECIMAL):
+            raise SchemaError(f"{said}: {self.entity.tag}.{self.of} is a {of}; int and Decimal add up exactly")
+        return of.kind
+
+    def check_place(self, said: str) -> None:
+        """Refuses an attribute that cannot be written as it would have to."""
+        entity, name = self.parent.entity, self.attribute
+        for facet in (entity.base, *entity.indexes.values()):
+            if name in facet.placing:
+                raise SchemaError(
+                    f"{said}: {name} is part of the key of {entity.tag} in {facet.slot}, and what is added to a number "
+                    "cannot be written into a text; an index on the attribute itself can: "
+                    f'Index("…", pk="…", sk="{entity.codec.attribute(name).wire}")'
+                )
+
+    def owner(self) -> BoundPattern:
+        """The part of the parent."""
+        return Owner(self.entity, self.parent, self.attribute)
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
         for key, amount in self.shares(write):
@@ -197,7 +247,7 @@ class Kept(Tally):
             yield Write("upsert" if self.create else "update", schema.entity(self.cls), key, changes=changes)
 
 
-def _known(write: Write) -> Mapping[str, Any]:
+def known_after(write: Write) -> Mapping[str, Any]:
     """What is known of an item after an update. What is changed inside is not, unless it was read."""
     after, changes = write.after, write.changes
     if write.becomes is not None or not changes.nested:
@@ -210,19 +260,6 @@ def _there(entity: Bound[Any]) -> Condition:
     """That the item is there: it has what each has."""
     names = [*entity.base.attributes, *(one.name for one in entity.codec.attributes.values() if not one.optional)]
     return Exists((names[0],))
-
-
-def _lasting(entity: Bound[Any], when: Condition | None, said: str) -> Condition | None:
-    """The condition with which an item counts, where others end it: what is deleted softly does not."""
-    for pattern in entity.binder.entity.patterns:
-        if pattern.expires:
-            raise SchemaError(
-                f"{said} would be wrong once DynamoDB deletes a {entity.tag} by its {pattern.expires}, for nothing is "
-                "written then: leave out either"
-            )
-        if pattern.gone:
-            when = both(when, Exists((pattern.gone,), present=False))
-    return when
 
 
 def _test(condition: Condition, names: Iterable[str], entity: Bound[Any]) -> Callable[[Mapping[str, Any]], bool]:

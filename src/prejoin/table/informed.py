@@ -83,8 +83,13 @@ def overtaken(failure: ConditionFailed) -> bool:
         return False
     if write.was is None or write.item is None:
         return item is not None
-    if item is None:
-        return True
+    return is_other(write, item)
+
+
+def is_other(write: Write, item: Json | None) -> bool:
+    """Whether an item is another than the one that was read, in what the write relies on."""
+    if write.item is None or item is None:
+        return write.item is not item
     wires = [write.entity.codec.attribute(name).wire for name in depends(write)]
     return any(item.get(wire) != write.item.get(wire) for wire in wires)
 

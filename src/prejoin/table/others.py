@@ -6,7 +6,7 @@ DynamoDB refuses an item that is written twice in one transaction.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -16,8 +16,14 @@ from .computed import Beside, Computed
 from .errors import TableError
 from .expressions import both
 from .informed import informed
+from .lazy import Lazy
 from .schema import Schema
 from .writes import Write
+
+if TYPE_CHECKING:
+    from . import extremes
+else:
+    extremes = Lazy("prejoin.table.extremes")
 
 Placed = tuple[Write, int]
 """A write, and which of the transaction's writes it belongs to."""
@@ -84,6 +90,8 @@ def _one(schema: Schema, write: Write, more: Write) -> Write:
     # Of what patterns do, one that needs the item to be there is enough.
     verb = "update" if write.cause is not None and more.verb == "update" else write.verb
     one = replace(write, verb=verb, values=values, where=where, changes=joined(write, write.changes, more.changes))
+    if more.extremes:
+        one = replace(one, extremes=extremes.of_both(write.entity, write.extremes, more.extremes))
     return one if one.item is None else informed(schema, one, one.item) or one
 
 
@@ -114,6 +122,8 @@ def _changed(write: Write, more: Write) -> Mapping[str, Any]:
     values.update(dict.fromkeys([name for name in changes.removes if not isinstance(name, Beside)]))
     for name, amount in changes.adds.items():
         values[name] = amount if values.get(name) is None else values[name] + amount
+    for name, extreme in (more.extremes or {}).items():
+        values[name] = extremes.kept(write.entity, name, values.get(name), extreme)
     return values
 
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from prejoin.protocol.errors import DynamoDBError
 
-from .actions import merged
+from .actions import merged, named
 from .backoff import pause
 from .conversation import Request, Steps
 from .errors import ConditionFailed, Conflict, TableError, TransactionCancelled
 from .expand import expand
 from .informed import overtaken, read_first, refuse_token
-from .others import with_others
+from .lazy import Lazy
+from .others import Placed, with_others
 from .schema import Schema
 from .values import Json
 from .writes import Action, Write, checked_actions
+
+if TYPE_CHECKING:
+    from . import extremes
+else:
+    extremes = Lazy("prejoin.table.extremes")
 
 ATTEMPTS = 6
 """How often a write is tried that others get in the way of."""
@@ -58,6 +64,41 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
 
 def _perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
     placed = with_others(schema, writes)
+    how = _supposing if any([write.extremes for write, _ in placed]) else _carry_out
+    try:
+        return (yield from how(schema, table, placed, token))
+    except TransactionCancelled as error:
+        if len(writes) == 1 and error.failures:
+            raise error.failures[0] from error.__cause__
+        raise
+
+
+def _supposing(schema: Schema, table: str, placed: Sequence[Placed], token: str | None) -> Steps[Any]:
+    """Writes of which some are decided by what is there: tried as it is supposed to be, then as it was found."""
+    if token is not None:
+        raise TableError(
+            "a token makes a transaction safe to repeat because it is the same each time; one that may set the highest "
+            "or lowest of something is made of what is there, and may differ: write a receipt with it, by `once`"
+        )
+    writes = [write for write, _ in placed]
+    tried = [extremes.supposed(schema, write) if write.extremes else write for write in writes]
+    for attempt in range(ATTEMPTS):
+        if attempt > 1:  # the first failure tells what is there, and is nobody's fault
+            yield pause(attempt)
+        again = [(write, position) for write, (_, position) in zip(tried, placed, strict=True)]
+        try:
+            return (yield from _carry_out(schema, table, again, token))
+        except (ConditionFailed, TransactionCancelled) as error:
+            failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
+            found = extremes.otherwise(schema, writes, tried, failures)
+            if found is None:
+                raise
+            tried = found
+    others = ", ".join(named(write) for write in writes if write.extremes)
+    raise Conflict(f"others were changing {others} each of {ATTEMPTS} times; nothing was written")
+
+
+def _carry_out(schema: Schema, table: str, placed: Sequence[Placed], token: str | None) -> Steps[Any]:
     actions: Sequence[Action] = [action for write, _ in placed for action in expand(schema, write)]
     if not actions:
         return None
@@ -72,7 +113,7 @@ def _perform(schema: Schema, table: str, writes: Sequence[Write | None], token: 
             "returns nothing from one: get the object afterwards"
         )
     positions = {id(write): position for write, position in placed}
-    yield from _together(table, checked_actions(actions), positions, len(writes), token)
+    yield from _together(table, checked_actions(actions), positions, token)
     return None
 
 
@@ -102,9 +143,7 @@ def _alone(table: str, action: Action) -> Steps[Any]:
     raise Conflict(f"{action} was part of others' transactions each of {ATTEMPTS} times; nothing was written")
 
 
-def _together(
-    table: str, actions: Sequence[Action], positions: Mapping[int, int], writes: int, token: str | None
-) -> Steps[None]:
+def _together(table: str, actions: Sequence[Action], positions: Mapping[int, int], token: str | None) -> Steps[None]:
     body: dict[str, Any] = {
         "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions],
     }
@@ -120,10 +159,7 @@ def _together(
             if error.code == "TransactionCanceledException":
                 if passing(error) and attempt < ATTEMPTS - 1:
                     continue
-                failures = _failures(actions, _reasons(error), positions)
-                if writes == 1 and failures:
-                    raise failures[0] from error
-                raise TransactionCancelled(failures) from error
+                raise TransactionCancelled(_failures(actions, _reasons(error), positions)) from error
             if error.code not in _CONFLICTS:
                 raise
         else:

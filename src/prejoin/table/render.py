@@ -69,7 +69,8 @@ def render(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
         case Or(items):
             return " OR ".join([grouped(item, codec, to) for item in items])
         case Not(item):
-            return f"NOT ({render(item, codec, to)})"
+            text = grouped(item, codec, to)
+            return f"NOT {text}" if text.startswith("(") else f"NOT ({text})"
         case Between(path, low, high):
             ends = f"{value_of(path, low, codec, to)} AND {value_of(path, high, codec, to)}"
             return f"{path_of(path, codec, to)} BETWEEN {ends}"
@@ -136,6 +137,8 @@ def _operand(operand: Any, codec: Codec[Any], to: Placeholders) -> str:
 
 
 def grouped(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
-    """A condition as a part of others."""
+    """A condition as a part of others. DynamoDB refuses parentheses that change nothing."""
+    while isinstance(condition, And | Or) and len(condition.items) == 1:
+        (condition,) = condition.items
     text = render(condition, codec, to)
     return f"({text})" if isinstance(condition, And | Or) else text

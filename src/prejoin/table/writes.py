@@ -21,6 +21,13 @@ Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 Returning = Literal["", "new", "old"]
 
 
+class Extreme(msgspec.Struct, frozen=True):
+    """A value that an attribute is to reach: it is at least that (`>=`), or at most (`<=`)."""
+
+    op: Literal[">=", "<="]
+    value: Any
+
+
 class Write(msgspec.Struct, frozen=True):
     """What a caller wants written. A frozen value: patterns look at it and add actions of their own."""
 
@@ -46,6 +53,8 @@ class Write(msgspec.Struct, frozen=True):
     """Whether it relies on all of the item that was read, for that is written anew under another key; or is that."""
     cause: Write | None = None
     """The write that a pattern does this one with."""
+    extremes: Mapping[str, Extreme] | None = None
+    """What attributes are to reach, and are set to where they have not. Of an update or upsert that a pattern does."""
 
     @property
     def asserted(self) -> dict[str, Any]:
