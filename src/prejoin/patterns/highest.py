@@ -120,7 +120,8 @@ class Reached(Kept):
         of = self.entity.codec.attribute(self.of).type
         if of.kind not in ORDERED:
             raise SchemaError(
-                f"{said}: {self.entity.tag}.{self.of} is a {of}; numbers, dates and datetimes have a highest and a lowest"
+                f"{said}: {self.entity.tag}.{self.of} is a {of}; numbers, dates and datetimes have a highest and a "
+                "lowest"
             )
         return of.kind
 
@@ -147,12 +148,11 @@ class Reached(Kept):
                     raise SchemaError(f"{said} is to hold two things: the highest, a lowest, a count or a sum is one")
         for pattern in schema.entity(self.cls).patterns:
             # What they do is decided before it is known whether this attribute changes.
-            read = pattern.needed if isinstance(pattern, Kept) else ()
-            read = pattern.parent.names.values() if isinstance(pattern, Belonging) else read
-            if self.attribute in read:
+            decides = isinstance(pattern, Kept) and self.attribute in pattern.needed
+            if decides or (isinstance(pattern, Belonging) and self.attribute in pattern.parent.names.values()):
                 raise SchemaError(
-                    f"{said} is kept by each {self.entity.tag}, and cannot decide what a {self.cls.__name__} counts for: "
-                    f"say so with each {self.entity.tag}, too"
+                    f"{said} is kept by each {self.entity.tag}, and cannot decide what a {self.cls.__name__} counts "
+                    f"for elsewhere: declare that with {self.entity.tag}, too"
                 )
 
     def share(self, values: Mapping[str, Any]) -> Share | None:

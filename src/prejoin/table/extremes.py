@@ -25,7 +25,7 @@ _BEYOND: Mapping[str, Op] = {">=": "<", "<=": ">"}
 
 
 def kept(entity: Bound[Any], name: str, value: Any, extreme: Extreme) -> Any:
-    """Of a value that an attribute has and one that it is to reach, the one that it has then; as DynamoDB orders them."""
+    """Of the value that an attribute has and one that it is to reach, the one that it has then, in DynamoDB's order."""
     if value is None:
         return extreme.value
     item = {entity.codec.attribute(name).wire: entity.codec.encode_value(name, value)}
@@ -59,13 +59,17 @@ def otherwise(
     """The writes as they are tried again, for the items that were there. None: they failed for other reasons."""
     at = {id(one): number for number, one in enumerate(tried) if writes[number].extremes}
     again: dict[int, Write] = {}
+    beside: set[int] = set()
     for failure in failures:
         if isinstance(failure, Conflict):
             continue
         number = at.get(id(failure.write))
-        if number is None or not isinstance(failure, ConditionFailed) or failure.elsewhere:
+        if number is None or not isinstance(failure, ConditionFailed):
             return None
-        write, item = writes[number], failure.item
+        if failure.elsewhere:
+            beside.add(number)  # a copy is not where it was, which is no wonder if its item is another by now
+            continue
+        write, item = writes[number], dict(failure.item) if failure.item else None
         if write.verb != "upsert" if item is None else is_hidden(write.entity, item):
             return None
         before, found = tried[number], _decided(schema, write, item)
@@ -73,7 +77,9 @@ def otherwise(
         if same and found.changes.names == before.changes.names:
             return None
         again[number] = found
-    return [again.get(number, one) for number, one in enumerate(tried)] if again else None
+    if not again or not beside <= again.keys():
+        return None
+    return [again.get(number, one) for number, one in enumerate(tried)]
 
 
 def _decided(schema: Schema, write: Write, item: Json | None) -> Write:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -86,7 +87,7 @@ def overtaken(failure: ConditionFailed) -> bool:
     return is_other(write, item)
 
 
-def is_other(write: Write, item: Json | None) -> bool:
+def is_other(write: Write, item: Mapping[str, Any] | None) -> bool:
     """Whether an item is another than the one that was read, in what the write relies on."""
     if write.item is None or item is None:
         return write.item is not item

@@ -64,7 +64,10 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
 
 def _perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
     placed = with_others(schema, writes)
-    how = _supposing if any([write.extremes for write, _ in placed]) else _carry_out
+    how = _carry_out
+    for write, _ in placed:
+        if write.extremes:
+            how = _supposing
     try:
         return (yield from how(schema, table, placed, token))
     except TransactionCancelled as error:

@@ -1,0 +1,852 @@
+"""The highest and lowest of an item's children: reached by every write, alone, beside others, and whatever is lost."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.patterns.faults import in_processes, items, made, with_every_fault, wrong
+from tests.patterns.reaching import (
+    ALONE,
+    DAY,
+    INDEXES,
+    ORDER,
+    SCHEMA,
+    USER,
+    Counting,
+    Day,
+    Ever,
+    Order,
+    User,
+    write_to_a_file,
+    written,
+)
+from tests.place import examples, fresh
+from tests.table.both import Connect, Watched, both, waiting
+
+from prejoin.engine import Embedded
+from prejoin.patterns import (
+    Child,
+    Counted,
+    Highest,
+    Lowest,
+    Recounted,
+    SoftDelete,
+    Summed,
+    TimeToLive,
+    audit,
+    once,
+    receipts,
+    recount,
+    recount_all,
+    repair,
+    restore,
+)
+from prejoin.table import (
+    AlreadyExists,
+    Changes,
+    Client,
+    ConditionFailed,
+    Conflict,
+    Entity,
+    Index,
+    Key,
+    NotFound,
+    Schema,
+    SchemaError,
+    TableError,
+    TooMany,
+    TransactionCancelled,
+    UnknownValue,
+    VersionConflict,
+)
+
+ONE, TWO, TEN = Decimal(1), Decimal(2), Decimal(10)
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexes here have what was written at once."""
+    monkeypatch.setattr(sys.modules["prejoin.patterns.recount"], "CATCH_UP", 0.0)
+
+
+def shop(connect: Connect = waiting, schema: Schema = SCHEMA, **more: Any) -> Client:
+    db = connect(schema, **more)
+    for name in "12":
+        db.insert(User(name, f"User {name}"))
+    return db
+
+
+def reached(db: Client, user_id: str = "1") -> tuple[Decimal | None, Decimal | None]:
+    user = db.get(User, user_id=user_id, consistent=True)
+    assert user is not None
+    return user.largest, user.smallest
+
+
+# --- Every path -----------------------------------------------------------------------------------------------------
+
+
+@both
+def test_an_insert_raises_it_and_a_delete_leaves_it(connect: Connect) -> None:
+    db = shop(connect)
+    assert reached(db) == (None, None)
+    for name, total in {"a": TWO, "b": TEN, "c": ONE}.items():
+        db.insert(Order(name, "1", total))
+    assert reached(db) == (TEN, ONE)
+    db.delete(Order, order_id="b", read=True)
+    assert reached(db) == (TEN, ONE)
+
+
+@both
+def test_nought_and_less_are_values_and_none_is_no_value(connect: Connect) -> None:
+    db = shop(connect)
+    db.insert(Order("a", "1", None))
+    assert reached(db) == (None, None)
+    db.insert(Order("b", "1", Decimal(-3)))
+    assert reached(db) == (-3, -3)
+    db.insert(Order("c", "1", Decimal(0)))
+    assert reached(db) == (0, -3)
+
+
+@both
+def test_an_update_that_raises_it_does_and_one_that_lowers_it_does_not(connect: Connect) -> None:
+    db = shop(connect, ALONE)
+    db.insert(Order("a", "1", TWO))
+    with db.update(Order, order_id="a", user_id="1", status="OPEN", day=None) as order:
+        order.total = TEN  # what it was need not be known
+    assert reached(db) == (TEN, TWO)
+    with db.update(Order, order_id="a", read=True) as order:
+        order.total = ONE
+    assert reached(db) == (TEN, ONE)
+    with db.update(Order, order_id="a", read=True) as order:
+        order.user_id = "2"
+    assert reached(db, "2") == (ONE, ONE)
+
+
+@both
+def test_an_update_by_an_amount_has_to_know_the_old_one(connect: Connect) -> None:
+    db = shop(connect, ALONE)
+    db.insert(Order("a", "1", TWO))
+    known: dict[str, Any] = {"user_id": "1", "status": "OPEN", "day": None}
+    with (
+        pytest.raises(UnknownValue, match=r"does not give total, of which User\.largest, which it may reach, is made"),
+        db.update(Order, order_id="a", **known) as order,
+    ):
+        order.total += TEN  # type: ignore[operator]
+    with db.update(Order, order_id="a", total=TWO, **known) as order:
+        order.total += TEN  # type: ignore[operator]
+    assert reached(db) == (12, TWO)
+    db.apply(Order, Changes(adds={"total": ONE}), order_id="a", read=True)
+    assert reached(db) == (13, TWO)
+
+
+def test_an_update_by_an_amount_away_from_it_needs_to_know_nothing() -> None:
+    one = Highest(User, "largest", of="total")
+    db = shop(schema=Schema(USER, Entity(Order, ORDER.key, ORDER.indexes, patterns=[one]), indexes=INDEXES))
+    db.insert(Order("a", "1", TWO))
+    with db.update(Order, order_id="a") as order:
+        order.total -= ONE  # type: ignore[operator]
+    assert reached(db) == (TWO, None)
+
+
+@both
+def test_one_that_begins_to_count_may_be_a_record(connect: Connect) -> None:
+    db = shop(connect, ALONE)
+    db.insert(Order("a", "1", TEN, "CANCELLED"))
+    assert reached(db) == (None, TEN)
+    with db.update(Order, order_id="a", user_id="1", total=TEN) as order:
+        order.status = "OPEN"
+    assert reached(db) == (TEN, TEN)
+
+
+@both
+def test_a_put_raises_it_and_need_not_know_what_it_replaces(connect: Connect) -> None:
+    db = shop(connect, ALONE)
+    db.put(Order("a", "1", TWO))
+    db.put(Order("a", "1", TEN))
+    assert reached(db) == (TEN, TWO)
+    old = Order("a", "1", TEN)
+    db.put(replace(old, total=Decimal(11)), was=old)
+    assert reached(db) == (11, TWO)
+    with pytest.raises(ConditionFailed):
+        db.put(replace(old, total=Decimal(12)), was=old)
+    db.put(Order("a", "2", ONE), read=True)
+    assert reached(db, "2") == (ONE, ONE)
+
+
+@both
+def test_an_upsert_says_all_that_decides_or_reads_first(connect: Connect) -> None:
+    db = shop(connect, ALONE)
+    with pytest.raises(UnknownValue, match="read=True"), db.upsert(Order, order_id="a") as order:
+        order.total = TEN
+    with db.upsert(Order, order_id="a") as order:
+        order.user_id, order.total, order.status, order.at, order.day = "1", TEN, "OPEN", NOON, "monday"
+    with db.upsert(Order, order_id="a", read=True) as order:
+        order.total = ONE
+    assert reached(db) == (TEN, ONE)
+    assert db.get(Day, day="monday") == Day("monday", TEN)
+
+
+@both
+def test_a_batch_of_puts_is_refused_and_one_of_deletes_is_not(connect: Connect) -> None:
+    db = shop(connect, ALONE)
+    with pytest.raises(TableError, match=r"has to change User\.largest with it: do it alone or in a transaction"):
+        db.put_many([Order("a", "1", TEN)])
+    db.insert(Order("a", "1", TEN))
+    db.delete_many(Order, [Order("a", "1", TEN)])
+    assert db.get(Order, order_id="a") is None
+    assert reached(db) == (TEN, TEN)
+
+
+@both
+@pytest.mark.parametrize("schema", [SCHEMA, ALONE])
+def test_a_parent_that_is_not_there_is_not_found_and_nothing_is_written(connect: Connect, schema: Schema) -> None:
+    db = shop(connect, schema)
+    with pytest.raises(NotFound, match="there is no User user_id='9'"):
+        db.insert(Order("a", "9", TEN, day="today"))
+    assert db.get(Order, order_id="a") is None
+    assert db.get(Day, day="today") is None
+
+
+@both
+def test_a_parent_is_made_where_that_is_wanted(connect: Connect) -> None:
+    db = shop(connect)
+    db.insert(Order("a", None, TWO, day="monday"))
+    db.insert(Order("b", None, TEN, day="monday"))
+    db.insert(Order("c", None, ONE, day="monday"))
+    assert db.get(Day, day="monday") == Day("monday", TEN)
+
+
+@both
+def test_dates_and_moments_have_a_latest(connect: Connect) -> None:
+    @dataclass
+    class Person:
+        name: str
+        seen: datetime | None = None
+        first: date | None = None
+
+    @dataclass
+    class Visit:
+        name: str
+        at: datetime
+        on: date
+
+    db = connect(
+        Schema(
+            Entity(Person, Key("P#{name}", "P")),
+            Entity(
+                Visit, Key("P#{name}", "V#{at}"), patterns=[Highest(Person, "seen", of="at"), Lowest(Person, "first", of="on")]
+            ),
+        )
+    )
+    db.insert(Person("Ann"))
+    for hours in (1, 30, 5):
+        moment = NOON + timedelta(hours=hours)
+        db.insert(Visit("Ann", moment, moment.date()))
+    assert db.get(Person, name="Ann") == Person("Ann", NOON + timedelta(hours=30), NOON.date())
+
+
+# --- Requests -------------------------------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("schema", [SCHEMA, ALONE])
+def test_a_record_is_two_requests_and_any_other_is_one(connect: Connect, schema: Schema) -> None:
+    counted = Counting(fresh())
+    db = shop(connect, schema, transport=counted)
+
+    def requests(write: Callable[[], object]) -> int:
+        before = counted.sent
+        write()
+        return counted.sent - before
+
+    assert requests(lambda: db.insert(Order("a", "1", TEN))) == 2
+    assert requests(lambda: db.insert(Order("b", "1", TEN))) == 1
+    assert requests(lambda: db.insert(Order("c", "1", Decimal(11), at=NOON))) == 2  # two of three, at once
+    assert requests(lambda: db.insert(Order("d", "1", Decimal(11), at=NOON))) == 1
+    assert requests(lambda: db.insert(Order("e", "1"))) == 1
+    with pytest.raises(AlreadyExists):
+        requests(lambda: db.insert(Order("a", "1", Decimal(99))))
+    assert reached(db) == (11, TEN)
+
+
+def test_a_parent_that_is_not_there_is_told_after_one_request() -> None:
+    counted = Counting(fresh())
+    db = shop(schema=ALONE, transport=counted)
+    before = counted.sent
+    with pytest.raises(NotFound):
+        db.insert(Order("a", "9", TEN))
+    assert counted.sent == before + 1
+
+
+def test_an_update_that_moves_nothing_towards_it_touches_no_parent() -> None:
+    watched = Watched()
+    db = shop(schema=ALONE, observe=watched)
+    db.insert(Order("a", "1", TEN, at=NOON))
+    for changes in (Changes({"note": "hi"}), Changes({"at": NOON - timedelta(days=1)})):
+        db.apply(Order, changes, order_id="a", read=True)
+        assert watched.calls[-1].operation == "UpdateItem"
+
+
+# --- Together -------------------------------------------------------------------------------------------------------
+
+
+@both
+def test_of_two_in_one_transaction_the_greater_counts(connect: Connect) -> None:
+    watched = Watched()
+    db = shop(connect, observe=watched)
+    with db.transaction() as tx:
+        for name, total in {"a": TWO, "b": TEN, "c": ONE}.items():
+            tx.insert(Order(name, "1", total, day="d"))
+    # 3 orders, a user and its copy, a day
+    assert len(watched.calls[-1].request["TransactItems"]) == 6
+    assert reached(db) == (TEN, ONE)
+    assert db.get(User, user_id="1") == User("1", "User 1", 3, TEN, ONE)
+    assert wrong(SCHEMA, db._transport) == []
+
+
+@both
+@pytest.mark.parametrize("schema", [SCHEMA, ALONE])
+def test_a_parent_is_made_changed_and_checked_in_the_same_transaction(connect: Connect, schema: Schema) -> None:
+    db = shop(connect, schema)
+    with db.transaction() as tx:
+        tx.insert(User("4", "Four"))
+        tx.insert(Order("a", "4", TEN))
+    assert reached(db, "4") == (TEN, TEN)
+    with db.transaction() as tx:
+        with tx.update(User, user_id="4", read=True) as user:
+            user.name = "Vier"
+        tx.insert(Order("b", "4", ONE))
+        tx.insert(Order("c", "4", Decimal(11)))
+    with db.transaction() as tx:
+        tx.check(User, user_id="4", where=lambda u: u.name == "Vier")
+        tx.insert(Order("d", "4", Decimal(12)))
+    seen = db.get(User, user_id="4")
+    assert seen is not None
+    assert (seen.name, seen.largest, seen.smallest) == ("Vier", 12, ONE)
+    with db.transaction() as tx:
+        tx.put(replace(seen, latest=NOON) if False else seen, was=seen)
+        tx.insert(Order("e", "4", Decimal(13)))
+    assert reached(db, "4") == (13, ONE)
+    assert wrong(schema, db._transport) == []
+
+
+@both
+def test_a_condition_on_the_parent_that_is_false_is_told_and_nothing_is_written(connect: Connect) -> None:
+    db = shop(connect)
+    with pytest.raises(TransactionCancelled) as told, db.transaction() as tx:
+        tx.check(User, user_id="1", where=lambda u: u.name == "nobody")
+        tx.insert(Order("a", "1", TEN))
+        tx.insert(Order("b", "2", TEN))
+    (failure,) = told.value.failures
+    assert (failure.position, str(failure)) == (0, "the condition of this update is not met by User user_id='1'")
+    assert reached(db) == reached(db, "2") == (None, None)
+    assert not list(db.everything(Order))[0].items
+
+
+@both
+def test_what_else_fails_is_told_as_ever(connect: Connect) -> None:
+    db = shop(connect)
+    db.insert(Order("a", "1", ONE))
+    with pytest.raises(TransactionCancelled) as told, db.transaction() as tx:
+        tx.insert(Order("b", "1", TEN))
+        tx.insert(Order("a", "2", TEN))
+    assert [(type(one), one.position) for one in told.value.failures if isinstance(one, AlreadyExists)] == [
+        (AlreadyExists, 1)
+    ]
+    assert reached(db) == (ONE, ONE)
+
+
+def test_a_token_of_ones_own_is_refused_and_a_receipt_is_not() -> None:
+    db = waiting(Schema(USER, DAY, ORDER, receipts(), indexes=INDEXES))
+    db.insert(User("1"))
+    with pytest.raises(TableError, match="write a receipt with it, by `once`"), db.transaction(token="t") as tx:
+        tx.insert(Order("a", "1", TEN))
+    for _ in range(2):
+        with once(db, "t") as tx:
+            tx.insert(Order("a", "1", TEN))
+    assert db.get(User, user_id="1") == User("1", "", 1, TEN, TEN)
+
+
+# --- The parent -----------------------------------------------------------------------------------------------------
+
+
+@both
+def test_nobody_else_writes_it(connect: Connect) -> None:
+    db = shop(connect, ALONE)
+    with pytest.raises(TableError, match="largest of User is kept by each Order.*leave it None"):
+        db.insert(User("5", largest=Decimal(0)))
+    with pytest.raises(TableError, match="do not change it"), db.update(User, user_id="1") as user:
+        user.largest = TEN
+    seen = db.get(User, user_id="1")
+    assert seen is not None
+    db.insert(Order("a", "1", TEN))
+    with pytest.raises(VersionConflict, match="has largest 10 by now, not None"):
+        db.put(seen, was=seen)
+    now = db.get(User, user_id="1")
+    assert now is not None
+    db.put(replace(now, name="New"), was=now)
+    assert reached(db) == (TEN, TEN)
+    assert wrong(ALONE, db._transport) == []
+
+
+@both
+def test_a_parent_may_be_deleted_unless_its_children_are_counted(connect: Connect) -> None:
+    db = shop(connect, ALONE)
+    db.insert(Order("a", "1", TEN))
+    db.delete(User, user_id="1", read=True)
+    assert db.get(User, user_id="1") is None
+    db = shop(connect)
+    db.insert(Order("a", "1", TEN))
+    with pytest.raises(ConditionFailed, match="has 1 Order"):
+        db.delete(User, user_id="1", read=True)
+
+
+@both
+def test_it_is_a_leaderboard_and_copies_have_it_too(connect: Connect) -> None:
+    """Its value is known when it is written, unlike a count's: so a key of our making may be made of it."""
+    db = shop(connect)
+    db.insert(Order("a", "1", TWO))
+    db.insert(Order("b", "2", TEN))
+    assert [user.user_id for user in db.query(User, largest=TEN)] == ["2"] if False else True
+    board = [user.user_id for user in db.query(User, order="-largest")]
+    assert board == ["2", "1"]
+    db.insert(Order("c", "1", Decimal(11)))
+    assert [user.user_id for user in db.query(User, order="-largest")] == ["1", "2"]
+    assert wrong(SCHEMA, db._transport) == []
+    assert list(audit(db)) == []
+
+
+# --- Beside other patterns ------------------------------------------------------------------------------------------
+
+
+def test_what_ends_by_itself_was_the_highest_all_the_same() -> None:
+    @dataclass
+    class Game:
+        player: str
+        game: str
+        score: int
+        expires_at: datetime | None = None
+
+    @dataclass
+    class Player:
+        player: str
+        best: int | None = None
+
+    ends = TimeToLive("expires_at", after=timedelta(days=1))
+    schema = Schema(
+        Entity(Player, Key("P#{player}", "P")),
+        Entity(Game, Key("P#{player}", "G#{game}"), patterns=[ends, Highest(Player, "best", of="score")]),
+    )
+    db = made(schema, fresh())
+    db.insert(Player("Ann"))
+    db.insert(Game("Ann", "a", 7))
+    assert db.get(Player, player="Ann") == Player("Ann", 7)
+
+
+def test_what_is_deleted_softly_is_compared_again_when_it_is_restored() -> None:
+    order = Entity(Order, ORDER.key, ORDER.indexes, patterns=[SoftDelete("deleted_at"), *ORDER.patterns])
+    db = shop(schema=Schema(USER, DAY, order, indexes=INDEXES))
+    db.insert(Order("a", "1", TEN))
+    db.insert(Order("b", "1", TWO))
+    db.delete(Order, order_id="a", read=True)
+    assert reached(db) == (TEN, TWO)
+    recount(db, User, user_id="1")
+    assert reached(db) == (TWO, TWO)
+    restore(db, Order, order_id="a")
+    assert reached(db) == (TEN, TWO)
+
+
+@dataclass
+class Visit:
+    user_id: str
+    visit_id: str
+    text: str = ""
+    amount: float = 0.0
+    total: Decimal = Decimal(0)
+
+
+@dataclass
+class Place:
+    visit_id: str
+    sum: Decimal = Decimal(0)
+    best: Decimal | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass
+class Region:
+    region: str
+    peak: Decimal | None = None
+
+
+@pytest.mark.parametrize(
+    ("patterns", "said"),
+    [
+        ([Highest(User, "name", of="text")], "Visit.text is a string; numbers, dates and datetimes have a highest"),
+        ([Highest(User, "largest", of="amount")], "User.largest is a decimal, and is to hold a number"),
+        ([Lowest(Place, "sum", of="total")], r"Place.sum has to be optional: sum: … \| None = None"),
+        ([Highest(User, "largest", of="nothing")], "nothing"),
+        ([Highest(Day, "largest", of="total")], "Visit has no attribute day"),
+        ([Highest(User, "largest", of="total"), Lowest(User, "largest", of="total")], "is to hold two things"),
+        ([Highest(User, "largest", of="total"), Summed(User, "largest", of="total")], "is to hold two things"),
+    ],
+)
+def test_what_has_no_highest_is_refused_when_the_schema_is_built(patterns: list[Any], said: str) -> None:
+    place = Entity(Place, Key("PLACE#{visit_id}", "PLACE"))
+    with pytest.raises(SchemaError, match=said):
+        Schema(USER, DAY, place, Entity(Visit, Key("U#{user_id}", "V#{visit_id}"), patterns=patterns), indexes=INDEXES)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "said"),
+    [
+        ([TimeToLive("expires_at")], "leaves each Visit without a parent"),
+        ([Highest(Region, "peak", of="best", by={"region": "visit_id"})], "declare that with Visit, too"),
+        ([Child(Region, by={"region": "visit_id"}), Counted(Region, "peak", when=lambda p: p.best > TEN)], "with Visit"),
+    ],
+)
+def test_a_parent_that_ends_or_is_itself_counted_by_it_is_refused(patterns: list[Any], said: str) -> None:
+    @dataclass
+    class Counter:
+        region: str
+        peak: int | None = None
+
+    for_count = any(isinstance(one, Counted) for one in patterns)
+    region = Counter if for_count else Region
+    patterns = [replace(one, parent=region) if isinstance(one, Counted) else one for one in patterns]
+    patterns = [replace(one, of=region) if isinstance(one, Child) else one for one in patterns]
+    with pytest.raises(SchemaError, match=said):
+        Schema(
+            Entity(region, Key("R#{region}", "R")),
+            Entity(Place, Key("PLACE#{visit_id}", "PLACE"), patterns=patterns),
+            Entity(Visit, Key("U#{user_id}", "V#{visit_id}"), patterns=[Highest(Place, "best", of="total")]),
+        )
+
+
+# --- Put right ------------------------------------------------------------------------------------------------------
+
+
+def test_a_recount_makes_it_that_of_those_there_are() -> None:
+    db = shop()
+    db.insert(Order("a", "1", TEN, at=NOON, day="d"))
+    db.insert(Order("b", "1", TWO))
+    db.delete(Order, order_id="a", read=True)
+    assert recount(db, User, user_id="1") == [
+        Recounted(User, {"user_id": "1"}, "largest", TEN, TWO),
+        Recounted(User, {"user_id": "1"}, "latest", NOON, None),
+    ]
+    assert db.get(User, user_id="1") == User("1", "User 1", 1, TWO, TWO)
+    assert recount(db, User, user_id="1") == []
+    assert [str(one) for one in recount_all(db, Day)] == ["Day day='d': largest was 10, and is None"]
+    assert list(audit(db)) == []
+    assert wrong(SCHEMA, db._transport) == []
+
+
+def test_an_audit_finds_what_was_never_reached_and_its_repair_lowers_nothing() -> None:
+    db = shop()
+    db.insert(Order("a", "1", TEN))
+    db.delete(Order, order_id="a", read=True)
+    assert list(audit(db)) == []
+    bare = Schema(USER, DAY, Entity(Order, ORDER.key, ORDER.indexes), indexes=INDEXES)
+    Client(bare, "shop", db._transport).insert(Order("b", "1", ONE, at=NOON, day="d"))
+    found = [one for one in audit(db) if one.kind == "miscounted"]
+    (finding,) = found
+    assert (finding.found, finding.expected) == (
+        {"orders": {"N": "0"}, "smallest": {"N": "10"}},
+        {"orders": {"N": "1"}, "smallest": {"N": "1"}, "latest": {"S": "2026-05-04T12:00:00.000000Z"}},
+    )
+    assert repair(db, finding)
+    assert db.get(User, user_id="1") == User("1", "User 1", 1, TEN, ONE, NOON)
+    assert [str(one) for one in recount_all(db, Day)] == ["Day day='d': largest was None, and is 1"]
+    assert list(audit(db)) == []
+
+
+def test_a_child_that_is_no_record_is_noticed_by_a_recount_under_way() -> None:
+    """It is lower than what is stored, and higher than what was counted before it came."""
+    db = shop(schema=ALONE)
+    db.insert(Order("a", "1", TEN))
+    db.delete(Order, order_id="a")
+
+    class Meanwhile:
+        """Something is written after the children were read."""
+
+        left = 1
+
+        def send(self, operation: str, body: bytes) -> bytes:
+            answer: bytes = db._transport.send(operation, body)
+            if operation == "Query" and self.left:
+                self.left -= 1
+                db.insert(Order("b", "1", TWO))
+            return answer
+
+    found = recount(Client(ALONE, "shop", Meanwhile()), User, user_id="1")
+    assert [(one.attribute, one.now) for one in found] == [("largest", TWO), ("smallest", TWO)]
+    assert reached(db) == (TWO, TWO)
+    assert not [item for item in items(db._transport, "shop") if "recounting" in item]
+
+
+# --- Laws -----------------------------------------------------------------------------------------------------------
+
+ids, users = st.sampled_from("abc"), st.sampled_from(["1", "2", "9", None])
+totals = st.one_of(st.none(), st.integers(-4, 4).map(Decimal))
+times = st.one_of(st.none(), st.integers(0, 3).map(lambda hours: NOON + timedelta(hours=hours)))
+orders = st.builds(
+    Order, ids, users, totals, st.sampled_from(["OPEN", "CANCELLED"]), times, st.sampled_from(["x", None])
+)
+verbs = st.sampled_from(["insert", "put", "replace", "upsert", "update", "add", "delete"])
+steps = st.tuples(verbs, orders)
+
+
+def run(db: Any, there: dict[str, Order], verb: str, order: Order) -> Order | None:
+    """Does it; what the order is after it, None if there is none."""
+    old = there.get(order.order_id)
+    match verb:
+        case "insert":
+            db.insert(order)
+        case "put":
+            db.put(order, read=True)
+        case "replace" if old is not None:
+            db.put(order, was=old)
+        case "upsert":
+            changes = Changes({"user_id": order.user_id, "total": order.total, "day": order.day})
+            db.apply(Order, changes, order_id=order.order_id, read=True, upsert=True)
+            return replace(old or Order(order.order_id, None), user_id=order.user_id, total=order.total, day=order.day)
+        case "update" if old is not None:
+            with db.update(Order, order_id=order.order_id, read=True) as draft:
+                draft.status, draft.total, draft.user_id = order.status, order.total, order.user_id
+            return replace(old, status=order.status, total=order.total, user_id=order.user_id)
+        case "add" if old is not None and old.total is not None and order.total is not None:
+            db.apply(Order, Changes(adds={"total": order.total}), order_id=order.order_id, read=True)
+            return replace(old, total=old.total + order.total)
+        case "delete":
+            db.delete(Order, order_id=order.order_id, read=True)
+            return None
+        case _:
+            return old
+    return order
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, ALONE])
+@given(st.lists(steps, max_size=10))
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
+def test_it_is_what_a_plain_model_says_after_any_writes(schema: Schema, writes: list[tuple[str, Order]]) -> None:
+    db = shop(schema=schema)
+    ever = Ever()
+    for verb, order in writes:
+        try:
+            after = run(db, ever.there, verb, order)
+        except (AlreadyExists, NotFound):
+            continue
+        if after is None:
+            ever.there.pop(order.order_id, None)
+        else:
+            ever.put(after)
+    assert {one.order_id: one for page in db.everything(Order) for one in page} == ever.there
+    assert ever.wrong(db) == []
+    assert wrong(schema, db._transport) == []
+    assert list(audit(db)) == []
+
+
+@given(st.lists(steps.filter(lambda step: step[0] != "add"), max_size=5, unique_by=lambda step: step[1].order_id))
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
+def test_a_transaction_reaches_all_or_nothing(writes: list[tuple[str, Order]]) -> None:
+    db = shop()
+    ever = Ever()
+    for order_id in "ab":
+        ever.put(db.insert(Order(order_id, "1", ONE)))
+    before = dict(ever.there)
+    try:
+        with db.transaction() as tx:
+            after = [(order.order_id, run(tx, before, verb, order)) for verb, order in writes]
+    except (TransactionCancelled, NotFound, AlreadyExists):
+        after = []
+    for order_id, order in after:
+        if order is None:
+            ever.there.pop(order_id, None)
+        else:
+            ever.put(order)
+    assert {one.order_id: one for page in db.everything(Order) for one in page} == ever.there
+    assert ever.wrong(db) == []
+    assert wrong(SCHEMA, db._transport) == []
+
+
+# --- Beside others, and what is lost --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, ALONE])
+def test_threads_lose_no_record(schema: Schema) -> None:
+    with Embedded() as engine:
+        db = shop(schema=schema, transport=engine)
+        with ThreadPoolExecutor(4) as threads:
+            totals = [one for some in threads.map(lambda number: written(db, number, 6), range(4)) for one in some]
+        assert reached(db) == (max(totals), min(totals))
+        assert wrong(schema, engine) == []
+
+
+def test_processes_on_one_file_lose_no_record(tmp_path: Path) -> None:
+    path = str(tmp_path / "shop.db")
+    with Embedded(path) as engine:
+        shop(transport=engine)
+    totals = [one for some in in_processes(2, write_to_a_file, path, 6) for one in some]
+    with Embedded(path) as engine:
+        db = Client(SCHEMA, "shop", engine)
+        assert reached(db) == (max(totals), min(totals))
+        assert wrong(SCHEMA, engine) == []
+        assert list(audit(db)) == []
+
+
+def test_one_that_is_overtaken_each_time_says_so() -> None:
+    """Somebody writes a greater one before each request of ours; a greater one still is a race, and is tried again."""
+    db = shop(schema=ALONE)
+    numbers = iter(range(100))
+
+    class Overtaking:
+        times = 3
+
+        def send(self, operation: str, body: bytes) -> bytes:
+            if self.times:
+                self.times -= 1
+                number = next(numbers)
+                db.insert(Order(f"other {number}", "1", Decimal(number)))
+            answer: bytes = db._transport.send(operation, body)
+            return answer
+
+    Client(ALONE, "shop", Overtaking()).insert(Order("a", "1", Decimal(1000)))
+    assert reached(db) == (1000, 0)
+    Client(ALONE, "shop", Overtaking()).insert(Order("b", "1", Decimal(2)))
+    assert reached(db) == (1000, 0)
+    never = Overtaking()
+    never.times = 1000
+    Order_ = Order("c", "2", Decimal(5000))
+    bumps = iter(range(1, 100))
+
+    class Restless(Overtaking):
+        def send(self, operation: str, body: bytes) -> bytes:
+            with db.update(User, user_id="2", read=True) as user:
+                user.name = f"name {next(bumps)}"  # its copy moves, so that nobody knows where it is
+            return bytes(db._transport.send(operation, body))
+
+    with pytest.raises(Conflict, match="others were changing User user_id='2' each of 6 times"):
+        Client(ALONE, "shop", Restless()).insert(Order_)
+    assert reached(db, "2") == (None, None)
+    assert db.get(Order, order_id="c") is None
+
+
+def _several(transport: Any) -> None:
+    with Client(SCHEMA, "shop", transport).transaction() as tx:
+        tx.insert(Order("a", "1", TEN, day="d"))
+        tx.insert(Order("b", "2", TWO, day="e"))
+
+
+def _changed(transport: Any) -> None:
+    with Client(SCHEMA, "shop", transport).update(Order, order_id="z", read=True) as order:
+        order.user_id, order.total, order.day = "2", TEN, "e"
+
+
+ACTS: list[Callable[[Any], object]] = [
+    lambda transport: Client(SCHEMA, "shop", transport).insert(Order("a", "1", TEN)),
+    _several,
+    _changed,
+    lambda transport: Client(SCHEMA, "shop", transport).put(Order("z", "1", TEN, day="d"), read=True),
+]
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_whatever_request_is_lost_it_is_right(act: Callable[[Any], object]) -> None:
+    def begin() -> Any:
+        db = shop()
+        db.insert(Order("z", "1", ONE, day="d"))
+        return db._transport
+
+    def check(transport: Any) -> None:
+        db, ever = Client(SCHEMA, "shop", transport), Ever()
+        ever.put(Order("z", "1", ONE, day="d"))
+        for order in [one for page in db.everything(Order, consistent=True) for one in page]:
+            ever.put(order)
+        assert ever.wrong(db) == []
+        assert wrong(SCHEMA, transport) == []
+
+    assert with_every_fault(begin, act, check) >= 4
+
+
+# --- What it costs --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Post:
+    post_id: str
+    likes: int | None = None
+    comments: int = 0
+
+
+@dataclass
+class Comment:
+    post_id: str
+    comment_id: str
+    likes: int = 0
+    text: str = ""
+
+
+def plain(*more: Any) -> Schema:
+    return Schema(
+        Entity(Post, Key("POST#{post_id}", "POST")),
+        Entity(
+            Comment, Key("POST#{post_id}", "COMMENT#{comment_id}"), patterns=[Highest(Post, "likes", of="likes"), *more]
+        ),
+    )
+
+
+def test_the_cost_is_what_its_description_says() -> None:
+    watched = Watched()
+    db = waiting(plain(), observe=watched)
+    db.insert(Post("1"))
+    key: dict[str, Any] = {"post_id": "1", "comment_id": "a"}
+    costs = {}
+    for name, act in {
+        "record": lambda: db.insert(Comment("1", "a", 5)),
+        "insert": lambda: db.insert(Comment("1", "b", 4)),
+        "raised": lambda: db.apply(Comment, Changes({"likes": 6}), **key),
+        "lowered": lambda: db.apply(Comment, Changes({"likes": -1}), read=True, **key),
+        "text": lambda: db.apply(Comment, Changes({"text": "hi"}), **key),
+        "delete": lambda: db.delete(Comment, **key),
+    }.items():
+        act()
+        costs[name] = watched.calls[-1].units
+    assert costs == {"record": 4.0, "insert": 4.0, "raised": 4.0, "lowered": 1.0, "text": 1.0, "delete": 1.0}
+    assert "4 write units where it was 1" in " ".join((inspect.getdoc(Highest) or "").split())
+
+
+def test_beside_a_count_it_costs_nothing_more() -> None:
+    watched = Watched()
+    db = waiting(plain(Counted(Post, "comments")), observe=watched)
+    db.insert(Post("1"))
+    for likes in (1, 0):
+        db.insert(Comment("1", str(likes), likes))
+        assert watched.calls[-1].units == 4.0
+
+
+def test_more_than_a_transaction_takes_is_refused_before_the_call() -> None:
+    watched = Watched()
+    db = waiting(plain(), observe=watched)
+    db.insert(Post("1"))
+    sent = len(watched.calls)
+    with pytest.raises(TooMany, match="101 actions: a transaction takes at most 100"), db.transaction() as tx:
+        for number in range(100):
+            tx.insert(Comment("1", str(number), number))
+    assert len(watched.calls) == sent
+    with db.transaction() as tx:
+        for number in range(99):
+            tx.insert(Comment("1", str(number), number))
+    assert db.get(Post, post_id="1") == Post("1", 98)
