@@ -75,8 +75,9 @@ def test_a_function_that_starts_and_gets_an_item_loads_nothing_for_writes_querie
     assert (set(result.stdout.split()) & SLOW, result.stderr) == (set(), "")
 
 
-def test_whatever_the_run_time_exports_is_there() -> None:
-    code = "import prejoin.table as table; print(*(name for name in table.__all__ if not hasattr(table, name)))"
+@pytest.mark.parametrize("package", ["prejoin.table", "prejoin.patterns"])
+def test_whatever_the_run_time_exports_is_there(package: str) -> None:
+    code = f"import {package} as home; print(*(name for name in home.__all__ if not hasattr(home, name)))"
     result = python("-c", code)
     assert (result.stdout.strip(), result.stderr) == ("", "")
 

@@ -20,7 +20,7 @@ from tests.place import examples, fresh
 
 from prejoin.engine import Embedded
 from prejoin.patterns import Receipt, Timestamps, TokenReused, once, receipts
-from prejoin.patterns.once import fingerprint
+from prejoin.patterns.receipt import fingerprint
 from prejoin.table import (
     AsyncClient,
     Call,
@@ -412,7 +412,7 @@ def test_a_fingerprint_is_the_same_in_every_process() -> None:
     content = {"tags": {"a", "b", "c", "d"}, "at": datetime(2026, 5, 4, tzinfo=UTC), "lines": [1, (2, b"x")]}
     program = (
         (
-            "from datetime import UTC, datetime; from prejoin.patterns.once import fingerprint; "
+            "from datetime import UTC, datetime; from prejoin.patterns.receipt import fingerprint; "
             f"print(fingerprint({{'lines': [1, (2, b'x')], 'tags': {{'d', 'c', 'b', 'a'}}, 'at': {content['at']!r}}}))"
         )
         .replace("datetime.datetime(", "datetime(")

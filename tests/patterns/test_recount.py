@@ -32,7 +32,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes here have what was written at once."""
     import sys
 
-    monkeypatch.setattr(sys.modules["prejoin.patterns.recount"], "CATCH_UP", 0.0)
+    monkeypatch.setattr(sys.modules["prejoin.patterns.recounting"], "CATCH_UP", 0.0)
 
 
 def before_it_counted() -> Client:

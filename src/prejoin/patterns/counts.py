@@ -12,7 +12,7 @@ from prejoin.table.errors import NotServed
 from prejoin.table.values import Json
 
 from .judge import Finding, Judge, values_of
-from .recount import counted_again
+from .recounting import counted_again
 from .shard_counters import Sharded, value
 from .tallies import Tally
 

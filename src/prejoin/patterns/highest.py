@@ -111,7 +111,7 @@ class Reached(Kept):
 
     def __init__(self, op: Literal[">=", "<="], *args: Any) -> None:
         super().__init__(*args)
-        self.op = op
+        self.op: Literal[">=", "<="] = op
         self.what = f"{self.cls.__name__}.{self.attribute}, which it may reach,"
 
     # --- What it is -------------------------------------------------------------------------------------------------

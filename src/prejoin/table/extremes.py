@@ -6,7 +6,7 @@ condition: most are no records. Where that is false, DynamoDB returns the item a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -54,32 +54,34 @@ def supposed(schema: Schema, write: Write) -> Write:
 
 
 def otherwise(
-    schema: Schema, writes: Sequence[Write], tried: Sequence[Write], failures: Iterable[TableError]
-) -> list[Write] | None:
-    """The writes as they are tried again, for the items that were there. None: they failed for other reasons."""
+    schema: Schema, writes: Sequence[Write], tried: Sequence[Write], failures: Sequence[TableError]
+) -> tuple[list[Write], Sequence[TableError]]:
+    """The writes as they are tried again, for the items that were there; and what failed for other reasons."""
     at = {id(one): number for number, one in enumerate(tried) if writes[number].extremes}
     again: dict[int, Write] = {}
-    beside: set[int] = set()
+    rest: list[TableError] = []
     for failure in failures:
-        if isinstance(failure, Conflict):
-            continue
         number = at.get(id(failure.write))
-        if number is None or not isinstance(failure, ConditionFailed):
-            return None
-        if failure.elsewhere:
-            beside.add(number)  # a copy is not where it was, which is no wonder if its item is another by now
-            continue
-        write, item = writes[number], dict(failure.item) if failure.item else None
-        if write.verb != "upsert" if item is None else is_hidden(write.entity, item):
-            return None
-        before, found = tried[number], _decided(schema, write, item)
-        same = before.item is None or not is_other(before, item)
-        if same and found.changes.names == before.changes.names:
-            return None
-        again[number] = found
-    if not again or not beside <= again.keys():
+        found = None if number is None else _again(schema, writes[number], tried[number], failure)
+        if number is None or found is None:
+            rest.append(failure)
+        else:
+            again[number] = found
+    # A copy is not where it was, which is no wonder if its item is another by now; a conflict is gone in a moment.
+    other = [one for one in rest if at.get(id(one.write)) not in again and not isinstance(one, Conflict)]
+    return [again.get(number, one) for number, one in enumerate(tried)], other if again else failures
+
+
+def _again(schema: Schema, write: Write, tried: Write, failure: TableError) -> Write | None:
+    """A write for the item that was there. None: that is not why it failed."""
+    if not isinstance(failure, ConditionFailed) or failure.elsewhere:
         return None
-    return [again.get(number, one) for number, one in enumerate(tried)]
+    item = dict(failure.item) if failure.item else None
+    if write.verb != "upsert" if item is None else is_hidden(write.entity, item):
+        return None
+    found = _decided(schema, write, item)
+    same = tried.item is None or not is_other(tried, item)
+    return None if same and found.changes.names == tried.changes.names else found
 
 
 def _decided(schema: Schema, write: Write, item: Json | None) -> Write:

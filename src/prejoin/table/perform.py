@@ -64,19 +64,13 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
 
 def _perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
     placed = with_others(schema, writes)
-    how = _carry_out
     for write, _ in placed:
         if write.extremes:
-            how = _supposing
-    try:
-        return (yield from how(schema, table, placed, token))
-    except TransactionCancelled as error:
-        if len(writes) == 1 and error.failures:
-            raise error.failures[0] from error.__cause__
-        raise
+            return _supposing(schema, table, placed, len(writes), token)
+    return _carry_out(schema, table, placed, len(writes), token)
 
 
-def _supposing(schema: Schema, table: str, placed: Sequence[Placed], token: str | None) -> Steps[Any]:
+def _supposing(schema: Schema, table: str, placed: Sequence[Placed], count: int, token: str | None) -> Steps[Any]:
     """Writes of which some are decided by what is there: tried as it is supposed to be, then as it was found."""
     if token is not None:
         raise TableError(
@@ -90,18 +84,20 @@ def _supposing(schema: Schema, table: str, placed: Sequence[Placed], token: str 
             yield pause(attempt)
         again = [(write, position) for write, (_, position) in zip(tried, placed, strict=True)]
         try:
-            return (yield from _carry_out(schema, table, again, token))
+            return (yield from _carry_out(schema, table, again, 0, token))
         except (ConditionFailed, TransactionCancelled) as error:
             failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
-            found = extremes.otherwise(schema, writes, tried, failures)
-            if found is None:
-                raise
-            tried = found
+            tried, other = extremes.otherwise(schema, writes, tried, failures)
+            if count == 1 and other:
+                raise other[0] from error.__cause__
+            if other or not failures:
+                raise TransactionCancelled(other) from error.__cause__
     others = ", ".join(named(write) for write in writes if write.extremes)
     raise Conflict(f"others were changing {others} each of {ATTEMPTS} times; nothing was written")
 
 
-def _carry_out(schema: Schema, table: str, placed: Sequence[Placed], token: str | None) -> Steps[Any]:
+def _carry_out(schema: Schema, table: str, placed: Sequence[Placed], count: int, token: str | None) -> Steps[Any]:
+    """Writes, all of which is known. Where the caller has one, `count`, its first failure is told; else all are."""
     actions: Sequence[Action] = [action for write, _ in placed for action in expand(schema, write)]
     if not actions:
         return None
@@ -116,7 +112,7 @@ def _carry_out(schema: Schema, table: str, placed: Sequence[Placed], token: str 
             "returns nothing from one: get the object afterwards"
         )
     positions = {id(write): position for write, position in placed}
-    yield from _together(table, checked_actions(actions), positions, token)
+    yield from _together(table, checked_actions(actions), positions, count, token)
     return None
 
 
@@ -146,7 +142,9 @@ def _alone(table: str, action: Action) -> Steps[Any]:
     raise Conflict(f"{action} was part of others' transactions each of {ATTEMPTS} times; nothing was written")
 
 
-def _together(table: str, actions: Sequence[Action], positions: Mapping[int, int], token: str | None) -> Steps[None]:
+def _together(
+    table: str, actions: Sequence[Action], positions: Mapping[int, int], count: int, token: str | None
+) -> Steps[None]:
     body: dict[str, Any] = {
         "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions],
     }
@@ -162,7 +160,10 @@ def _together(table: str, actions: Sequence[Action], positions: Mapping[int, int
             if error.code == "TransactionCanceledException":
                 if passing(error) and attempt < ATTEMPTS - 1:
                     continue
-                raise TransactionCancelled(_failures(actions, _reasons(error), positions)) from error
+                failures = _failures(actions, _reasons(error), positions)
+                if count == 1 and failures:
+                    raise failures[0] from error
+                raise TransactionCancelled(failures) from error
             if error.code not in _CONFLICTS:
                 raise
         else:

@@ -13,9 +13,9 @@ from prejoin.table.render import Placeholders
 from prejoin.table.schema import Schema
 from prejoin.table.values import Json
 
-from .audit import patiently, reasons
+from .auditing import patiently, reasons
 from .judge import Finding, Judge, values_of
-from .recount import recounted
+from .recounting import recounted
 
 if TYPE_CHECKING:
     from prejoin.table.async_client import AsyncClient
