@@ -18,7 +18,7 @@ from tests.table.both import Watched
 
 from prejoin.engine import Embedded
 from prejoin.patterns import Counted, Recounted, Summed, recount, recount_all, total
-from prejoin.table import AsyncClient, Client, Entity, Key, Schema, SchemaError
+from prejoin.table import AsyncClient, Client, Entity, Key, Schema, SchemaError, TableError
 
 
 @dataclass
@@ -74,6 +74,29 @@ def test_likes_lie_beside_their_video_in_as_many_items_as_there_are_shards() -> 
     assert {pk for pk, _ in keys} == {"CHANNEL#c"}
     assert {"~COUNTER#Video#likes#1#000", "~COUNTER#Video#stars#1#003"} & {sk for _, sk in keys}
     assert len(keys) <= 8
+
+
+def test_the_shards_of_a_deleted_video_go_with_it() -> None:
+    db = made(SCHEMA, fresh())
+    for video in ("1", "2"):
+        db.insert(Video("c", video))
+        db.insert(Like("c", video, "me"))
+    db.delete(Like, channel="c", video_id="1", user_id="me", stars=1)
+    db.delete(Video, channel="c", video_id="1")
+    left = [one["sk"]["S"] for one in items(db._transport, "shop") if "n" in one]
+    assert sorted(sk.rsplit("#", 1)[0] for sk in left) == ["~COUNTER#Video#likes#2", "~COUNTER#Video#stars#2"]
+    assert (likes(db, "1"), likes(db, "2")) == ((0, 0), (1, 1))
+
+
+def test_a_video_whose_likes_lie_in_shards_does_not_move() -> None:
+    db = made(SCHEMA, fresh())
+    db.insert(Video("c", "1"))
+    with (
+        pytest.raises(TableError, match="the shards of likes lie beside their Video"),
+        db.update(Video, channel="c", video_id="1", read=True) as video,
+    ):
+        video.channel = "d"
+    assert db.get(Video, channel="c", video_id="1") == Video("c", "1")
 
 
 def test_a_video_need_not_be_there_and_is_not_looked_at() -> None:

@@ -11,9 +11,9 @@ from prejoin.keys.parts import Literal
 from prejoin.keys.separator import Separator
 from prejoin.keys.template import Template
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
-from prejoin.table.actions import add_other
+from prejoin.table.actions import add_other, delete_other
 from prejoin.table.conversation import Request, Steps
-from prejoin.table.errors import SchemaError
+from prejoin.table.errors import SchemaError, TableError
 from prejoin.table.hooks import BoundPattern
 from prejoin.table.physical import shown
 from prejoin.table.render import Placeholders
@@ -27,8 +27,8 @@ from .tallies import RECOUNTING, Number, Tally
 if TYPE_CHECKING:
     from prejoin.table import AsyncClient, Client
 
-MOST_SHARDS = TRANSACTION_ACTIONS
-"""All are written at once when they are counted anew."""
+MOST_SHARDS = TRANSACTION_ACTIONS - 1
+"""All are written at once when they are counted anew, and deleted at once with their parent."""
 
 VALUE = "n"
 """The attribute that holds what a shard has counted."""
@@ -62,7 +62,7 @@ class Sharded(Tally):
         sk = Template(f"{label}{binder.separator}{fields}", (head, *of.parts), of.separator)
         # Named so that nobody can ask for it: a shard is never an answer.
         self.facets = (Facet(f"{parent.tag} counter {self.attribute}", TABLE, parent.base.pk, sk),)
-        return {}
+        return {parent.codec.cls: _Shedding(self)}
 
     def counts(self, parent: Any) -> bool:
         return False
@@ -89,6 +89,26 @@ class Sharded(Tally):
         answer = yield Request("Query", body, f"{shown({pk: key[pk]})} / {beginning}*")
         found: list[Json] = answer["Items"]
         return found
+
+
+class _Shedding(BoundPattern):
+    """The part of the parent: when it is deleted, the shards beside it go too, those that are there and those not."""
+
+    def __init__(self, count: Sharded) -> None:
+        self.count = count
+
+    def rewrite(self, write: Write) -> Write:
+        if not write.changes.names.isdisjoint(write.entity.base.attributes):
+            raise TableError(
+                f"the shards of {self.count.attribute} lie beside their {write.entity.tag}, by its key, and would stay "
+                "behind: insert another, and delete this one"
+            )
+        return write
+
+    def expand(self, schema: Schema, write: Write) -> Iterator[Action]:
+        if write.verb == "delete":
+            for shard in range(self.count.shards):
+                yield delete_other(schema, write, self.count.facets[0], {**write.values, _SHARD: shard})
 
 
 def value(shard: Json) -> Number:
