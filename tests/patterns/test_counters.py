@@ -427,7 +427,7 @@ class Visit:
         ([Counted(User, "orders", by={"id": "user_id"})], "id is no attribute of the key of User"),
         ([Counted(User, "orders", by={"user_id": "who"})], "Visit has no attribute who"),
         ([Counted(Order, "orders")], "Order is not an entity of this schema"),
-        ([Counted(User, "orders", shards=1)], "2 to 100 shards, not 1"),
+        ([Counted(User, "orders", shards=1)], "2 to 99 shards, not 1"),
         ([Counted(User, "orders", shards=4, create=True)], "leave out create"),
     ],
 )
