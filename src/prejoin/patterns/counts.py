@@ -7,6 +7,7 @@ from typing import Any
 
 from prejoin.table.asks import Asking, query
 from prejoin.table.backoff import pause
+from prejoin.table.bind import Bound
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import NotServed
 from prejoin.table.values import Json
@@ -16,7 +17,9 @@ from .recounting import counted_again
 from .shard_counters import Sharded, value
 from .tallies import Tally
 
-ATTEMPTS = 6
+ATTEMPTS = 8
+SURE = 3
+"""How often, one after the other, a count has to be found wrong and the item unchanged."""
 PAGE = 1000
 
 Sums = dict[str, Any]
@@ -34,34 +37,64 @@ class Counts:
                     self._tallies.setdefault(pattern.cls, []).append(pattern)
 
     def wrong(self, item: Json) -> Steps[list[Finding]]:
-        """What is counted wrong in an item: suspected by a cheap look, and sure when it is found twice."""
+        """What is counted wrong in an item: suspected by a cheap look, and sure when it stays so for a while."""
         entity, _ = self._judge.kind(item)
         tallies = self._tallies.get(entity.codec.cls, []) if entity else []
-        if not tallies or entity is None:
+        values = values_of(entity, item) if entity and tallies else None
+        if entity is None or values is None:
             return []
-        key = self._judge.key_of(item)
-        suspected: tuple[Sums, Sums] | None = None
         try:
-            for attempt in range(ATTEMPTS):
-                if attempt:
-                    yield pause(attempt)
-                    answer = yield Request("GetItem", {"TableName": self._table, "Key": key, "ConsistentRead": True})
-                    item = answer.get("Item")
-                values = values_of(entity, item) if item else None
-                if values is None:
-                    return []
-                parent = {name: values[name] for name in entity.base.attributes}
-                stored = yield from self._stored(tallies, values, parent, consistent=attempt > 0)
-                counted = yield from (self._sure if attempt else self._count)(tallies, parent)
-                wrong = [one for one in tallies if one.is_wrong(stored[one.attribute], counted[one.attribute])]
-                if not wrong:
-                    return []
-                if attempt and suspected == (stored, counted):
-                    return [self._finding(entity.tag, key, item, stored, counted, wrong)]
-                suspected = (stored, counted) if attempt else None
+            parent = {name: values[name] for name in entity.base.attributes}
+            stored = yield from self._stored(tallies, values, parent, consistent=False)
+            counted = yield from self._count(tallies, parent)
+            if self._differ(tallies, stored, counted):
+                return (yield from self._watched(entity, tallies, self._judge.key_of(item), parent))
         except NotServed:
             pass  # no key finds the children of an item: then nobody can count them
+        return []
+
+    def _watched(
+        self, entity: Bound[Any], tallies: Sequence[Tally], key: Json, parent: Mapping[str, Any]
+    ) -> Steps[list[Finding]]:
+        """What is wrong each time that children are counted, of an item that nobody writes meanwhile.
+
+        The children cannot be read at one moment with the item. Looked at once, a child that comes while they are
+        counted and goes before the item is read again would be taken for a wrong count.
+        """
+        seen = None
+        times = 0
+        for attempt in range(ATTEMPTS):
+            yield pause(attempt)
+            before = yield from self._now(entity, tallies, key, parent)
+            if before is None:
+                return []
+            counted = yield from counted_again(self._schema, self._table, tallies, parent)
+            item, stored = before
+            wrong = self._differ(tallies, stored, counted)
+            if not wrong:
+                return []
+            if before != (yield from self._now(entity, tallies, key, parent)):
+                seen, times = None, 0
+                continue
+            times = times + 1 if seen == (item, stored, counted) else 1
+            seen = (item, stored, counted)
+            if times == SURE:
+                return [self._finding(entity.tag, key, item, stored, counted, wrong)]
         return []  # it is being written again and again, by those who count
+
+    def _now(
+        self, entity: Bound[Any], tallies: Sequence[Tally], key: Json, parent: Mapping[str, Any]
+    ) -> Steps[tuple[Json, Sums] | None]:
+        """An item as it is, and what it says is counted; None if there is none to be read."""
+        answer = yield Request("GetItem", {"TableName": self._table, "Key": key, "ConsistentRead": True})
+        item = answer.get("Item")
+        values = values_of(entity, item) if item else None
+        if values is None:
+            return None
+        return item, (yield from self._stored(tallies, values, parent, consistent=True))
+
+    def _differ(self, tallies: Sequence[Tally], stored: Sums, counted: Sums) -> list[Tally]:
+        return [one for one in tallies if one.is_wrong(stored[one.attribute], counted[one.attribute])]
 
     def _stored(
         self, tallies: Sequence[Tally], values: Mapping[str, Any], parent: Mapping[str, Any], consistent: bool
@@ -93,9 +126,6 @@ class Counts:
                 if after is None:
                     break
         return sums
-
-    def _sure(self, tallies: Sequence[Tally], parent: Mapping[str, Any]) -> Steps[Sums]:
-        return (yield from counted_again(self._schema, self._table, tallies, parent))
 
     def _finding(self, tag: str, key: Json, item: Json, stored: Sums, counted: Sums, wrong: Sequence[Tally]) -> Finding:
         found, expected = (
