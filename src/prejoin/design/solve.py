@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from prejoin.design.choose import choose
+import msgspec
+
+from prejoin.design.choose import Chosen, Score, choose
 from prejoin.design.lay_out import lay_out
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
@@ -10,7 +12,25 @@ from prejoin.design.needs import questions
 from prejoin.workload.model import Workload
 
 
-def solve(workload: Workload) -> Design:
+class Solution(msgspec.Struct, frozen=True):
+    """A design, and how good it is."""
+
+    design: Design
+    chosen: Chosen
+    """The keys before they had words."""
+
+    @property
+    def score(self) -> Score:
+        return self.chosen.score
+
+    @property
+    def exact(self) -> bool:
+        """Whether no other design scores better; else this is the best that was found in as many steps as are allowed."""
+        return self.chosen.exact
+
+
+def solve(workload: Workload) -> Solution:
     """The design that serves all that keys can serve, with the fewest structures, and of those the cheapest."""
     asked, _ = questions(workload)
-    return map_patterns(lay_out(workload, asked, choose(workload, asked)), workload)
+    chosen = choose(workload, asked)
+    return Solution(map_patterns(lay_out(workload, asked, chosen), workload), chosen)
