@@ -25,7 +25,7 @@ class Solution(msgspec.Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether no other design scores better; else this is the best that was found in as many steps as are allowed."""
+        """Whether no other design scores better; else it is the best of those that were looked at."""
         return self.chosen.exact
 
 
