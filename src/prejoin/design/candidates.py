@@ -8,11 +8,18 @@ from itertools import combinations, permutations
 import msgspec
 
 from prejoin.design.needs import Need, Tail
-from prejoin.workload.lookup import changes
+from prejoin.types import Kind
+from prejoin.workload.lookup import changes, root, target
 from prejoin.workload.model import Entity, Verb, Workload
 
 MOST_PERMUTED = 4
 """Equality inputs beyond this are put in one order only: permutations explode."""
+_TURNING = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME})
+"""What a key can hold in descending order."""
+MOST_FURTHER = 5
+"""Attributes that a key may hold beside the id, of which three at a time."""
+MOST_SORTED = 20
+"""Attributes in a sort key."""
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -37,21 +44,33 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
         return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{late})"
 
 
-def serves(candidate: Candidate, need: Need) -> bool:
-    """Whether a candidate answers a need alone, as the planner will say of the key made of it."""
+def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -> bool:
+    """Whether a candidate answers a need, as the planner will say of the key made of it.
+
+    A need that others share is answered in a partition made of `pk`, with the rest of what is given before the type.
+    """
     constants = dict(need.constants)
     if any(constants.get(attribute) != value for attribute, value in candidate.when):
         return False
     given = need.given - {attribute for attribute, _ in candidate.when}
     if not set(candidate.pk) <= given or (not candidate.pk and given and not candidate.when):
         return False
+    if pk is not None and set(candidate.pk) != pk:
+        return False
     rest = given - set(candidate.pk)
-    names = [one.attribute for one in candidate.sk]
-    if set(names[: len(rest)]) != rest:
+    if {one.attribute for one in candidate.sk[: len(rest)]} != rest:
         return False
-    if candidate.mingled != (len(rest) + len(need.tail) if need.mingled else 0):
-        return False
-    return _runs(candidate.sk[len(rest) :], need.tail)
+    return candidate.mingled in _types(need, len(rest)) and _runs(candidate.sk[len(rest) :], need.tail)
+
+
+def _types(need: Need, known: int) -> range:
+    """After how many sort attributes the type may come, when so many are known."""
+    if need.mingled:
+        return range(known + len(need.tail), known + len(need.tail) + 1)
+    if need.shared and known:
+        return range(known, known + 1)
+    # Of a whole partition everything is read, wherever the types stand.
+    return range(MOST_SORTED if need.shared else known + 1)
 
 
 def _runs(keys: Sequence[Tail], wanted: Sequence[Tail]) -> bool:
@@ -84,6 +103,9 @@ def _beats(other: Candidate, one: Candidate, needs: list[Need]) -> bool:
 
 
 def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
+    tail = _directed(entity, need.tail)
+    if tail is None:
+        return
     for when in {(), need.constants}:
         given = sorted(need.given - {attribute for attribute, _ in when})
         partitions: list[tuple[str, ...]] = [()] if when or not given else []
@@ -92,8 +114,21 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
             rest = [name for name in given if name not in pk]
             orders = permutations(rest) if len(rest) <= MOST_PERMUTED else [tuple(rest)]
             for order in orders:
-                sk = (*map(Tail, order), *(one for one in need.tail if one.attribute not in pk))
-                yield _unique(entity, Candidate(entity.name, pk, sk, when, len(sk) if need.mingled else 0))
+                sk = (*map(Tail, order), *(one for one in tail if one.attribute not in pk))
+                late = len(sk) if need.mingled else len(order) if need.shared else 0
+                yield _unique(entity, Candidate(entity.name, pk, sk, when, late))
+
+
+def _directed(entity: Entity, tail: tuple[Tail, ...]) -> tuple[Tail, ...] | None:
+    """Which attributes of an order run backwards in the key: none if one direction does, else those that can."""
+    if len({one.descending for one in tail}) < 2:
+        return tuple(Tail(one.attribute) for one in tail)
+    for turned in (False, True):
+        found = tuple(Tail(one.attribute, one.descending != turned) for one in tail)
+        types = [a.type.kind for one in found if one.descending and (a := entity.attribute(one.attribute))]
+        if all(kind in _TURNING for kind in types):
+            return found
+    return None
 
 
 def _unique(entity: Entity, candidate: Candidate) -> Candidate:
@@ -104,31 +139,65 @@ def _unique(entity: Entity, candidate: Candidate) -> Candidate:
 
 def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
     """Keys that an entity can live under: its id, and with a generated one ids of what it belongs to."""
+    needs = list(needs)
     ids = tuple(a.name for a in entity.id)
     if not ids:
         return [Candidate(entity.name, ())]
-    sets = {frozenset(ids)}
-    if any(a.generated for a in entity.id):
-        above = [
-            a.name
-            for a in entity.attributes
-            if a.references
-            and not a.id
-            and not a.optional
-            and a.mutable is not True
-            and not _changed(workload, entity, a.name)
-        ]
-        above += [t.attribute for n in needs for t in n.tail if _fixed(workload, entity, t.attribute)]
-        above = list(dict.fromkeys(name for name in above if name not in ids))
-        for size in (1, 2, 3):
-            sets |= {frozenset((*ids, *more)) for more in combinations(above[:5], size)}
+    more = _further(workload, entity, needs)
+    sets = {frozenset((*ids, *further)) for size in range(4) for further in combinations(more[:MOST_FURTHER], size)}
     found: set[Candidate] = set()
     for names in sets:
         for size in range(1, len(names) + 1):
             for pk in combinations(sorted(names), size):
                 for order in permutations(sorted(names - set(pk))):
-                    found.add(Candidate(entity.name, pk, tuple(map(Tail, order))))
+                    plain = Candidate(entity.name, pk, tuple(map(Tail, order)))
+                    found |= {plain, *_late(plain, needs)}
     return sorted(found)
+
+
+def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
+    """What a key may hold beside the id, and still be the key of one item only."""
+    above = [a.name for a in entity.attributes if a.references and _fixed(workload, entity, a.name)]
+    if not extendable(entity):
+        return [name for name in above if _determined(workload, entity, name)]
+    above += [t.attribute for n in needs for t in n.tail if _fixed(workload, entity, t.attribute)]
+    ids = {a.name for a in entity.id}
+    return list(dict.fromkeys(name for name in above if name not in ids))
+
+
+def extendable(entity: Entity) -> bool:
+    """Whether no two items ever have the same id, whatever else is in the key: it is made by the application.
+
+    A single id of its own of which nothing is said is taken for such.
+    """
+    if any(a.generated for a in entity.id):
+        return True
+    return len(entity.id) == 1 and entity.id[0].generated is None and not entity.id[0].references
+
+
+def _determined(workload: Workload, entity: Entity, name: str) -> bool:
+    """Whether an attribute follows from the id: the user of an order line is that of its order."""
+    attribute = entity.attribute(name)
+    if attribute is None or attribute.id:
+        return False
+    wanted = root(workload, entity, attribute)
+    for part in entity.id:
+        found = target(workload, part)
+        if found and any(
+            root(workload, found[0], a) == wanted and _fixed(workload, found[0], a.name) for a in found[0].attributes
+        ):
+            return True
+    return False
+
+
+def _late(plain: Candidate, needs: Iterable[Need]) -> Iterator[Candidate]:
+    """The same key with the type later, where a read of several entities wants it so."""
+    for need in needs:
+        if need.shared:
+            late = len(need.given - set(plain.pk)) + (len(need.tail) if need.mingled else 0)
+            one = msgspec.structs.replace(plain, mingled=late)
+            if serves(one, need):
+                yield one
 
 
 def _fixed(workload: Workload, entity: Entity, name: str) -> bool:

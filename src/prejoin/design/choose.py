@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise, permutations
 
 import msgspec
 
-from prejoin.design.candidates import Candidate, base_candidates, index_candidates, serves
+from prejoin.design.candidates import MOST_PERMUTED, Candidate, base_candidates, index_candidates, serves
 from prejoin.design.keeping import copy_cents, index_cents
 from prejoin.design.needs import Need, Question
 from prejoin.design.program import InfeasibleError, Program
@@ -37,11 +37,15 @@ class Placed(msgspec.Struct, frozen=True, order=True):
 
 
 class Together(msgspec.Struct, frozen=True, order=True):
-    """Where a read of several entities finds them: the slot, and what makes the partition, as the read calls it."""
+    """Where a read of several entities finds them: the slot, what makes the partition, and what comes before the type.
+
+    Both as the read calls it.
+    """
 
     read: str
     slot: int
     names: tuple[str, ...]
+    rest: tuple[str, ...] = ()
 
 
 class Score(msgspec.Struct, frozen=True, order=True):
@@ -279,12 +283,7 @@ class _Search:
             together[way] = at = program.choice()
             ways[at] = 1
             for need in question.needs:
-                mine = {a for a in need.given if question.ask.name(need.entity, a) in way.names}
-                here = {
-                    k: 1
-                    for place, k in places.items()
-                    if place.slot == way.slot and set(place.candidate.pk) == mine and answers(place, need)
-                }
+                here = {k: 1 for place, k in places.items() if lies(place, question, need, way)}
                 program.at_least(0, {**here, at: -1})
         program.at_least(1, {**ways, lost: 1})
 
@@ -349,12 +348,29 @@ def answers(place: Placed, need: Need) -> bool:
         return True
     # The whole key of an item is given, and more: one item is read, and compared with the rest.
     whole = (place.item, place.slot) == (OWN, BASE) and set(place.candidate.attributes) <= need.given
-    return whole and not need.mingled
+    return whole and not need.shared
+
+
+def lies(place: Placed, question: Question, need: Need, way: Together) -> bool:
+    """Whether an item lies where a read of several entities finds them."""
+    if (place.entity, place.slot) != (need.entity, way.slot):
+        return False
+    name = question.ask.name
+    pk = frozenset(a for a in need.given if name(need.entity, a) in way.names)
+    if not serves(place.candidate, need, pk):
+        return False
+    return tuple(name(need.entity, one.attribute) for one in place.candidate.sk[: len(way.rest)]) == way.rest
 
 
 def _ways(question: Question, slots: range) -> Iterator[Together]:
-    """Where several entities may lie side by side: under one partition that all that is given makes."""
+    """Where several entities may lie side by side: in a partition made of a part of what is given, then by the rest."""
     names = [frozenset(question.ask.name(n.entity, a) for a in n.given) for n in question.needs]
-    if len(set(names)) == 1:
-        for slot in slots:
-            yield Together(question.read.id, slot, tuple(sorted(names[0])))
+    if len(set(names)) > 1:
+        return
+    every = sorted(names[0])
+    for size in range(len(every), 0 if every else -1, -1):
+        for pk in combinations(every, size):
+            rest = [name for name in every if name not in pk]
+            for order in permutations(rest) if len(rest) <= MOST_PERMUTED else [tuple(rest)]:
+                for slot in slots:
+                    yield Together(question.read.id, slot, pk, order)

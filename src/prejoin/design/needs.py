@@ -26,6 +26,8 @@ class Need(msgspec.Struct, frozen=True):
     constants: tuple[tuple[str, str], ...] = ()
     tail: tuple[Tail, ...] = ()
     """The attribute of the range, then those of the order."""
+    shared: bool = False
+    """Other entities are asked for with it."""
     mingled: bool = False
     """Several entities in one order: the type comes after what they are sorted by."""
 
@@ -79,5 +81,6 @@ def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
         known,  # type: ignore[arg-type]
         tuple(sorted(constants)),
         tuple(one for one in tail.values() if one.attribute not in known),
+        len(ask.entities) > 1,
         mingled,
     )

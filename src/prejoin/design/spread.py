@@ -13,7 +13,7 @@ from prejoin.design.keeping import writes_of
 from prejoin.design.needs import Question
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
-from prejoin.workload.model import Entity, Op, Rate, Spread, Verb, Workload
+from prejoin.workload.model import AtMost, Entity, Op, Rate, Spread, Verb, Without, Workload
 
 MOST_WRITES = 1000
 """Write units a second that one partition bears; DynamoDB's limit."""
@@ -58,6 +58,19 @@ def heat(workload: Workload, entity: Entity, candidate: Candidate) -> Heat:
     return Heat(writes, units, max(hottest, _share(entity, candidate)))
 
 
+def shards_of(workload: Workload, entity: Entity, candidate: Candidate) -> int:
+    """How many shards a partition is cut into: as many as somebody decided, else as are enough."""
+    pins = [d.pin for d in workload.decisions]
+    if Without("shards", entity.name) in pins:
+        return 1
+    enough = heat(workload, entity, candidate).shards
+    decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
+    most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
+    if decided and (enough > 1 or not candidate.pk):
+        return decided[0]
+    return min([enough, *(max(1, count) for count in most)])
+
+
 def _busiest(rate: Rate | None) -> float:
     return rate.peak if rate and rate.peak is not None else per_second(rate)
 
@@ -82,6 +95,11 @@ def bucket_of(
     """The time that a partition of everything is cut by, if all that is asked of it says from when on."""
     pin = next((d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name), None)
     if candidate.pk or candidate.when or (pin and pin.shards):
+        return None
+    if any(
+        isinstance(d.pin, Without) and (d.pin.what, d.pin.entity) == ("buckets", entity.name)
+        for d in workload.decisions
+    ):
         return None
     found = set()
     for question in questions:
