@@ -24,7 +24,7 @@ def pages() -> dict[str, str]:
         "# All messages\n\n"
         "Made by `scripts/reference.py`. Codes do not change and are never reused. 0xx: how the command was used.\n"
         "1xx: how the document is written. 2xx: names and types. 3xx: what is missing. 4xx: what people forget.\n"
-        "5xx: designs.\n"
+        "5xx and 6xx: designs.\n"
     )
     return {
         "messages.md": "\n".join([head, *entries]),

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from corpus.entities import convert_entities
-from corpus.reads import convert_read
+from corpus.reads import asked_together, convert_read
 from corpus.source import CorpusError, Fields, in_words, load
 from corpus.writes import changed_attributes, convert_write, is_delete
 from prejoin.diagnostics import Diagnostic, Severity
@@ -27,7 +27,9 @@ def convert(fields: Fields) -> Workload:
     """The workload of a corpus file."""
     entries = fields.entries("access_patterns", "id")
     attributes = {str(e.data.get("name")): _attribute_names(e) for e in fields.entries("entities", "name")}
-    entities = convert_entities(fields.entries("entities", "name"), changed_attributes(entries, attributes))
+    entities = convert_entities(
+        fields.entries("entities", "name"), changed_attributes(entries, attributes), asked_together(entries)
+    )
     if not entities:
         raise fields.error("entities", "is missing")
     _once(fields, "entities", [e.name for e in entities])
@@ -43,7 +45,7 @@ def convert(fields: Fields) -> Workload:
     for entry in entries:
         if not entry.word("id"):
             raise entry.error("id", "is missing")
-        if entry.flag("out_of_scope"):
+        if entry.flag("out_of_scope") or _elsewhere(entry):
             decisions.append(Decision(OutOfScope(entry.word("id"))))
         kind = entry.word("kind") or "read"
         if kind == "read":
@@ -61,6 +63,14 @@ def convert(fields: Fields) -> Workload:
         deletes=tuple(deletes),
         decisions=tuple(decisions),
         header=_header(fields),
+    )
+
+
+def _elsewhere(entry: Fields) -> bool:
+    """Whether the source says that another table answers: `bonus challenge on the archive table`."""
+    stated = in_words(entry.data.get("stated"))
+    return (
+        re.search(r"\b(?:on|in|from) (?:the|an?|an?other) (?!main|base|same|one|single)\w+ table\b", stated) is not None
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from corpus.references import Shape, find_references
+from corpus.references import Shape, find_references, made_up
 from corpus.source import Fields, in_words, own_titles
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.columns import ENTITY_LABELS
@@ -34,9 +34,13 @@ RELATIONSHIP_WORDS = "Relationship in words"
 VOLUME_WORDS = "Volume in words"
 
 
-def convert_entities(entries: Sequence[Fields], changed: Mapping[str, set[str]]) -> tuple[Entity, ...]:
-    """The entities; `changed` has the attributes of each that some pattern updates."""
+def convert_entities(
+    entries: Sequence[Fields], changed: Mapping[str, set[str]], asked_with: Mapping[str, set[tuple[str, str]]]
+) -> tuple[Entity, ...]:
+    """The entities; `changed` has the attributes of each that some pattern updates, `asked_with` those of reads."""
     drafts = [_Draft(fields, changed.get(str(fields.data.get("name")), set())) for fields in entries]
+    for draft in drafts:
+        draft.shape.asked_with = frozenset(asked_with.get(draft.name, ()))
     find_references([d.shape for d in drafts])
     by_name = {d.shape.name: d.shape for d in drafts}
     return _same_types(tuple(d.entity(by_name) for d in drafts))
@@ -169,15 +173,13 @@ class _Draft:
         own = [a for a in self.id if a not in self.shape.found]
         found = []
         for name, type_ in self.types.items():
-            generated = self._said(name, _GENERATED) if name in self.id else ""
             references = self.shape.found.get(name, "")
             found.append(
                 Attribute(
                     name=name,
                     type=self._type(name, type_),
                     id=name in self.id,
-                    # Whether a held id is generated is said where it comes from, unless nothing else identifies.
-                    generated=True if generated else False if name in own or (name in self.id and not own) else None,
+                    generated=self._generated(name, own),
                     optional=name in self.flags["optional"],
                     mutable=True if name in self.changed else False if name in self.flags["immutable"] else None,
                     unique=name in self.flags["unique"],
@@ -189,6 +191,18 @@ class _Draft:
                 )
             )
         return tuple(found)
+
+    def _generated(self, name: str, own: Sequence[str]) -> bool | None:
+        """Whether the application makes an id up; None where that is said of the entity that the id comes from."""
+        if name not in self.id:
+            return None
+        if self._said(name, _GENERATED):
+            return True
+        if name not in own:
+            return None if own else False
+        # `orderId` is nobody's natural name. Beside other parts it may be the id of something that is not described.
+        of = self.name if len(self.id) > 1 else ""
+        return made_up(name, of, alone=len(own) == 1) and name not in self.flags["unique"]
 
     def _type(self, name: str, type_: Type) -> Type:
         if name in self.constants:

@@ -266,6 +266,18 @@ def _naming_first(workload: Workload, entities: Sequence[str], inputs: Sequence[
     return (*(e for e in entities if e in having), *(e for e in entities if e not in having))
 
 
+def asked_together(entries: Sequence[Fields]) -> dict[str, set[tuple[str, str]]]:
+    """For each entity what reads ask it and others by, with the others' names."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for fields in entries:
+        names = fields.names("entities")
+        given = fields.get("given")
+        for name in names if fields.word("kind") in {"", "read"} and isinstance(given, list) else ():
+            pairs = {(one, other) for one in fields.names("given") for other in names if other != name}
+            found.setdefault(name, set()).update(pairs)
+    return found
+
+
 # --- How often --------------------------------------------------------------------------------------------------------
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _GENERIC = frozenset({"id", "key", "name", "type", "date", "time", "status", "state", "code", "number"})
 """Names that say nothing about whose they are."""
 _IDENTIFYING = re.compile(r"(?:id|key|sku|uuid|username|handle|slug|email|token)\Z", re.IGNORECASE)
+
+_MADE_UP = frozenset({"id", "uuid", "ulid", "guid", "ksuid"})
 
 
 @dataclass(slots=True)
@@ -22,6 +24,8 @@ class Shape:
     relationship: str = ""
     constants: frozenset[str] = frozenset()
     """Attributes with one fixed value: they refer to nothing."""
+    asked_with: frozenset[tuple[str, str]] = frozenset()
+    """Attributes that some read asks this entity and another by, with the other's name: they hold the same value."""
     found: dict[str, str] = field(default_factory=dict)
     """What each attribute refers to, `User` or `Photo.photoId`."""
 
@@ -40,11 +44,13 @@ def find_references(entities: Sequence[Shape]) -> None:
     {'followerId': 'User', 'followeeId': 'User'}
     """
     owners = _owners(entities)
+    by_name = {e.name: e for e in entities}
     for entity in entities:
+        beside = _beside(entity, by_name)
         for attribute in entity.attributes:
             if attribute in entity.constants:
                 continue
-            owner = _same_name(entity, attribute, owners)
+            owner = _same_name(entity, attribute, owners, beside)
             if owner is None and attribute not in owners and not _named_after(attribute, entity):
                 owner = _role(attribute, owners, entities)
             if owner:
@@ -53,6 +59,13 @@ def find_references(entities: Sequence[Shape]) -> None:
 
 
 Owner = tuple[Shape, str]
+
+
+def _beside(entity: Shape, by_name: Mapping[str, Shape]) -> set[str]:
+    """Attributes that are also part of the id of its parent, or of an entity that it is asked for together with."""
+    parent = by_name.get(entity.parent)
+    found = set(parent.id) if parent else set()
+    return found | {a for a, other in entity.asked_with if other in by_name and a in by_name[other].id}
 
 
 def _written(owner: Shape, attribute: str) -> str:
@@ -73,10 +86,19 @@ def _owners(entities: Sequence[Shape]) -> dict[str, Owner]:
         if _role(name, found, entities) and not any(_named_after(name, e) for e in holders):
             continue
         # It belongs to the entity that it is named after, or whose other parts of the id all come from elsewhere.
-        own = [e for e in holders if _named_after(name, e) or all(o in found for o in e.id if o != name)]
+        # What stands between two has the id of neither for its own.
+        own = [
+            e
+            for e in holders
+            if _named_after(name, e) or (not _between(e) and all(o in found for o in e.id if o != name))
+        ]
         if owner := _one(own, name):
             found[name] = owner, name
     return found
+
+
+def _between(entity: Shape) -> bool:
+    return re.match(r"[MN]:[MN]\b", entity.relationship) is not None
 
 
 def _one(candidates: Sequence[Shape], attribute: str) -> Shape | None:
@@ -96,12 +118,17 @@ def _named_after(attribute: str, entity: Shape) -> bool:
     return _plain(attribute) in {_plain(entity.name), f"{_plain(entity.name)}id"}
 
 
-def _same_name(entity: Shape, attribute: str, owners: dict[str, Owner]) -> Owner | None:
+def _same_name(entity: Shape, attribute: str, owners: dict[str, Owner], beside: set[str]) -> Owner | None:
     """`Order.customerId` where `customerId` identifies a Customer."""
     owner = owners.get(attribute)
     if owner is None or owner[0] is entity:
         return None
-    certain = attribute in entity.id or entity.mentions(owner[0].name) or _named_after(attribute, owner[0])
+    certain = (
+        attribute in entity.id
+        or entity.mentions(owner[0].name)
+        or _named_after(attribute, owner[0])
+        or attribute in beside
+    )
     likely = attribute.lower() not in _GENERIC and _IDENTIFYING.search(attribute)
     return owner if certain or likely else None
 
@@ -116,10 +143,30 @@ def _role(attribute: str, owners: dict[str, Owner], entities: Sequence[Shape]) -
     return next(iter(found.values())) if len(found) == 1 else None
 
 
+def made_up(attribute: str, of: str = "", alone: bool = True) -> bool:
+    """Whether an identifying attribute is called as ids are that an application generates: for anything, or `of` this.
+
+    Beside other parts of an id it is the entity's own only where the entity's name ends with it: a device's log has
+    the id of a device.
+
+    >>> [name for name in ("orderId", "OrderID", "id", "token_uuid", "paid", "username", "isbn") if made_up(name)]
+    ['orderId', 'OrderID', 'id', 'token_uuid']
+    >>> made_up("equipId", "Equipment"), made_up("authorId", "TimelineEntry"), made_up("deviceId", "DeviceLog", False)
+    (True, False, False)
+    """
+    *words, last = _words(attribute) or [""]
+    stem, name = "".join(words), _plain(of)
+    return last in _MADE_UP and (not of or (stem in name if alone else name.endswith(stem)))
+
+
+def _words(attribute: str) -> list[str]:
+    return [w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z]", attribute)]
+
+
 def _ends_with_word(attribute: str, ending: str) -> bool:
     """Whether the attribute ends with these letters, beginning where a word of its name begins."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z]", attribute)
-    return any("".join(words[at:]).lower() == ending for at in range(len(words)))
+    words = _words(attribute)
+    return any("".join(words[at:]) == ending for at in range(len(words)))
 
 
 def _by_relationship(entity: Shape, entities: Sequence[Shape], owners: dict[str, Owner]) -> None:

@@ -41,6 +41,7 @@ _VERBS = {
     **dict.fromkeys(("update", "set", "change", "edit", "patch", "rename", "move", "mark", "modify"), Verb.UPDATE),
     **dict.fromkeys(("put", "upsert", "save", "replace", "store"), Verb.PUT),
 }
+_DOING = re.compile(r"(?:er|or|ing)(?![a-z])")
 _COUNTER = re.compile(r"count(?:er)?s?\Z", re.IGNORECASE)
 
 
@@ -159,17 +160,16 @@ class _Actions:
 
     def _updates(self, entity: Entity, changes: Sequence[Change]) -> list[Action]:
         ids = [root(self.workload, entity, a) for a in entity.id]
-        sides = [
+        sides = dict.fromkeys(
             a.name
             for e in self.entities
             for a in e.attributes
             if a.name in self.given and root(self.workload, e, a) in ids
-        ]
+        )
         counts = all(c.op in {ChangeOp.ADD, ChangeOp.SUBTRACT} for c in changes)
-        if counts and len(entity.id) == 1 and len(set(sides)) == len(changes) > 1:
-            return [
-                Action(Verb.UPDATE, entity.name, changes=(c,)) for c in changes
-            ]  # one item each: both ends of an edge
+        if counts and len(entity.id) == 1 and len(sides) == len(changes) == 2:
+            whose = _ends([c.attribute for c in changes], list(sides))
+            return [Action(Verb.UPDATE, entity.name, changes=(c,), by=(whose[c.attribute],)) for c in changes]
         many = not self._addressed(entity) and self.verb in _GONE and any(map(self._several, self.entities))
         return [Action(Verb.UPDATE, entity.name, many, tuple(changes))]
 
@@ -201,6 +201,19 @@ class _Actions:
 
     def _counted(self, name: str) -> Change:
         return Change(name, ChangeOp.ADD if self.step > 0 else ChangeOp.SUBTRACT, Value(const="1"))
+
+
+def _ends(counters: Sequence[str], sides: Sequence[str]) -> dict[str, str]:
+    """Whose two counters are, of the two ends of an edge: followers are counted where someone is followed.
+
+    >>> _ends(["followerCount", "followingCount"], ["followerId", "followeeId"])
+    {'followerCount': 'followeeId', 'followingCount': 'followerId'}
+    """
+    doing = [side for side in sides if _DOING.search(side)]
+    first, second = sides if sides[-1:] != doing else reversed(sides)  # who does it, and to whom
+    counts_doers = [name for name in counters if not re.search(r"ings?(?![a-z])", name)]
+    order = (second, first) if counts_doers[:1] == list(counters[:1]) else (first, second)
+    return dict(zip(counters, order, strict=True))
 
 
 def _anything(entity: Entity) -> list[Change]:

@@ -16,7 +16,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from corpus import references, source
+from corpus import references, source, writes
 from corpus.convert import convert, convert_file, convert_folder
 from corpus.source import CorpusError, Fields
 from prejoin.types import Kind
@@ -299,6 +299,88 @@ def test_prose_that_yaml_cuts_at_a_comma_is_put_together_again() -> None:
     assert read(converted(text), "A1").description == "newest first, then older ones (on the profile)"
 
 
+# --- Conclusions ------------------------------------------------------------------------------------------------------
+
+
+def described(*entities: str, patterns: str = "") -> Workload:
+    """A workload of entities in flow form, and of patterns."""
+    listed = ", ".join(entities)
+    return converted(f"{{name: small, entities: [{listed}], access_patterns: [{patterns}]}}")
+
+
+def generated(workload: Workload, entity: str) -> dict[str, bool | None]:
+    found = workload.entity(entity)
+    assert found is not None
+    return {a.name: a.generated for a in found.id}
+
+
+def test_an_id_that_nobody_would_be_called_is_generated_and_another_natural() -> None:
+    workload = described(
+        "{name: Order, id: [orderId], attributes: {orderId: S}}",
+        "{name: OrderItem, id: [orderId, itemId], attributes: {orderId: S, itemId: S}, parent: Order}",
+        "{name: Book, id: [isbn], attributes: {isbn: S}}",
+        "{name: DeviceLog, id: [deviceId, at], attributes: {deviceId: S, at: S}}",
+        "{name: Account, id: [accountId], attributes: {accountId: S}, unique: [accountId]}",
+    )
+    assert generated(workload, "Order") == {"orderId": True}
+    assert generated(workload, "OrderItem") == {"orderId": None, "itemId": True}
+    assert generated(workload, "Book") == {"isbn": False}
+    assert generated(workload, "DeviceLog") == {"deviceId": False, "at": False}
+    assert generated(workload, "Account") == {"accountId": False}
+
+
+def test_entities_asked_for_together_hold_the_same_value() -> None:
+    entities = (
+        "{name: Office, id: [officeName], attributes: {officeName: S}}",
+        "{name: Employee, id: [badge], attributes: {badge: S, officeName: S}}",
+    )
+    apart = described(*entities).entities[1].attribute("officeName")
+    asked = "{id: A1, entities: [Office, Employee], given: [officeName], returns: many}"
+    together = described(*entities, patterns=asked).entities[1].attribute("officeName")
+    assert apart is not None
+    assert together is not None
+    assert (apart.references, together.references) == ("", "Office")
+
+
+def test_a_child_holds_what_its_parents_id_is_made_of() -> None:
+    workload = described(
+        "{name: Team, id: [teamName], attributes: {teamName: S}}",
+        "{name: Player, id: [teamName, shirt], attributes: {teamName: S, shirt: N}, parent: Team}",
+        "{name: Goal, id: [goalId], attributes: {goalId: S, teamName: S, shirt: N}, parent: Player}",
+    )
+    held = {a.name: a.references for a in workload.entities[2].attributes if a.references}
+    assert held == {"teamName": "Team", "shirt": "Player.shirt"}
+
+
+def test_what_stands_between_two_owns_the_id_of_neither() -> None:
+    workload = described(
+        "{name: Room, id: [roomId], attributes: {roomId: S}}",
+        "{name: Member, id: [userId, roomId], attributes: {userId: S, roomId: S}, relationship: 'M:N User-Room'}",
+        "{name: Comment, id: [userId, at], attributes: {userId: S, at: S}}",
+    )
+    assert [a.references for a in workload.entities[2].id] == ["", ""]
+
+
+def test_each_end_of_an_edge_has_its_own_counter() -> None:
+    workload = described(
+        "{name: User, id: [username], attributes: {username: S, followerCount: N, followingCount: N}}",
+        "{name: Follow, id: [followed, following], attributes: {followed: S, following: S}, relationship: 'M:N User-User'}",
+        patterns="{id: W, name: follow, kind: write, action: transaction, entities: [Follow, User], "
+        "given: [followed, following], sets: [followerCount, followingCount]}",
+    )
+    updates = [(a.changes[0].attribute, a.by) for a in write(workload, "W").actions if a.verb is Verb.UPDATE]
+    assert updates == [("followerCount", ("followed",)), ("followingCount", ("following",))]
+
+
+def test_what_the_source_asks_of_another_table_is_out_of_scope() -> None:
+    patterns = (
+        "{id: A1, entities: [A], given: [k], stated: bonus challenge on the archive table}, "
+        "{id: A2, entities: [A], given: [k], stated: seen in the base table}"
+    )
+    workload = described("{name: A, id: [k], attributes: {k: S}}", patterns=patterns)
+    assert [d.pin for d in workload.decisions] == [OutOfScope("A1")]
+
+
 # --- Leniency ---------------------------------------------------------------------------------------------------------
 
 
@@ -470,6 +552,6 @@ def test_a_file_with_anything_changed_is_carried_or_refused_never_a_traceback(da
             assert read_text(write_document(workload), "md").workload == workload
 
 
-@pytest.mark.parametrize("module", [source, references], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [source, references, writes], ids=lambda m: m.__name__)
 def test_the_examples_in_the_converter_are_true(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from tests.shop import FOLDER, shop_design, shop_workload
 
 from prejoin.design.files import read_design, write_design
 from prejoin.design.map_patterns import map_patterns
-from prejoin.design.model import Call, Design, Did, Operation
+from prejoin.design.model import Call, Design, Did, Facet, Item, KeyAttribute, Operation, Slot, Units
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 
@@ -82,6 +82,81 @@ def test_a_pattern_that_no_key_serves_says_which_key_would(design: Design, workl
     found = operation(mapped, "AP-004")
     assert not found.served
     assert "total" in found.remedy
+
+
+SOCIAL = """\
+# Social
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `username` (string, natural)
+  - `motto` (string, mutable)
+  - `age` (integer, mutable)
+
+### Follow
+
+- **Attributes**:
+  - `followed` (string, natural, → User)
+  - `follower` (string, natural, → User)
+  - `since` (datetime, immutable)
+- **Cardinality**: ~100 per User
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Follow, User | Followers | followed | Collection (since, motto) | - | Yes (20) | Hot | Eventual | Join |
+| AP-002 | User | Some users | username[] | Collection | - | No | Hot | Eventual | No |
+| AP-003 | User | One, in a transaction | username | Single | - | No | Hot | Transactional | No |
+| AP-004 | Follow | All, in a transaction | followed | Collection | - | No | Hot | Transactional | No |
+| AP-005 | User | One, if of age | username, filter age >= 18 | Single | - | No | Hot | Eventual | No |
+| AP-006 | User | One, if of this age | username, age | Single | - | No | Hot | Eventual | No |
+"""
+
+
+def social() -> Design:
+    workload = read_text(SOCIAL, "md").workload
+    slots = (Slot("table", (KeyAttribute("pk"),), (KeyAttribute("sk"),)),)
+    user = Item("User", "User", (Facet("table", ("USER#{username}",), ("PROFILE",)),))
+    follow = Item("Follow", "Follow", (Facet("table", ("USER#{followed}",), ("FOLLOWER#{follower}",)),))
+    return map_patterns(Design("social", slots, (user, follow)), workload)
+
+
+def test_a_join_is_a_second_request_by_what_the_first_one_found() -> None:
+    first, second = operation(social(), "AP-001").requests
+    assert (first.call, first.pk, first.sk) == (Call.QUERY, "USER#{followed}", "begins_with FOLLOWER#")
+    assert (second.call, second.pk, second.sk) == (Call.BATCH_GET, "USER#{follower}", "= PROFILE")
+    assert (second.each, second.entities, second.attributes) == ("follower", ("User",), ("motto",))
+    assert operation(social(), "AP-001").units == Units(read=0.5 + 20 * 0.5)
+
+
+def test_a_list_of_ids_is_a_batch_and_a_transaction_reads_items_by_key() -> None:
+    (many,) = operation(social(), "AP-002").requests
+    assert (many.call, many.each) == (Call.BATCH_GET, "username")
+    (one,) = operation(social(), "AP-003").requests
+    assert one.call is Call.TRANSACT_GET
+    assert operation(social(), "AP-003").units == Units(read=2)
+    assert "by their keys" in operation(social(), "AP-004").problem
+
+
+def test_what_is_given_beside_the_whole_key_is_tested_on_the_one_item_that_is_read() -> None:
+    (filtered,) = operation(social(), "AP-005").requests
+    assert filtered.filters == ("age >= 18",)
+    (compared,) = operation(social(), "AP-006").requests
+    assert (compared.call, compared.filters) == (Call.GET, ("age = {age}",))
+    assert operation(social(), "AP-006").units == Units(read=0.5)
+
+
+def test_every_operation_says_what_it_uses(design: Design) -> None:
+    assert all(o.units and (o.units.read > 0) != (o.units.write > 0) for o in design.operations[:11])
+    assert operation(design, "AP-020").units == Units(write=2 * 2 + 2), (
+        "a user and a guard, and the user in two indexes"
+    )
 
 
 def test_a_pattern_out_of_scope_is_not_mapped(design: Design, workload: Workload) -> None:

@@ -40,7 +40,7 @@ def design() -> Design:
     return shop_design()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10_000))
 def test_every_pattern_of_the_shop_is_answered_as_the_data_says(seed: int) -> None:
     shop = shop_workload()
@@ -186,5 +186,5 @@ def test_a_join_fetches_what_its_items_name_and_a_list_of_ids_each_of_them() -> 
     assert [(a.pattern, a.wrong, a.problem) for a in answers.values() if not a.right] == []
     followers = answers["AP-003"].items
     assert answers["AP-001"].items == answers["AP-002"].items == 2 * followers > 2
-    assert [c.operation for c in answers["AP-001"].calls] == ["Query", *["GetItem"] * followers]
-    assert len(answers["AP-004"].calls) == 3
+    assert [c.operation for c in answers["AP-001"].calls] == ["Query", "BatchGetItem"]
+    assert [(c.operation, c.items) for c in answers["AP-004"].calls] == [("BatchGetItem", 3)]

@@ -1,23 +1,31 @@
-"""The shop proven on a DynamoDB that others wrote: the same answers, and the units that our engine counts."""
+"""Designs proven on a DynamoDB that others wrote: the same answers, and the units that our engine counts."""
 
 from __future__ import annotations
 
 import http.client
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from msgspec.structs import replace
+from tests.proof.league import league_design, league_workload
 from tests.shop import shop_design, shop_workload
 
+from prejoin.design.model import Design
+from prejoin.design.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.answer import Answer
-from prejoin.proof.bench import Bench
-from prejoin.proof.run import run_all
+from prejoin.proof.answer import Proof
+from prejoin.proof.run import prove
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import Transport
+from prejoin.workload.files import read_file
+from prejoin.workload.model import Workload
 
 pytestmark = pytest.mark.wide
+ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 HEADERS = {
     "Content-Type": "application/x-amz-json-1.0",
@@ -25,6 +33,7 @@ HEADERS = {
     "Authorization": "AWS4-HMAC-SHA256 Credential=AKIDLOCAL/20261115/us-east-1/dynamodb/aws4_request, "
     "SignedHeaders=host;x-amz-date, Signature=0",
 }
+Designed = tuple[Workload, Design]
 
 
 class Elsewhere:
@@ -45,15 +54,41 @@ class Elsewhere:
         self._connection.close()
 
 
-def answers(transport: Transport) -> dict[str, Answer]:
-    return {a.pattern: a for a in run_all(Bench.ready(shop_workload(), shop_design(), transport, NOW))}
+def solved(path: str) -> Callable[[], Designed]:
+    def found() -> Designed:
+        workload = read_file(ROOT / path / "access-patterns.md").workload
+        return workload, solve(workload).design
+
+    return found
 
 
-def test_every_pattern_is_answered_there_as_the_data_says_and_costs_what_ours_says(other_url: str) -> None:
+DESIGNS: dict[str, Callable[[], Designed]] = {
+    "shop by hand": lambda: (shop_workload(), shop_design()),
+    "league": lambda: (league_workload(), league_design()),
+    "shop": solved("examples/shop"),
+    "blog": solved("examples/blog"),
+    "files": solved("examples/files"),
+    "metrics": solved("examples/metrics"),
+    "music": solved("tests/corpus/seed_music_ranking"),
+    "library": solved("tests/corpus/electrodb_library"),
+    "instagram": solved("tests/corpus/debrie_instagram"),
+}
+
+
+def proof(workload: Workload, design: Design, transport: Transport) -> Proof:
+    return prove(workload, design, transport, now=NOW)
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_design_is_proven_there_and_costs_what_ours_says(name: str, other_url: str) -> None:
+    workload, design = DESIGNS[name]()
+    design = replace(design, table=f"proof-{name.replace(' ', '-')}")
     with closing(Elsewhere(other_url)) as elsewhere:
-        theirs = answers(elsewhere)
+        theirs = proof(workload, design, elsewhere)
     with Embedded() as engine:
-        ours = answers(engine)
-    assert [(p, a.wrong, a.problem) for p, a in theirs.items() if not a.right] == []
-    assert {p: a.items for p, a in theirs.items()} == {p: a.items for p, a in ours.items()}
-    assert {p: a.units for p, a in theirs.items()} == {p: a.units for p, a in ours.items()}
+        ours = proof(workload, design, engine)
+    assert [(a.pattern, a.wrong, a.problem) for a in theirs.failed] == []
+    assert theirs.findings == ()
+    assert {a.pattern: (a.items, a.cases, a.pages, a.provoked, a.units) for a in theirs.answers} == {
+        a.pattern: (a.items, a.cases, a.pages, a.provoked, a.units) for a in ours.answers
+    }

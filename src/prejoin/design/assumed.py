@@ -2,19 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from operator import mul
+
 from prejoin.types import Kind
-from prejoin.workload.model import Attribute, Entity, Level, Per, Rate, Workload
+from prejoin.workload.lookup import chain
+from prejoin.workload.model import (
+    RANGES,
+    Attribute,
+    Entity,
+    Input,
+    Level,
+    Model,
+    Op,
+    Pattern,
+    Per,
+    Rate,
+    Read,
+    Result,
+    Verb,
+    Workload,
+    Write,
+)
 
 RATES = {Level.HOT: 200.0, Level.WARM: 10.0, Level.COLD: 0.1}
 """A second, for a level."""
 RATE = 1.0
 """A second, where nothing is said."""
 ITEMS = 10_000
+SEVERAL = 5
+"""Items of a write that says `[]`, where no cardinality tells how many."""
+LISTED = 10
+"""Ids in a list that a read is given."""
+VALUES = 100
+"""Different values of an attribute that is neither an id nor an enum."""
+RANGE = 0.1
+"""The part of the items that a range finds."""
+KEPT = 0.5
+"""The part of the items that a filter keeps, if it is not an equality."""
+PRESENT = 0.5
+"""The part of the items that have an optional attribute."""
+BUCKETS = 7
+"""Units of time that a range spans, where its bounds are the caller's."""
+GUARD = 200
+"""Bytes of an item that makes a value unique: its key, and whose it is."""
 _SIZES = {Kind.UUID: 36, Kind.ULID: 26, Kind.DATE: 10, Kind.DATETIME: 27, Kind.BOOLEAN: 1}
 _SIZE = 20
 _LARGE = {Kind.LIST: 200, Kind.MAP: 200, Kind.SET: 100, Kind.BINARY: 200}
+_FLEXIBLE = frozenset({Kind.STRING, *_LARGE})
+"""Kinds whose values may be of any size: they share what an item is said to be larger than the rest of it."""
 _KEYS = 100
 """Bytes of the keys and the type of an item."""
+_DAY = 86_400
+BUCKET_SECONDS = {"hour": 3_600, "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
 
 
 def per_second(rate: Rate | None) -> float:
@@ -32,6 +73,9 @@ def per_second(rate: Rate | None) -> float:
     return rate.weight if rate.weight is not None else RATE
 
 
+# --- Sizes ----------------------------------------------------------------------------------------------------------
+
+
 def size_of(entity: Entity) -> int:
     """Bytes of a typical item, with its keys."""
     if entity.size is not None:
@@ -39,11 +83,41 @@ def size_of(entity: Entity) -> int:
     return _KEYS + sum(len(a.name) + _value_size(a) for a in entity.attributes)
 
 
+def value_sizes(entity: Entity) -> Mapping[str, int]:
+    """Bytes of a typical value of each attribute, without its name.
+
+    Where the size of the item is said, texts and other values of any size fill it.
+
+    >>> one = Entity("Note", attributes=(Attribute("id", id=True), Attribute("text")), size=5_000)
+    >>> dict(value_sizes(one))
+    {'id': 20, 'text': 4874}
+    """
+    sizes = {a.name: _value_size(a) for a in entity.attributes}
+    flexible = [
+        a.name
+        for a in entity.attributes
+        if a.size is None and a.type.kind in _FLEXIBLE and not (a.id or a.references or a.unique)
+    ]
+    if entity.size is None or not flexible:
+        return sizes
+    rest = entity.size - _KEYS - sum(len(a.name) for a in entity.attributes)
+    rest -= sum(size for name, size in sizes.items() if name not in flexible)
+    weight = sum(sizes[name] for name in flexible)
+    for name in flexible:
+        sizes[name] = max(1, rest * sizes[name] // weight)
+    return sizes
+
+
 def _value_size(attribute: Attribute) -> int:
     if attribute.size is not None:
         return attribute.size
     kind = attribute.type.kind
+    if kind is Kind.ENUM and attribute.type.values:
+        return max(map(len, attribute.type.values))
     return _SIZES.get(kind) or _LARGE.get(kind) or _SIZE
+
+
+# --- Numbers --------------------------------------------------------------------------------------------------------
 
 
 def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozenset()) -> int:
@@ -51,12 +125,204 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
     if entity.singleton:
         return 1
     counts = []
-    for cardinality in entity.cardinality:
-        if cardinality.count is None:
-            continue
+    for cardinality in _estimates(entity):
         if not cardinality.per:
             return cardinality.count
         parent = workload.entity(cardinality.per)
         above = count_of(workload, parent, seen | {entity.name}) if parent and parent.name not in seen else ITEMS
         counts.append(cardinality.count * above)
     return max(counts, default=ITEMS)
+
+
+class _Estimate(Model, frozen=True):
+    count: int
+    per: str
+
+
+def _estimates(entity: Entity) -> list[_Estimate]:
+    """The counts that are said. A limit that the application upholds is one only where there is no other."""
+    said = [c for c in entity.cardinality if c.count is not None]
+    usual = [c for c in said if not c.at_most]
+    return [_Estimate(c.count, c.per) for c in usual or said if c.count is not None]
+
+
+def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
+    """How many items of an entity have the same values in some attributes; one at least.
+
+    `~20 per User` says how many have one `userId`; where nothing is said, values are as frequent as their type
+    suggests.
+
+    >>> from prejoin.types import STRING, Type
+    >>> from prejoin.workload.model import Cardinality
+    >>> user = Entity("User", attributes=(Attribute("userId", id=True),), cardinality=(Cardinality(1000),))
+    >>> status = Attribute("status", Type(Kind.ENUM, values=("OPEN", "DONE")))
+    >>> order = Entity(
+    ...     "Order",
+    ...     attributes=(Attribute("orderId", id=True), Attribute("userId", references="User"), status),
+    ...     cardinality=(Cardinality(20, "User"),),
+    ... )
+    >>> shop = Workload(entities=(user, order))
+    >>> [count_by(shop, order, given) for given in (["orderId"], ["userId"], ["userId", "status"], ["status"])]
+    [1.0, 20.0, 10.0, 10000.0]
+    """
+    names = frozenset(given)
+    ids = {a.name for a in entity.id}
+    unique = [{a.name} for a in entity.attributes if a.unique] + [set(group) for group in entity.unique]
+    if entity.singleton or any(group <= names for group in [ids, *unique] if group):
+        return 1.0
+    found = float(count_of(workload, entity))
+    left = set(names)
+    for cardinality in _estimates(entity):
+        whose = next((n for n in sorted(names) if _leads_to(workload, entity, n, cardinality.per)), None)
+        if whose and cardinality.count < found:
+            found, left = float(cardinality.count), set(names) - {whose}
+    return max(1.0, found / reduce(mul, (values_of(workload, entity, name) for name in sorted(left)), 1.0))
+
+
+def _leads_to(workload: Workload, entity: Entity, name: str, per: str) -> bool:
+    """Whether an attribute holds the id of what a cardinality is counted for."""
+    attribute = entity.attribute(name)
+    if not per or attribute is None:
+        return False
+    return name == per or any(owner == per for owner, _ in chain(workload, entity, attribute)[1:])
+
+
+def values_of(workload: Workload, entity: Entity, name: str) -> float:
+    """How many different values an attribute has."""
+    attribute = entity.attribute(name)
+    total = float(count_of(workload, entity))
+    if attribute is None:
+        return 1.0
+    if attribute.type.values:
+        return float(len(attribute.type.values))
+    if attribute.type.kind is Kind.BOOLEAN:
+        return 2.0
+    owner = workload.entity(attribute.references.partition(".")[0])
+    if owner is not None and owner is not entity:
+        return min(total, float(count_of(workload, owner)))
+    if attribute.unique or [a.name for a in entity.id] == [name]:
+        return total
+    return min(total, float(VALUES))
+
+
+def share_within(workload: Workload, entity: Entity, one: Input) -> float:
+    """The part of an entity's items that a range finds: of a time until now, what is made in that time."""
+    seconds = span(one)
+    if seconds is None:
+        return RANGE
+    made = sum(
+        per_second(write.rate)
+        for write in workload.writes
+        for action in write.actions
+        if action.entity == entity.name and action.verb in {Verb.CREATE, Verb.PUT}
+    )
+    return min(1.0, made * seconds / count_of(workload, entity)) if made else RANGE
+
+
+def span(one: Input) -> int | None:
+    """The seconds of a range of time whose bounds are known: the last seven days."""
+    times = [v.now for v in one.values if v.now is not None]
+    if len(times) != len(one.values) or not times:
+        return None
+    if one.op is Op.BETWEEN:
+        return abs(times[1] - times[0])
+    return -times[0] if one.op in {Op.GT, Op.GE} and times[0] < 0 else None
+
+
+# --- Telling --------------------------------------------------------------------------------------------------------
+
+
+class Assumption(Model, frozen=True):
+    """Something that the document does not say, and what was taken for it."""
+
+    about: str
+    """The entity or the pattern."""
+    what: str
+    value: str
+    why: str
+    """What depends on it."""
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.what} is taken to be {self.value}; {self.why}"
+
+
+_MONEY = "reads and writes are priced by it, and partitions found too hot"
+_BYTES = "units are counted by it, and storage"
+_MANY = "storage is counted by it, and what a read finds"
+_ASKED = "the units of this read are counted by it"
+
+
+def assumptions(workload: Workload) -> tuple[Assumption, ...]:
+    """What was taken for granted, entities first, in the order of the document."""
+    found: list[Assumption] = []
+    for entity in workload.entities:
+        found += _of_entity(workload, entity)
+    for pattern in workload.patterns:
+        found += _of_pattern(workload, pattern)
+    return tuple(found)
+
+
+def _of_entity(workload: Workload, entity: Entity) -> Iterator[Assumption]:
+    if entity.size is None:
+        yield Assumption(entity.name, "the size of an item", f"{size_of(entity)} B", _BYTES)
+    if not entity.singleton and all(c.count is None for c in entity.cardinality):
+        yield Assumption(entity.name, "the number of items", f"{ITEMS:,}", _MANY)
+
+
+def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
+    rate = pattern.rate
+    if rate is None or rate.value is None:
+        what = "the rate" if rate is None or rate.level is None else f"what {rate.level} means"
+        yield Assumption(pattern.id, what, f"{per_second(rate):g} a second", _MONEY)
+    if not isinstance(pattern, Read):
+        for action in pattern.actions:
+            entity = workload.entity(action.entity)
+            if action.many and entity and several(workload, pattern, entity) is None:
+                why = "the units of this write are counted by it"
+                yield Assumption(pattern.id, f"the number of {entity.name} items", str(SEVERAL), why)
+        return
+    for one in pattern.inputs:
+        if one.many and not pattern.limit:
+            yield Assumption(pattern.id, f"the number of values in {one.attribute}[]", str(LISTED), _ASKED)
+        if one.op in RANGES and not one.filter and not pattern.limit and not pattern.page and span(one) is None:
+            yield Assumption(pattern.id, f"the part of the items within {one.attribute}", f"{RANGE:.0%}", _ASKED)
+    yield from _guessed_values(workload, pattern)
+
+
+def _guessed_values(workload: Workload, read: Read) -> Iterator[Assumption]:
+    """Attributes asked for by equality whose number of values is a guess."""
+    entity = workload.entity(read.entities[0]) if read.entities else None
+    if entity is None or read.result is Result.ONE or read.limit or read.page:
+        return
+    given = [i.attribute for i in read.inputs if i.op is Op.EQ and not i.filter and not i.many]
+    if count_by(workload, entity, given) <= 1:
+        return
+    for name in given:
+        attribute = entity.attribute(name)
+        told = any(_leads_to(workload, entity, name, c.per) for c in entity.cardinality)
+        if attribute and not told and values_of(workload, entity, name) == VALUES and not attribute.type.values:
+            yield Assumption(read.id, f"the number of different values of {name}", str(VALUES), _ASKED)
+
+
+def several(workload: Workload, write: Write, entity: Entity) -> int | None:
+    """How many items of an entity one call of a write means by `[]`; None where nothing tells.
+
+    As many as belong to what is written with them, or to what is given; or else as there are of its companions.
+    """
+    told = {
+        action.entity: count
+        for action in write.actions
+        if action.many and (one := workload.entity(action.entity)) and (count := _belonging(workload, write, one))
+    }
+    return told.get(entity.name) or max(told.values(), default=None)
+
+
+def _belonging(workload: Workload, write: Write, entity: Entity) -> int | None:
+    touched = {*write.entities, *(action.entity for action in write.actions)} - {entity.name}
+    given = [i.attribute for i in write.inputs if not i.many]
+    counts = [
+        c.count
+        for c in entity.cardinality
+        if c.count is not None and (c.per in touched or any(_leads_to(workload, entity, name, c.per) for name in given))
+    ]
+    return min(counts, default=None)

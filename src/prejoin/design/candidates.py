@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import msgspec
 
@@ -32,6 +32,8 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     """Constants that decide what is in it."""
     mingled: int = 0
     """How many sort attributes come before the word that says the type."""
+    fixed: bool = False
+    """It is there already: whether it serves is the planner's to say."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -53,11 +55,17 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
     if any(constants.get(attribute) != value for attribute, value in candidate.when):
         return False
     given = need.given - {attribute for attribute, _ in candidate.when}
-    if not set(candidate.pk) <= given or (not candidate.pk and given and not candidate.when):
+    known = given | need.left
+    if not set(candidate.pk) <= known or (not candidate.pk and known and not candidate.when):
         return False
     if pk is not None and set(candidate.pk) != pk:
         return False
     rest = given - set(candidate.pk)
+    # What may be left to a filter can still come first in the sort key.
+    for one in candidate.sk[len(rest) :] if need.left else ():
+        if one.attribute not in need.left:
+            break
+        rest |= {one.attribute}
     if {one.attribute for one in candidate.sk[: len(rest)]} != rest:
         return False
     return candidate.mingled in _types(need, len(rest)) and _runs(candidate.sk[len(rest) :], need.tail)
@@ -106,8 +114,11 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
     tail = _directed(entity, need.tail)
     if tail is None:
         return
-    for when in {(), need.constants}:
-        given = sorted(need.given - {attribute for attribute, _ in when})
+    subsets = [left for size in range(len(need.left) + 1) for left in combinations(sorted(need.left), size)]
+    for when, left in product({(), need.constants}, subsets):
+        given = sorted((need.given | set(left)) - {attribute for attribute, _ in when})
+        if need.left and not given:
+            continue
         partitions: list[tuple[str, ...]] = [()] if when or not given else []
         partitions += [pk for size in range(1, len(given) + 1) for pk in combinations(given, size)]
         for pk in partitions:

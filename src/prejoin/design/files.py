@@ -1,79 +1,81 @@
-"""Designs in files, as YAML or JSON: read with a message where a file is not a design."""
+"""Designs in files: the Markdown document that people review, or YAML or JSON as data; read with every message."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import msgspec
 
-from prejoin.design import codes
-from prejoin.design.facets import planner_facets
-from prejoin.design.model import TABLE, Design
-from prejoin.diagnostics import Diagnostic
-from prejoin.keys import TemplateError
+from prejoin.design.codes import NO_DESIGN, NOT_A_DESIGN
+from prejoin.design.document.codes import UNREADABLE
+from prejoin.design.document.kept import Reading
+from prejoin.design.document.read_document import read_document
+from prejoin.design.document.write_document import write_document
+from prejoin.design.fits import misfits
+from prejoin.design.model import Design
+from prejoin.diagnostics import Code, Diagnostic, has_errors
+from prejoin.workload.files import Form, form_of
 from prejoin.workload.model import Workload
-from prejoin.workload.trees import Form, NotATreeError, convert_tree, read_tree, write_tree
+from prejoin.workload.read_document import MOST_CHARACTERS
+from prejoin.workload.reading import Places
+from prejoin.workload.trees import NotATreeError, convert_tree, read_tree, write_tree
+
+NAME = "table-design.md"
+_NAMES = (NAME, "table-design.yaml", "table-design.yml", "table-design.json")
+
+
+def design_beside(document: Path) -> Path:
+    """Where the design of a document is kept: beside it, as Markdown unless there is one in another form."""
+    places = [document.with_name(name) for name in _NAMES]
+    return next((place for place in places if place.exists()), places[0])
 
 
 def read_design(text: str, workload: Workload, form: Form = "yaml") -> tuple[Design | None, tuple[Diagnostic, ...]]:
-    """The design in a text, for a workload; None and why where it is not one."""
+    """The design in a text, for a workload, and what is to be said about it; None where that has errors."""
+    reading = read_design_text(text, workload, form)
+    return (None if has_errors(reading.diagnostics) else reading.design), reading.diagnostics
+
+
+def read_design_text(text: str, workload: Workload, form: Form) -> Reading:
+    """The same, with where each part stands. Only the Markdown document comes with its operations planned anew."""
+    if form == "md":
+        return read_document(text, workload)
     try:
         plain, spans = read_tree(text, form)
         design: Design = convert_tree(plain, spans, Design)
     except NotATreeError as problem:
         fix = "compare with a design that prejoin wrote"
-        return None, (codes.NOT_A_DESIGN.at(problem.span, f"this is not a design in {form.upper()}: {problem}", fix),)
-    problems = tuple(_problems(design, workload))
-    return (None if problems else design), problems
+        message = f"this is not a design in {form.upper()}: {problem}"
+        return Reading(Design(""), (NOT_A_DESIGN.at(problem.span, message, fix),), Places())
+    places = Places(spans)
+    return Reading(design, misfits(design, workload, places), places)
 
 
-def write_design(design: Design, form: Form = "yaml") -> str:
+def read_design_file(path: Path, workload: Workload) -> Reading:
+    """The design in a file, its form by its ending; a file that cannot be read is a message too."""
+    form = form_of(path)
+    if form is None:
+        return _unreadable(UNREADABLE, f"{path} is not .md, .yaml or .json", "name it by what it holds")
+    try:
+        if path.stat().st_size > 4 * MOST_CHARACTERS:
+            message = f"{path.name} is larger than {4 * MOST_CHARACTERS:,} bytes"
+            return _unreadable(UNREADABLE, message, "see `prejoin explain PJ620`")
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as problem:
+        message = f"{path.name} is not UTF-8 at byte {problem.start}"
+        return _unreadable(UNREADABLE, message, "save it as UTF-8")
+    except OSError as problem:
+        message = f"{path.name} cannot be read: {problem.strerror or problem}"
+        return _unreadable(NO_DESIGN, message, "`prejoin design` writes one; or write the keys by hand")
+    return read_design_text(text, workload, form)
+
+
+def write_design(design: Design, form: Form = "yaml", workload: Workload | None = None) -> str:
+    """The text of a design. A Markdown document tells about the workload too."""
+    if form == "md":
+        return write_document(design, workload or Workload())
     return write_tree(msgspec.to_builtins(design, str_keys=True), form)
 
 
-def _problems(design: Design, workload: Workload) -> list[Diagnostic]:
-    found = []
-    if not re.fullmatch(r"[A-Za-z0-9_.-]{3,255}", design.table):
-        found.append(
-            _wrong(f"`{design.table}` cannot be the name of a table", "use 3 to 255 letters, digits, `_`, `-` and `.`")
-        )
-    names = [slot.name for slot in design.slots]
-    if not names or names[0] != TABLE:
-        found.append(_wrong("the first slot is not the table", f"name it `{TABLE}`"))
-    for item in design.items:
-        if workload.entity(item.entity) is None:
-            found.append(_wrong(f"there is no entity `{item.entity}` in the workload", "name one of its entities"))
-        if not item.facets or item.facets[0].slot != TABLE:
-            found.append(
-                _wrong(f"the first facet of `{item.entity}` is not in the table", f"begin with slot `{TABLE}`")
-            )
-        for facet in item.facets:
-            slot = design.slot(facet.slot)
-            if slot is None:
-                found.append(_wrong(f"there is no slot `{facet.slot}`", f"the slots are {', '.join(names)}"))
-            elif (len(facet.pk), len(facet.sk)) != (len(slot.pk), len(slot.sk)):
-                found.append(
-                    _wrong(
-                        f"`{item.entity}` has not as many keys in `{slot.name}` as that has attributes", "give one each"
-                    )
-                )
-    homeless = [e.name for e in workload.entities if design.item(e.name) is None]
-    found += [
-        _wrong(f"the entity `{name}` has no item", "add it to `items`, with a key in the table") for name in homeless
-    ]
-    if not found:
-        try:
-            planner_facets(design, workload)
-        except TemplateError as problem:
-            found.append(_wrong(str(problem), "name attributes of the entity"))
-    return found
-
-
-def _wrong(message: str, fix: str) -> Diagnostic:
-    return codes.NOT_A_DESIGN.at(None, message, fix)
-
-
-def design_beside(document: Path) -> Path:
-    """Where the design of a document is kept: beside it."""
-    return document.with_name("table-design.yaml")
+def _unreadable(code: Code, message: str, fix: str) -> Reading:
+    return Reading(Design(""), (code.at(None, message, fix),), Places())

@@ -4,35 +4,57 @@ from __future__ import annotations
 
 from prejoin.design.assumed import count_of, per_second, size_of
 from prejoin.design.candidates import Candidate
-from prejoin.protocol.prices import STORAGE_OVERHEAD, dollars, write_units
+from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Action, Entity, Verb, Workload, Write
-
-_MONTH = 2_592_000
-_GB = 1_000_000_000
+from prejoin.workload.model import Action, Entity, Rate, Verb, Workload, Write
 
 
 def index_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
     """An entity's entries in an index: each write of an item writes them again, a change of the key twice."""
     size = size_of(entity)
     units = sum(
-        per_second(write.rate) * write_units(size) * _entries(candidate, write, action, entity)
+        per_second(write.rate) * write_units(size) * entries(candidate, write, action, entity)
         for write, action in writes_of(workload, entity)
     )
-    return _cents(units, size * count_of(workload, entity))
+    return _cents(
+        units, (size + STORAGE_OVERHEAD) * count_of(workload, entity), _unknowing(workload, entity, candidate)
+    )
 
 
-def copy_cents(workload: Workload, entity: Entity) -> int:
-    """A second item: written in one transaction with the first, so that both cost twice."""
+def copy_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
+    """A second item: written in one transaction with the first, so both cost twice, and moved when its key changes."""
     size = size_of(entity)
     units = 0.0
     for write, action in writes_of(workload, entity):
         more = 2 if write.atomic or len(write.actions) > 1 else 3
-        units += per_second(write.rate) * write_units(size) * more * (2 if action.many else 1)
-    return _cents(units, size * count_of(workload, entity))
+        moved = 2 * (entries(candidate, write, action, entity) - 1)
+        units += per_second(write.rate) * write_units(size) * (more + moved) * (2 if action.many else 1)
+    return _cents(
+        units, (size + STORAGE_OVERHEAD) * count_of(workload, entity), _unknowing(workload, entity, candidate)
+    )
 
 
-def _entries(candidate: Candidate, write: Write, action: Action, entity: Entity) -> int:
+def find_cents(rate: Rate | None, entity: Entity) -> int:
+    """What it costs that a write has to find its item first."""
+    reads = per_second(rate) * read_units(size_of(entity))
+    return max(1, round(dollars(reads=reads * MONTH_SECONDS) * 100))
+
+
+def _unknowing(workload: Workload, entity: Entity, candidate: Candidate) -> float:
+    """Read units a second of writes that change a part of a key without knowing the rest: they read the item first."""
+    units = 0.0
+    for write, action in writes_of(workload, entity):
+        if entries(candidate, write, action, entity) == 2:
+            known = {i.attribute for i in write.inputs} | {
+                change.attribute for change in changes(write, action, entity)
+            }
+            if not set(candidate.attributes) <= known:
+                units += per_second(write.rate) * read_units(size_of(entity), STRONG)
+    return units
+
+
+def entries(candidate: Candidate, write: Write, action: Action, entity: Entity) -> int:
+    """How often a write writes an entry with this key: a change of the key deletes one and puts one."""
     if action.verb is not Verb.UPDATE:
         return 1
     changed = {change.attribute for change in changes(write, action, entity)}
@@ -42,10 +64,16 @@ def _entries(candidate: Candidate, write: Write, action: Action, entity: Entity)
 def writes_of(workload: Workload, entity: Entity) -> list[tuple[Write, Action]]:
     """All that is done to items of an entity."""
     every = (*workload.writes, *workload.deletes)
-    return [(write, action) for write in every for action in write.actions if action.entity == entity.name]
+    return [
+        (write, action)
+        for write in every
+        for action in write.actions
+        if action.entity == entity.name and action.verb is not Verb.EXPIRE
+    ]
 
 
-def _cents(units_per_second: float, stored: int) -> int:
-    stored += STORAGE_OVERHEAD
-    money = dollars(writes=units_per_second * _MONTH, gb_months=stored / _GB)
+def _cents(units_per_second: float, stored: int, reads_per_second: float) -> int:
+    money = dollars(
+        reads=reads_per_second * MONTH_SECONDS, writes=units_per_second * MONTH_SECONDS, gb_months=stored / GB
+    )
     return max(1, round(money * 100))

@@ -5,45 +5,79 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from prejoin.design.choose import BASE, OWN, Chosen, Placed
-from prejoin.design.model import TABLE, Design, Guard, Item, KeyAttribute, Slot
-from prejoin.design.needs import Question
+import msgspec
+
+from prejoin.design.candidates import extendable
+from prejoin.design.choose import BASE, OWN, Chosen, Placed, Task
+from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.design.words import Words
 from prejoin.workload.model import Naming, Workload
 
 
-def lay_out(workload: Workload, questions: Sequence[Question], chosen: Chosen) -> Design:
+def lay_out(task: Task, chosen: Chosen) -> Design:
     """The design of a choice. Its operations are the planner's to say."""
+    workload, kept = task.workload, task.frozen.design
     names = {d.pin.what: d.pin.name for d in workload.decisions if isinstance(d.pin, Naming)}
-    words = Words(workload, questions, chosen, names.get("separator", "#"))
-    items = []
+    separator = names.get("separator", kept.separator)
+    words = Words(task, chosen, separator)
+    slots = _slots(task, chosen, names)
+    items: list[Item] = []
     for entity in workload.entities:
         own = [p for p in chosen.placed if p.entity == entity.name]
         for number in sorted({p.item for p in own}):
             placed = sorted((p for p in own if p.item == number), key=lambda p: p.slot)
-            copy = "" if number == OWN else _copy_name(placed[0])
-            facets = tuple(words.facet(p, slot_name(p.slot)) for p in placed)
-            items.append(Item(entity.name, entity.name if not copy else f"{entity.name}.{copy}", facets, copy))
-    return Design(
-        table=names.get("table", _table_name(workload)),
-        slots=tuple(_slots(chosen, names)),
+            facets = tuple(words.facet(p, slots[p.slot].name) for p in placed)
+            items.append(_item(task, placed[0], facets, items))
+    return msgspec.structs.replace(
+        kept,
+        table=names.get("table", _table_name(workload) if kept.table == TABLE else kept.table),
+        slots=slots,
         items=tuple(items),
-        guards=tuple(_guards(workload, chosen)),
-        type_attribute=names.get("type attribute", "entityType"),
-        separator=names.get("separator", "#"),
-        ttl_attribute=next((a.name for e in workload.entities for a in e.attributes if a.ttl), ""),
+        guards=tuple(dict.fromkeys((*kept.guards, *_guards(workload, chosen)))),
+        type_attribute=names.get("type attribute", kept.type_attribute),
+        separator=separator,
+        ttl_attribute=kept.ttl_attribute
+        or next((a.name for e in workload.entities for a in e.attributes if a.ttl), ""),
     )
 
 
-def slot_name(number: int) -> str:
-    return TABLE if number == BASE else f"gsi{number}"
+def _item(task: Task, placed: Placed, facets: tuple[Facet, ...], before: Sequence[Item]) -> Item:
+    """An item with its keys: one that is there already stays what it is."""
+    name, number = placed.entity, placed.item
+    there = task.frozen.design.item(name) if number == OWN else None
+    if 0 < number <= len(copies := task.frozen.copies(name)):
+        there = copies[number - 1]
+    if there:
+        return msgspec.structs.replace(there, facets=facets)
+    if number == OWN:
+        return Item(name, name, facets)
+    copy = _copy_name(placed)
+    while any((item.entity, item.copy) == (name, copy) for item in before):
+        copy += f"-{number}"
+    return Item(name, f"{name}.{copy}", facets, copy)
 
 
-def _slots(chosen: Chosen, names: dict[str, str]) -> Iterable[Slot]:
+def _slots(task: Task, chosen: Chosen, names: dict[str, str]) -> tuple[Slot, ...]:
+    """The table and its indexes, those that are there already first; new ones are called as the others are."""
+    found = list(task.frozen.design.slots)
     pk, sk = names.get("partition key", "pk"), names.get("sort key", "sk")
-    for number in range(chosen.indexes + 1):
-        prefix = "" if number == BASE else slot_name(number)
-        yield Slot(slot_name(number), (KeyAttribute(f"{prefix}{pk}"),), (KeyAttribute(f"{prefix}{sk}"),))
+    if not any(place[2] == BASE for place in task.frozen.facets):
+        found[:1] = [Slot(TABLE, (KeyAttribute(pk),), (KeyAttribute(sk),))]
+    while len(found) <= chosen.indexes:
+        number = len(found)
+        usual = Slot(f"gsi{number}", (KeyAttribute(f"gsi{number}{pk}"),), (KeyAttribute(f"gsi{number}{sk}"),))
+        found.append(_like(found[-1], number) or usual)
+    return tuple(found)
+
+
+def _like(last: Slot, number: int) -> Slot | None:
+    """A slot with the next number, if the last is numbered: after `GSI1` with `GSI1PK` comes `GSI2` with `GSI2PK`."""
+    before, now = str(number - 1), str(number)
+    texts = [last.name, *(attribute.name for attribute in (*last.pk, *last.sk))]
+    if number == 1 or len(texts) != 3 or any(text.count(before) != 1 for text in texts):
+        return None
+    name, pk, sk = (text.replace(before, now) for text in texts)
+    return Slot(name, (KeyAttribute(pk),), (KeyAttribute(sk),))
 
 
 def _copy_name(placed: Placed) -> str:
@@ -61,7 +95,7 @@ def _guards(workload: Workload, chosen: Chosen) -> Iterable[Guard]:
         base = next(p.candidate for p in chosen.placed if (p.entity, p.item, p.slot) == (entity.name, OWN, BASE))
         groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
         ids = tuple(a.name for a in entity.id)
-        if ids and set(base.attributes) > set(ids) and not any(a.generated for a in entity.id):
+        if ids and set(base.attributes) > set(ids) and not extendable(entity) and not base.fixed:
             groups.append(ids)
         for group in dict.fromkeys(groups):
             if set(group) != set(base.attributes):

@@ -5,20 +5,25 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from prejoin.design.facets import planner_facets
+from prejoin.design.figures import Figures
 from prejoin.design.map_reads import map_read
 from prejoin.design.map_writes import map_write
 from prejoin.design.model import Design, Operation
+from prejoin.design.units import predicted
 from prejoin.workload.model import OutOfScope, Pattern, Read, Workload
 
 
 def map_patterns(design: Design, workload: Workload) -> Design:
-    """The design with an operation for each pattern of the workload that is in scope."""
+    """The design with an operation for each pattern of the workload that is in scope, and the units it uses."""
     facets = planner_facets(design, workload)
+    figures = Figures(design, workload)
     outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
 
     def operation(pattern: Pattern) -> Operation:
         if isinstance(pattern, Read):
-            return map_read(pattern, workload, facets)
-        return map_write(pattern, workload, design)
+            found = map_read(pattern, workload, facets)
+        else:
+            found = map_write(pattern, workload, design)
+        return replace(found, units=predicted(found, design, workload, figures)) if found.served else found
 
     return replace(design, operations=tuple(operation(p) for p in workload.patterns if p.id not in outside))

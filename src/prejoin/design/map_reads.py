@@ -9,10 +9,12 @@ from prejoin.design.model import Call, Operation, Request
 from prejoin.keys import Ask, Facet, Plan, Refusal
 from prejoin.keys import Order as KeyOrder
 from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import bindings
+from prejoin.workload.lookup import bindings, equalities, target
 from prejoin.workload.model import (
+    ARITY,
     RANGES,
     Accept,
+    Attribute,
     Combine,
     Consistency,
     Direction,
@@ -30,15 +32,30 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
     """The operation of a read, with the facets of the table."""
     try:
         ask = ask_of(read, workload)
+        found = _planned(facets, ask)
+        requests = [_request(found, read)]
+        if read.combine is Combine.JOIN:
+            requests += [_fetch(read, workload, facets, name) for name in read.entities[1:]]
+    except _NotServedError as problem:
+        return Operation(read.id, problem=str(problem), remedy=problem.remedy)
     except ValueError as problem:
         return Operation(read.id, problem=str(problem))
+    return Operation(read.id, tuple(requests))
+
+
+class _NotServedError(Exception):
+    """No key serves it, and what would."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.remedy = remedy
+
+
+def _planned(facets: Sequence[Facet], ask: Ask) -> Plan:
     found = keys.plan(facets, ask)
     if isinstance(found, Refusal):
-        return Operation(read.id, problem=f"no key serves {ask}", remedy=found.remedy)
-    requests = [_request(found, read)]
-    if read.combine is Combine.JOIN:
-        requests.append(Request(Call.BATCH_GET, entities=read.entities[1:]))
-    return Operation(read.id, tuple(requests))
+        raise _NotServedError(f"no key serves {ask}", found.remedy)
+    return found
 
 
 def ask_of(read: Read, workload: Workload) -> Ask:
@@ -67,9 +84,42 @@ def ask_of(read: Read, workload: Workload) -> Ask:
         order=[_order(s.attribute, s.direction, names, workload, entities) for s in read.sort],
         consistent=read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL},
         filtered=[names[i.attribute] for i in given if i.optional or may_filter],
-        needs=[plain(n) for n in read.needs] or None,
+        needs=_needs(read, workload, entities),
         roles=roles,
     )
+
+
+def _needs(read: Read, workload: Workload, entities: tuple[str, ...]) -> list[str] | None:
+    """The attributes that have to be where it is read: those wanted, tested by a filter, or followed by a join.
+
+    None: all of them. Who only counts wants none.
+    """
+    if not read.needs and read.result is not Result.COUNT:
+        return None
+    wanted = [*wanted_of(read, workload, entities)]
+    # What may become a filter is needed in any case: whether it does depends on what is there.
+    wanted += [plain(i.attribute) for i in read.inputs if i.filter or i.optional or i.op not in {Op.EQ, *RANGES}]
+    if read.combine is Combine.JOIN:
+        wanted += [a.name for name in read.entities[1:] if (a := followed(read, workload, name))]
+    return list(dict.fromkeys(wanted))
+
+
+def wanted_of(read: Read, workload: Workload, entities: tuple[str, ...]) -> tuple[str, ...]:
+    """What a read wants of some of its entities, by their attributes' names; empty where it wants all, or none."""
+    having = [e for e in map(workload.entity, entities) if e]
+    return tuple(n for n in map(plain, read.needs) if any(e.attribute(n) for e in having))
+
+
+def followed(read: Read, workload: Workload, name: str) -> Attribute | None:
+    """The attribute by which a join gets from its first entity to another: said, or the only one not asked by."""
+    first, other = workload.entity(read.entities[0]), workload.entity(name)
+    if first is None or other is None:
+        return None
+    if read.via and (said := first.attribute(plain(read.via))):
+        return said
+    asked = {bindings(workload, read.entities[:1], one).get(first.name) for one in equalities(read)}
+    leading = [a for a in first.attributes if (held := target(workload, a)) and held[0] is other]
+    return next((a for a in leading if a.name not in asked), None)
 
 
 def plain(name: str) -> str:
@@ -88,22 +138,62 @@ def _order(
 
 def _request(found: Plan, read: Read) -> Request:
     facet = found.facets[0]
-    many = any(i.many for i in read.inputs)
-    call = Call(found.operation)
+    many = next((plain(i.attribute) for i in read.inputs if i.many), "")
     return Request(
-        call=Call.BATCH_GET if many and call is Call.GET else call,
+        call=_call(found, read, bool(many)),
         slot=found.slot,
         entities=found.ask.entities,
+        copies=tuple(f"{f.entity}/{f.copy}" for f in found.facets if f.copy),
         pk=facet.pk.text,
         sk=sort_condition(found),
         shards=found.shards,
         bucket=found.bucket.bucket if found.bucket else "",
+        each=many,
         reverse=found.reverse,
         limit=read.limit or read.page,
         consistent=found.ask.consistent,
         count=read.result is Result.COUNT,
-        filters=tuple(filter_text(i) for i in read.inputs if is_filtered(i, found)),
+        filters=tuple(filter_text(i) for i in read.inputs if is_filtered(i, found) or is_compared(i, found)),
         attributes=read.needs,
+    )
+
+
+def _call(found: Plan, read: Read, many: bool) -> Call:
+    call = Call(found.operation)
+    if read.consistency is Consistency.TRANSACTIONAL:
+        if call is Call.GET:
+            return Call.TRANSACT_GET
+        raise _NotServedError(
+            "a transaction reads items by their keys, not a range of them",
+            "read it strongly, or by the ids of the items",
+        )
+    return Call.BATCH_GET if many and call is Call.GET else call
+
+
+def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -> Request:
+    """The second request of a join: what the items name, each by its key, a hundred at once."""
+    attribute = followed(read, workload, name)
+    held = target(workload, attribute) if attribute else None
+    if attribute is None or held is None:
+        problem = f"no attribute of {read.entities[0]} says which {name} is meant"
+        raise _NotServedError(problem, f"mark the one that holds its id: `→ {name}`")
+    wanted = wanted_of(read, workload, (name,)) if read.needs else ()
+    consistent = read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL}
+    ask = Ask.of(name, equal=[held[1].name], consistent=consistent, needs=wanted or None)
+    found = _planned(facets, ask)
+    facet = found.facets[0]
+    names = {n: n for n in facet.attributes} | {held[1].name: attribute.name}
+    return Request(
+        call=_call(found, read, many=True),
+        slot=found.slot,
+        entities=(name,),
+        copies=(f"{name}/{facet.copy}",) if facet.copy else (),
+        pk=keys.renamed(facet.pk.text, names),
+        sk=keys.renamed(sort_condition(found), names),
+        shards=found.shards,
+        each=attribute.name,
+        consistent=consistent,
+        attributes=wanted,
     )
 
 
@@ -113,8 +203,20 @@ def is_filtered(one: Input, found: Plan) -> bool:
     return one.filter or not keyed or plain(one.attribute) in found.filtered or (one.optional and one.op is not Op.EQ)
 
 
+def is_compared(one: Input, found: Plan) -> bool:
+    """Whether the one item under a key is compared with an input: no more is read, so the key answers it."""
+    return plain(one.attribute) in found.compared
+
+
 def filter_text(one: Input) -> str:
-    return f"{plain(one.attribute)} {write_comparison(one.op, one.values, _NONE)}"
+    """A filter as people read it, with a placeholder where the caller gives the value.
+
+    >>> filter_text(Input("Order.status")), filter_text(Input("total", Op.GE)), filter_text(Input("note", Op.EXISTS))
+    ('status = {status}', 'total >= {total}', 'note exists')
+    """
+    name = plain(one.attribute)
+    said = write_comparison(one.op, one.values, _NONE).rstrip()
+    return f"{name} {said}" if one.values or not ARITY.get(one.op, 1) else f"{name} {said} {{{name}}}"
 
 
 def sort_condition(found: Plan) -> str:

@@ -33,13 +33,15 @@ class Projection(Model, frozen=True):
 
 
 class Slot(Model, frozen=True):
-    """A place with a key of its own: the table, or a global secondary index. One attribute a key, or up to four."""
+    """A place with a key of its own: the table, or a secondary index. One attribute a key, or up to four."""
 
     name: str
     pk: tuple[KeyAttribute, ...]
     sk: tuple[KeyAttribute, ...] = ()
     projection: Projection = Projection()
     purpose: str = ""
+    local: bool = False
+    """A local secondary index, which has the table's partitions in another order. Ours are global."""
 
 
 class When(Model, frozen=True):
@@ -164,6 +166,10 @@ class Request(Model, frozen=True):
     filters: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
     actions: tuple[ItemAction, ...] = ()
+    each: str = ""
+    """One for each value of this attribute: of an input that is a list, or of the items that were found before."""
+    copies: tuple[str, ...] = ()
+    """Those of the items read that are copies: `Order/lookup`."""
 
 
 class Units(Model, frozen=True):
@@ -180,6 +186,8 @@ class Operation(Model, frozen=True):
     remedy: str = ""
     units: Units | None = None
     """Predicted, for one call."""
+    assumes: tuple[str, ...] = ()
+    """What the caller has to know beside what the document says it gives."""
 
     @property
     def served(self) -> bool:
@@ -192,6 +200,11 @@ class Choice(Model, frozen=True):
     about: str
     text: str
     alternatives: tuple[str, ...] = ()
+
+
+class Billing(StrEnum):
+    ON_DEMAND = "PAY_PER_REQUEST"
+    PROVISIONED = "PROVISIONED"
 
 
 class Design(Model, frozen=True):
@@ -207,6 +220,8 @@ class Design(Model, frozen=True):
     raw_keys: bool = False
     """Values stand in keys as they are, as in a table that others filled."""
     ttl_attribute: str = ""
+    billing: Billing = Billing.ON_DEMAND
+    """How the table is paid for; predicted prices are those of on-demand."""
     operations: tuple[Operation, ...] = ()
     decisions: tuple[Choice, ...] = ()
 

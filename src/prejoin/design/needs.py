@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from prejoin.design.map_reads import ask_of
+from prejoin.design.map_reads import ask_of, plain
 from prejoin.keys import Ask
-from prejoin.workload.model import OutOfScope, Read, Workload
+from prejoin.workload.lookup import changes, root
+from prejoin.workload.model import Entity, Op, OutOfScope, Read, Verb, Workload
 
 
 class Tail(msgspec.Struct, frozen=True, order=True):
@@ -24,6 +25,8 @@ class Need(msgspec.Struct, frozen=True):
     given: frozenset[str]
     """Attributes whose value is known: by the caller, or as constants."""
     constants: tuple[tuple[str, str], ...] = ()
+    left: frozenset[str] = frozenset()
+    """Attributes whose value is known too, and may be left to a filter; not all of them, if nothing else is known."""
     tail: tuple[Tail, ...] = ()
     """The attribute of the range, then those of the order."""
     shared: bool = False
@@ -56,6 +59,37 @@ def questions(workload: Workload) -> tuple[tuple[Question, ...], dict[str, str]]
     return tuple(found), refused
 
 
+def finds(workload: Workload) -> tuple[Question, ...]:
+    """What writes have to find first: all that they change or delete of an entity, by what else they are given.
+
+    One that knows the key of its item has nothing to find; who chooses the keys knows.
+    """
+    found: dict[tuple[str, str], Question] = {}
+    for write in (*workload.writes, *workload.deletes):
+        for action in write.actions:
+            entity = workload.entity(action.entity)
+            if entity is None or action.verb not in (Verb.UPDATE, Verb.DELETE):
+                continue
+            changed = {change.attribute for change in changes(write, action, entity)}
+            inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
+            given = {name for one in inputs for name in _held(workload, entity, one)} - changed
+            if given:
+                ask = Ask.of(entity.name, equal=given)
+                read = Read(write.id, entities=(entity.name,), rate=write.rate)
+                need = Need(write.id, entity.name, frozenset(given))
+                found[write.id, entity.name] = Question(read, ask, (need,))
+    return tuple(found.values())
+
+
+def _held(workload: Workload, entity: Entity, name: str) -> list[str]:
+    """The attributes of an entity that an input gives: that of its name, or the one that holds the same id."""
+    if entity.attribute(name):
+        return [name]
+    roots = {root(workload, e, a) for e in workload.entities if (a := e.attribute(name))}
+    same = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
+    return same if len(same) == 1 else []
+
+
 def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
     entity = workload.entity(name)
     assert entity is not None
@@ -65,6 +99,8 @@ def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
         return attribute if entity.attribute(attribute) else None
 
     given = {own(one) for one in ask.equal - ask.filtered} - {None}
+    optional = {plain(i.attribute) for i in read.inputs if i.optional}
+    left = {own(one) for one in (ask.equal & ask.filtered) - optional} - {None}
     constants = {(a, str(value)) for one, value in ask.constants if one not in ask.filtered and (a := own(one))}
     tail: dict[str, Tail] = {}
     if ask.within and (attribute := own(ask.within.attribute)):
@@ -80,6 +116,7 @@ def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
         name,
         known,  # type: ignore[arg-type]
         tuple(sorted(constants)),
+        frozenset(left),  # type: ignore[arg-type]
         tuple(one for one in tail.values() if one.attribute not in known),
         len(ask.entities) > 1,
         mingled,

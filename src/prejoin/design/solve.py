@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Callable, Iterator
 
-from prejoin.design.choose import Chosen, Score, choose
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.design.choose import Chosen, Forbidden, Score, Task, choose, task_of
 from prejoin.design.lay_out import lay_out
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.needs import questions
-from prejoin.workload.model import Workload
+from prejoin.design.project import projected
+from prejoin.design.words import Words
+from prejoin.workload.model import Read, Workload
+
+MOST_TRIES = 30
+"""How often keys are chosen anew, because what is read together cannot lie side by side."""
 
 
 class Solution(msgspec.Struct, frozen=True):
@@ -29,8 +37,35 @@ class Solution(msgspec.Struct, frozen=True):
         return self.chosen.exact
 
 
-def solve(workload: Workload) -> Solution:
-    """The design that serves all that keys can serve, with the fewest structures, and of those the cheapest."""
+def solve(workload: Workload, kept: Design | None = None, told: Callable[[str], None] | None = None) -> Solution:
+    """The design that serves all that keys can serve, with the fewest structures, and of those the cheapest.
+
+    What the document decides is obeyed; InfeasibleError, if decisions contradict each other. A design that is kept
+    stays as it is, and what is new is added to it. `told` hears how far it is.
+    """
     asked, _ = questions(workload)
-    chosen = choose(workload, asked)
-    return Solution(map_patterns(lay_out(workload, asked, chosen), workload), chosen)
+    task = task_of(workload, asked, kept, told)
+    tries = 0
+    while True:
+        chosen = choose(task)
+        design = map_patterns(lay_out(task, chosen), workload)
+        apart = frozenset(_apart(task, chosen, design))
+        tries += 1
+        if not apart or tries == MOST_TRIES:
+            return Solution(projected(design, workload), replace(chosen, exact=chosen.exact and not apart))
+        task = replace(task, forbidden=(*task.forbidden, *sorted(apart, key=sorted)))
+
+
+def _apart(task: Task, chosen: Chosen, design: Design) -> Iterator[Forbidden]:
+    """Keys in one partition because of which a read is refused that was counted as served: others lie between."""
+    rooms = Words(task, chosen, design.separator).rooms
+    meant = {question.read.id for question in task.questions} - set(chosen.unserved)
+    for operation in design.operations:
+        read = task.workload.pattern(operation.pattern)
+        if operation.served or not isinstance(read, Read) or operation.pattern not in meant:
+            continue
+        ways = [way for way in chosen.together if way.read == operation.pattern]
+        for (slot, _), there in rooms.items():
+            others = set(read.entities) - {placed.entity for placed in there}
+            if len(there) > 1 and not others and (slot in {way.slot for way in ways} or not ways):
+                yield frozenset(there)

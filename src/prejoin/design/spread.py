@@ -9,11 +9,11 @@ import msgspec
 
 from prejoin.design.assumed import per_second, size_of
 from prejoin.design.candidates import Candidate, serves
-from prejoin.design.keeping import writes_of
+from prejoin.design.keeping import entries, writes_of
 from prejoin.design.needs import Question
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
-from prejoin.workload.model import AtMost, Entity, Op, Rate, Spread, Verb, Without, Workload
+from prejoin.workload.model import AtMost, Entity, Op, Rate, Spread, Without, Workload
 
 MOST_WRITES = 1000
 """Write units a second that one partition bears; DynamoDB's limit."""
@@ -50,7 +50,7 @@ def heat(workload: Workload, entity: Entity, candidate: Candidate) -> Heat:
     hottest = 0.0
     for write, action in writes_of(workload, entity):
         rate = _busiest(write.rate)
-        times = 2 if action.verb is Verb.UPDATE else 1
+        times = entries(candidate, write, action, entity)
         writes += rate
         units += rate * times * write_units(size_of(entity))
         if write.rate and write.rate.hottest:

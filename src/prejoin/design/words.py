@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
+from itertools import product
 from typing import TypeVar
 
+from prejoin import keys
 from prejoin.design.candidates import Candidate
-from prejoin.design.choose import Chosen, Placed, lies
+from prejoin.design.choose import Chosen, Placed, Task, Together, asked_key, lies
 from prejoin.design.model import Facet, When
-from prejoin.design.needs import Question, Tail
+from prejoin.design.needs import Need, Question, Tail
 from prejoin.design.spread import bucket_of, shards_of
 from prejoin.workload.lookup import root
-from prejoin.workload.model import Entity, Workload
+from prejoin.workload.model import Attribute, Entity
 
 _MOST_STEPS = 20_000
 """How many orders of the types of one partition are tried out, or begun."""
@@ -24,39 +26,101 @@ _MOST_STEPS = 20_000
 Unit = TypeVar("Unit", bound=Hashable)
 
 
+class Alike:
+    """Attributes that hold the same values: along references, and because a read of several entities asks so."""
+
+    def __init__(self, task: Task) -> None:
+        self._workload = task.workload
+        self._heads: dict[tuple[str, str], tuple[str, str]] = {}
+        for question in task.questions:
+            for need in question.needs if len(question.needs) > 1 else ():
+                for attribute in need.given:
+                    name = question.ask.name(need.entity, attribute)
+                    others = [(n.entity, a) for n in question.needs for a in n.given]
+                    for entity, other in others:
+                        if question.ask.name(entity, other) == name:
+                            self._join((need.entity, attribute), (entity, other))
+
+    def root(self, entity: Entity, attribute: Attribute) -> tuple[str, str]:
+        return self._head(root(self._workload, entity, attribute))
+
+    def _join(self, *names: tuple[str, str]) -> None:
+        found = [(e, e.attribute(attribute)) for name, attribute in names if (e := self._workload.entity(name))]
+        heads = {self.root(entity, attribute) for entity, attribute in found if attribute}
+        best = min(heads, key=lambda head: (not self._is_id(head), head))
+        self._heads |= {head: best for head in heads if head != best}
+
+    def _is_id(self, name: tuple[str, str]) -> bool:
+        entity = self._workload.entity(name[0])
+        return entity is not None and [a.name for a in entity.id] == [name[1]]
+
+    def _head(self, name: tuple[str, str]) -> tuple[str, str]:
+        while name in self._heads:
+            name = self._heads[name]
+        return name
+
+
 class Words:
     """The keys of a choice as templates."""
 
-    def __init__(self, workload: Workload, questions: Sequence[Question], chosen: Chosen, separator: str) -> None:
-        self._workload = workload
-        self._questions = questions
+    def __init__(self, task: Task, chosen: Chosen, separator: str) -> None:
+        self._workload = task.workload
+        self._questions = task.questions
+        self._frozen = task.frozen
         self._separator = separator
+        self._same = Alike(task)
         self._words: dict[Placed, tuple[str, ...]] = {}
         """What stands before the attributes that all types of a group have in common, and after them."""
         rooms: dict[tuple[int, str], list[Placed]] = {}
+        self.rooms = rooms
+        """What shares a partition, by the slot and what that is made of."""
         for placed in chosen.placed:
-            rooms.setdefault((placed.slot, self.partition(placed.candidate)), []).append(placed)
-        asked = {q.read.id: q for q in questions}
+            rooms.setdefault((placed.slot, self._room(placed)), []).append(placed)
+        asked = {q.read.id: q for q in task.questions}
         for (slot, _), there in rooms.items():
             sets = []
             for way in (way for way in chosen.together if way.slot == slot):
                 question = asked[way.read]
-                found = [p for p in there for n in question.needs if lies(p, question, n, way)]
-                if len({p.entity for p in found}) == len(question.needs):
-                    sets.append((bool(way.rest) or any(n.mingled for n in question.needs), frozenset(found)))
+                found = [next((p for p in there if _is_meant(p, question, n, way)), None) for n in question.needs]
+                meant = frozenset(p for p in found if p)
+                if len(meant) == len(question.needs):
+                    sets.append((bool(way.rest) or any(n.mingled for n in question.needs), meant))
             self._name(there, sets)
 
     def facet(self, placed: Placed, slot: str) -> Facet:
         candidate = placed.candidate
+        if candidate.fixed:
+            return self._frozen.facets[placed.entity, placed.item, placed.slot]
         entity = self._entity(candidate.entity)
         fields = [self._field(entity, one) for one in candidate.sk]
         head, word = self._words[placed]
         late = candidate.mingled
         sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
         when = tuple(When(attribute, (value,)) for attribute, value in candidate.when)
-        return Facet(slot, (self.partition(candidate),), (sk,), when)
+        return Facet(slot, (self.partition(placed),), (sk,), when)
 
-    def partition(self, candidate: Candidate) -> str:
+    def _room(self, placed: Placed) -> str:
+        """A partition, with whose ids it is made of in place of the names that an entity has for them."""
+        entity = self._entity(placed.entity)
+        roots = {a.name: "/".join(self._same.root(entity, a)) for a in entity.attributes}
+        return keys.renamed(self.partition(placed), roots)
+
+    def partition(self, placed: Placed) -> str:
+        """The partition key as a template; the words are those of keys that are there already, if there are such."""
+        if placed.candidate.fixed:
+            return self._frozen.facets[placed.entity, placed.item, placed.slot].pk[0]
+        own = self._signature(placed.entity, placed.candidate)
+        for (entity, item, slot), candidate in self._frozen.candidates.items():
+            if slot == placed.slot and candidate.pk and self._signature(entity, candidate) == own:
+                names = dict(zip(candidate.pk, placed.candidate.pk, strict=True))
+                return keys.renamed(self._frozen.facets[entity, item, slot].pk[0], names)
+        return self._partition(placed.candidate)
+
+    def _signature(self, name: str, candidate: Candidate) -> tuple[object, ...]:
+        entity = self._entity(name)
+        return (*(self._same.root(entity, a) for n in candidate.pk if (a := entity.attribute(n))), candidate.when)
+
+    def _partition(self, candidate: Candidate) -> str:
         entity = self._entity(candidate.entity)
         parts = [part for name in candidate.pk for part in (self._word(entity, name), f"{{{name}}}")]
         if not candidate.pk:
@@ -70,15 +134,17 @@ class Words:
         """What a partition is cut into, that would be too hot: units of time, or shards."""
         if entity.singleton or not entity.id:
             return []
+        found = []
         if bucket := bucket_of(self._workload, entity, candidate, self._questions):
-            return [f"{{{bucket[0]}:{bucket[1]}}}"]
+            found.append(f"{{{bucket[0]}:{bucket[1]}}}")
+        # What is written now all falls into the bucket of now.
         shards = shards_of(self._workload, entity, candidate)
-        return [f"{{{entity.id[0].name}:shard({shards})}}"] if shards > 1 else []
+        return [*found, *([f"{{{entity.id[0].name}:shard({shards})}}"] if shards > 1 else [])]
 
     def _word(self, entity: Entity, name: str) -> str:
         attribute = entity.attribute(name)
         assert attribute is not None
-        owner, field = root(self._workload, entity, attribute)
+        owner, field = self._same.root(entity, attribute)
         whose = self._workload.entity(owner)
         if whose and (found := whose.attribute(field)) and found.id and len(whose.id) == 1:
             return upper(owner)
@@ -97,17 +163,28 @@ class Words:
     def _name(self, there: Sequence[Placed], sets: Sequence[tuple[bool, frozenset[Placed]]]) -> None:
         """Words for the items of one partition, so that what is read together lies side by side."""
         plain: dict[Placed, str] = {}
+        taken = [self._there(one) for one in there if one.candidate.fixed]
         for one in there:
             twins = [p for p in there if p.entity == one.entity and p.item < one.item]
             plain[one] = upper(one.entity) + (f"_{len(twins) + 1}" if twins else "")
+            while plain[one] in taken and not one.candidate.fixed:
+                plain[one] += "_2"
         groups: dict[str, list[Placed]] = {}
         for one in there:
             label = self._label(one) if one.candidate.mingled else ""
             groups.setdefault(label or f" {plain[one]}", []).append(one)
         heads = {label: self._head(label, members, plain) for label, members in groups.items()}
+        for label in [label for label in heads if not label.startswith(" ")]:
+            if list(heads.values()).count(heads[label]) > 1:
+                heads[label] = label.replace(self._separator, "_")
         usual = sorted(groups, key=heads.__getitem__)
         whole = [frozenset(label for label in groups if set(groups[label]) & found) for deep, found in sets if not deep]
-        for rank, label in enumerate(order := side_by_side(usual, whole)):
+        fixed = {label for label, members in groups.items() if members[0].candidate.fixed}
+        order = side_by_side(usual, whole)
+        if fixed:
+            heads |= _beside({label: heads[label] for label in usual}, fixed, whole)
+            usual = order
+        for rank, label in enumerate(order):
             head = heads[label] if order == usual else f"{rank}{heads[label]}"
             members = groups[label]
             if label.startswith(" "):
@@ -122,6 +199,11 @@ class Words:
                 word = "" if own else plain[one] if within == first else f"{at}{plain[one]}"
                 self._words[one] = (head, word)
 
+    def _there(self, placed: Placed) -> str:
+        """The word with which a sort key begins that is there already."""
+        facet = self._frozen.facets[placed.entity, placed.item, placed.slot]
+        return re.split(r"[{" + re.escape(self._separator) + "]", facet.sk[0])[0] if facet.sk else ""
+
     def _label(self, placed: Placed) -> str:
         """What comes before the type: for all that is read side by side the same."""
         entity = self._entity(placed.entity)
@@ -129,11 +211,40 @@ class Words:
         return self._separator.join(self._word(entity, name) for name in names)
 
     def _head(self, label: str, members: Sequence[Placed], plain: dict[Placed, str]) -> str:
+        if members[0].candidate.fixed:
+            return self._there(members[0])
         if label.startswith(" "):
             return label[1:]
         first = label.split(self._separator)[0]
         alone = {plain[one] for one in plain if not one.candidate.mingled}
         return f"{first}S" if first in alone else first
+
+
+def _is_meant(placed: Placed, question: Question, need: Need, way: Together) -> bool:
+    if not placed.candidate.fixed:
+        return lies(placed, question, need, way)
+    pk, rest = asked_key(placed, question, len(way.rest))
+    return placed.entity == need.entity and (frozenset(pk), rest) == (frozenset(way.names), way.rest)
+
+
+def _beside(heads: dict[str, str], fixed: set[str], sets: Sequence[frozenset[str]]) -> dict[str, str]:
+    """Words for what is new, beside words that stay: its own; or after one of these, where it has to lie there."""
+    free = [label for label in heads if label not in fixed]
+    words = [heads[label] for label in heads if label in fixed]
+    options = [[heads[label], *(f"{word}_{heads[label]}" for word in words)] for label in free]
+    for tried, choice in enumerate(product(*options)):
+        found = heads | dict(zip(free, choice, strict=True))
+        order = sorted(found, key=lambda label: f"{found[label]}#")
+        if len(set(found.values())) == len(found) and all(_contiguous(order, one) for one in sets):
+            return found
+        if tried > _MOST_STEPS:
+            break
+    return heads
+
+
+def _contiguous(order: Sequence[str], wanted: frozenset[str]) -> bool:
+    places = [at for at, label in enumerate(order) if label in wanted]
+    return not places or places[-1] - places[0] == len(places) - 1
 
 
 def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit]:

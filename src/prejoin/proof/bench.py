@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from prejoin.design.facets import planner_facets
 from prejoin.design.model import Design
-from prejoin.keys import Facet
+from prejoin.keys import Facet, KeyValueError
 from prejoin.proof.data import Maker, Values
-from prejoin.proof.schema import Built, schema_of
-from prejoin.table import Call, Client
+from prejoin.proof.schema import Built, python_type, schema_of
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table import Call, Client, TableError
 from prejoin.transport import Transport
-from prejoin.workload.model import Entity, Workload
+from prejoin.workload.model import Entity, OutOfScope, Workload
+
+REFUSALS = (TableError, DynamoDBError, KeyValueError)
+"""How what cannot be asked or written is refused."""
 
 
 @dataclass(slots=True)
@@ -28,26 +34,50 @@ class Bench:
     facets: Sequence[Facet]
     maker: Maker
     calls: list[Call] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Items of the data that could not be written, and why."""
+    _views: dict[tuple[str, tuple[str, ...]], type[Any]] = field(default_factory=dict)
 
     @classmethod
-    def ready(cls, workload: Workload, design: Design, transport: Transport, now: datetime, seed: int = 1) -> Bench:
-        """A table made from a design, filled with data through the client."""
+    def ready(
+        cls,
+        workload: Workload,
+        design: Design,
+        transport: Transport,
+        now: datetime,
+        seed: int = 1,
+        harsh: bool = False,
+    ) -> Bench:
+        """A table made from a design and filled through the client; `harsh`, with values that are hard on keys."""
         built = schema_of(design, workload)
         calls: list[Call] = []
         client = Client(built.schema, design.table, transport, observe=calls.append)
-        bench = cls(
-            workload, design, now, built, client, planner_facets(design, workload), Maker(workload, now, seed), calls
-        )
+        # Keys made of values as they are cannot hold the separator, and say so: that is known, and not to be proven.
+        maker = Maker(workload, now, seed, harsh, design.separator if design.raw_keys else "")
+        bench = cls(workload, design, now, built, client, planner_facets(design, workload), maker, calls)
         client.create_table()
-        for name, items in bench.maker.make_all().items():
-            for values in items:
-                client.insert(bench.record(name, values))
+        for name, items in maker.make_all().items():
+            items[:] = [values for values in items if bench._filled(name, values)]
         calls.clear()
         return bench
+
+    def _filled(self, entity: str, values: Values) -> bool:
+        """Whether an item of the data could be written. One that cannot is a finding about the design."""
+        try:
+            self.client.insert(self.record(entity, values))
+        except REFUSALS as problem:
+            self.refused.append(f"{entity} {values} cannot be written: {problem}")
+            return False
+        return True
 
     @property
     def items(self) -> Mapping[str, list[Values]]:
         return self.maker.made
+
+    @property
+    def outside(self) -> frozenset[str]:
+        """The patterns that the document says are answered elsewhere."""
+        return frozenset(d.pin.pattern for d in self.workload.decisions if isinstance(d.pin, OutOfScope))
 
     @contextmanager
     def watched(self) -> Iterator[list[Call]]:
@@ -75,5 +105,22 @@ class Bench:
     def values(self, record: Any) -> tuple[str, Values]:
         """The entity of an object, and its values by the workload's names."""
         entity = next(name for name, cls in self.built.classes.items() if isinstance(record, cls))
-        found = {name: getattr(record, python) for name, python in self.built.names[entity].items()}
-        return entity, {name: value for name, value in found.items() if value is not None}
+        return entity, self.values_as(entity, record)
+
+    def values_as(self, entity: str, record: Any) -> Values:
+        """The values of an object of an entity's class, or of one with some of its attributes."""
+        found = {name: getattr(record, python, None) for name, python in self.built.names[entity].items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def view(self, entity: str, needs: Iterable[str]) -> type[Any]:
+        """A class with some of an entity's attributes, for those who want no others."""
+        names = tuple(needs)
+        found = self._views.get((entity, names))
+        if found is None:
+            attributes = [a for a in self.entity(entity).attributes if a.name in names]
+            python = self.built.names[entity]
+            required = [(python[a.name], python_type(a.type)) for a in attributes if not a.optional]
+            optional = [(python[a.name], python_type(a.type) | None, None) for a in attributes if a.optional]
+            found = msgspec.defstruct(f"{self.built.classes[entity].__name__}View", [*required, *optional], frozen=True)
+            self._views[entity, names] = found
+        return found

@@ -1,24 +1,35 @@
-"""Data for a workload: a few items of each entity, whose references hold, the same for the same seed."""
+"""Data for a workload: items of each entity in the document's proportions, whose references hold; by seed.
+
+Told to be harsh, it takes the values that are hard on keys. What is absent in `Values` is absent in the item.
+"""
 
 from __future__ import annotations
 
+import math
 import random
 import string
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from prejoin.proof import values as hard
 from prejoin.types import Kind, Type
 from prejoin.workload.lookup import target
-from prejoin.workload.model import Attribute, Entity, Workload
+from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
 
 Values = dict[str, Any]
 """The attributes of an item, by their names in the workload; what is absent is not there."""
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _WORDS = ("ash", "birch", "cedar", "elm", "fir", "hazel", "linden", "maple", "oak", "pine", "rowan", "willow")
+_MOST = 48
+"""Items of an entity: enough to page through, few enough to look through for every answer."""
+_UNEQUAL = (1.0, 0.0, 2.0, 0.5, 1.0)
+"""Parents do not have equally many children, and some have none."""
+_LARGEST = 3_000
+"""Bytes of a value; a document's larger ones are cut to it, or a proof would take minutes."""
 
 
 @dataclass(slots=True)
@@ -28,75 +39,172 @@ class Maker:
     workload: Workload
     now: datetime
     seed: int = 1
+    harsh: bool = False
+    without: str = ""
+    """A character that no text may have."""
     made: dict[str, list[Values]] = field(default_factory=dict)
     _chance: random.Random = field(init=False)
     _count: int = 0
+    _taken: dict[str, set[Any]] = field(default_factory=dict)
+    _fresh: dict[Kind, list[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._chance = random.Random(self.seed)  # noqa: S311 - sample data, not secrets
 
-    def make_all(self, roots: int = 4, children: int = 3) -> Mapping[str, list[Values]]:
-        """Items of every entity: `roots` of those that refer to nothing, `children` for each parent of the others."""
+    def make_all(self, roots: int = 5) -> Mapping[str, list[Values]]:
+        """Items of every entity: `roots` of those that refer to nothing, and of the others some for each parent."""
         for entity in _parents_first(self.workload):
-            parents = [found for found in self._parents(entity).values() if found]
-            count = 1 if entity.singleton else roots if not parents else children * min(len(p) for p in parents)
-            for _ in range(count):
+            self.made.setdefault(entity.name, [])
+            leading = self._leading(entity)
+            if entity.singleton:
                 self.add(entity)
+            elif leading is None:
+                for _ in range(roots):
+                    self.add(entity)
+            else:
+                self._add_children(entity, leading)
         return self.made
+
+    def _leading(self, entity: Entity) -> tuple[Attribute, Entity, Attribute] | None:
+        """The attribute by which items belong to their parent: where the cardinality is told for one, that."""
+        found = []
+        for attribute in sorted(entity.attributes, key=lambda a: not a.id):
+            held = target(self.workload, attribute)
+            if held and held[0] is not entity and self.made.get(held[0].name):
+                found.append((attribute, *held))
+        told = [one for one in found if any(c.per == one[1].name for c in entity.cardinality)]
+        return next(iter(told or found), None)
+
+    def _add_children(self, entity: Entity, leading: tuple[Attribute, Entity, Attribute]) -> None:
+        attribute, parent, name = leading
+        told = next((c for c in entity.cardinality if c.per == parent.name), None)
+        usual = scaled(told)
+        most = told.count if told and told.at_most and told.count else _MOST
+        for at, owner in enumerate(self.made[parent.name]):
+            for _ in range(min(most, math.ceil(usual * _UNEQUAL[at % len(_UNEQUAL)]))):
+                if len(self.made[entity.name]) < _MOST:
+                    self.add(entity, {attribute.name: owner[name.name]})
+        if not self.made[entity.name]:
+            self.add(entity)
 
     def add(self, entity: Entity, known: Values | None = None) -> Values | None:
         """A new item, kept. None where the entity has no further one: all its ids are taken."""
-        taken = {_id(entity, item) for item in self.made.setdefault(entity.name, [])}
+        item = self.another(entity, known)
+        if item is not None:
+            self.keep(entity, item)
+        return item
+
+    def another(self, entity: Entity, known: Values | None = None) -> Values | None:
+        """A new item with an id and unique values that no other has, not kept."""
+        taken = self._taken.setdefault(entity.name, set())
         for _ in range(30):
             item = self.make(entity, known)
-            if entity.singleton or _id(entity, item) not in taken:
-                self.made[entity.name].append(item)
+            if entity.singleton or taken.isdisjoint(identities(entity, item)):
                 return item
         return None
+
+    def reserve(self, entity: Entity, item: Values) -> None:
+        """Counts the ids of an item as taken: they are never made again, also after it was deleted."""
+        self._taken.setdefault(entity.name, set()).update(identities(entity, item))
+
+    def keep(self, entity: Entity, item: Values) -> None:
+        """Counts an item as made."""
+        self.reserve(entity, item)
+        self.made.setdefault(entity.name, []).append(item)
 
     def make(self, entity: Entity, known: Values | None = None) -> Values:
         """A new item, not kept. `known` are attributes that it has to have."""
         self._count += 1
         item: Values = dict(known or {})
-        chosen = {name: self._chance.choice(found) for name, found in self._parents(entity).items() if found}
+        owners: dict[str, Values] = {}
         for attribute in entity.attributes:
-            if attribute.name in item:
+            self._follow(entity, attribute, item, owners)
+        for attribute in entity.attributes:
+            if attribute.name in item or (attribute.optional and self._chance.random() < 0.3):
                 continue
-            if attribute.optional and self._chance.random() < 0.3:
-                continue
-            referred = self._referred(attribute, chosen)
-            item[attribute.name] = self.value(attribute) if referred is None else referred
-        return item
+            repeated = self._repeated(attribute, owners)
+            value = self.value(attribute) if repeated is None else repeated
+            item[attribute.name] = value
+        return {name: value for name, value in item.items() if value is not None}
 
-    def _parents(self, entity: Entity) -> dict[str, list[Values]]:
-        """The items that could be referred to, by entity."""
-        names = [a.references.partition(".")[0] for a in entity.attributes if a.references]
-        copied = [a.partition(".")[0] for x in entity.attributes for a in (x.copy_of, x.snapshot_of) if a]
-        return {
-            name: self.made.get(name, []) for name in (*names, *copied) if name != entity.name or self.made.get(name)
-        }
+    def _follow(self, entity: Entity, attribute: Attribute, item: Values, owners: dict[str, Values]) -> None:
+        """Takes the item that an attribute refers to, and what this item has of its id under the same names."""
+        held = target(self.workload, attribute)
+        if held is None or not (choices := self.made.get(held[0].name)):
+            return
+        owner, name = held
+        if attribute.name in item:
+            choices = [one for one in choices if one.get(name.name) == item[attribute.name]]
+        same = [a.name for a in owner.id if a.name in item and entity.attribute(a.name) and a is not name]
+        choices = [one for one in choices if all(one.get(n) == item[n] for n in same)] or choices
+        if not choices or (attribute.optional and self._chance.random() < 0.3):
+            return
+        chosen = self._chance.choice(choices)
+        owners.setdefault(owner.name, chosen)
+        item.setdefault(attribute.name, chosen.get(name.name))
+        for part in owner.id if len(owner.id) > 1 else ():
+            own = entity.attribute(part.name)
+            if own is not None and own.name not in item and owner is not entity:
+                item[own.name] = chosen.get(part.name)
 
-    def _referred(self, attribute: Attribute, chosen: Mapping[str, Values]) -> Any:
-        """The value that an attribute takes from the item it refers to or repeats."""
-        for reference in (attribute.copy_of, attribute.snapshot_of):
+    def _repeated(self, attribute: Attribute, owners: Mapping[str, Values]) -> Any:
+        """The value that an attribute repeats of another item."""
+        for reference in filter(None, (attribute.copy_of, attribute.snapshot_of)):
             owner, _, name = reference.partition(".")
-            if reference and owner in chosen:
-                return chosen[owner].get(name)
-        found = target(self.workload, attribute)
-        if found and found[0].name in chosen:
-            # Two roles of one entity (follower and followed) are two items.
-            others = self.made.get(found[0].name, [])
-            item = self._chance.choice(others) if attribute.id else chosen[found[0].name]
-            return item.get(found[1].name)
+            found = owners.get(owner) or next(iter(self.made.get(owner, [])), None)
+            if found is not None:
+                return found.get(name)
         return None
 
+    # --- Values -----------------------------------------------------------------------------------------------------
+
     def value(self, attribute: Attribute) -> Any:
-        """A value of an attribute's type, readable where it can be."""
+        """A value of an attribute's type, readable where it can be; a new one for an id."""
         if attribute.ttl:
-            moment = self.now + timedelta(days=self._chance.randint(1, 90))
-            return moment if attribute.type.kind is Kind.DATETIME else int(moment.timestamp())
-        if attribute.type.kind is Kind.STRING:
+            return self._end(attribute)
+        kind = attribute.type.kind
+        if self.harsh and not attribute.size and not _is_time(attribute):
+            if attribute.id or attribute.unique:
+                return self._next(attribute)
+            choices = self._pool(kind)
+            if choices and self._chance.random() < 0.7:
+                return self._chance.choice(choices)
+        if kind is Kind.STRING:
             return self._text(attribute)
+        if kind is Kind.BINARY and attribute.size:
+            return self._chance.randbytes(min(attribute.size, _LARGEST))
+        return self._of(attribute.type)
+
+    def _end(self, attribute: Attribute) -> Any:
+        moment = self.now + timedelta(days=self._chance.randint(1, 90))
+        return moment if attribute.type.kind is Kind.DATETIME else int(moment.timestamp())
+
+    def _pool(self, kind: Kind) -> Sequence[Any]:
+        """Values that are not ids: few, so that some are equal."""
+        choices = self._hard(kind)
+        return (*choices[:6], *choices[-4:], hard.EMPTY) if kind is Kind.STRING else choices
+
+    def _hard(self, kind: Kind) -> Sequence[Any]:
+        choices = hard.pool(kind, self.now)
+        if kind is not Kind.STRING or not self.without:
+            return choices
+        return [text for text in choices if self.without not in text]
+
+    def _next(self, attribute: Attribute) -> Any:
+        """A value that was not given out, as far as the type has one."""
+        kind = attribute.type.kind
+        left = self._fresh.get(kind)
+        if left is None:
+            left = self._fresh[kind] = list(dict.fromkeys(self._hard(kind)))
+            self._chance.shuffle(left)
+        if left:
+            return left.pop()
+        if kind is Kind.STRING:
+            return f"{self._chance.choice(self._hard(kind))}{self._count}"
+        if kind in (Kind.INTEGER, Kind.NUMBER):
+            return self._count * self._chance.choice((1, -1, 10))
+        if kind is Kind.DECIMAL:
+            return Decimal(self._count) / self._chance.choice((1, 10, -100))
         return self._of(attribute.type)
 
     def _text(self, attribute: Attribute) -> str:
@@ -105,19 +213,22 @@ class Maker:
         number = self._count
         if "mail" in name:
             return f"{word}{number}@example.com"
-        if any(part in name for part in ("date", "time", "created", "updated")) or name.endswith("at"):
+        if _is_time(attribute):
             return self._moment().isoformat(timespec="seconds").replace("+00:00", "Z")
-        return f"{word}-{number}" if attribute.id or attribute.unique else word
+        text = f"{word}-{number}" if attribute.id or attribute.unique else word
+        return (text + " ") * (min(attribute.size, _LARGEST) // (len(text) + 1)) if attribute.size else text
 
     def _moment(self) -> datetime:
-        """Within the last month, most of them lately."""
+        """Within the last month, most of them lately; told to be harsh, at an edge or equal to another."""
+        if self.harsh and self._chance.random() < 0.7:
+            return self._chance.choice(hard.moments(self.now))
         return self.now - timedelta(seconds=int(self._chance.random() ** 2 * 30 * 86_400))
 
     def _of(self, type_: Type) -> Any:
         chance = self._chance
         match type_.kind:
             case Kind.STRING:
-                return chance.choice(_WORDS)
+                return chance.choice(self._hard(type_.kind) if self.harsh else _WORDS)
             case Kind.INTEGER | Kind.NUMBER:
                 return chance.randint(1, 500)
             case Kind.DECIMAL:
@@ -144,8 +255,32 @@ class Maker:
                 return {letter: chance.choice(_WORDS) for letter in string.ascii_lowercase[:2]}
 
 
-def _id(entity: Entity, item: Values) -> tuple[Any, ...]:
-    return tuple(item.get(a.name) for a in entity.id)
+def scaled(told: Cardinality | None) -> int:
+    """How many children stand for a document's figure: as many, as long as they are few.
+
+    >>> [scaled(Cardinality(count)) for count in (1, 3, 20, 100, 1_000_000, None)]
+    [1, 3, 6, 9, 12, 12]
+    """
+    if told is None:
+        return 3
+    return 12 if told.count is None else min(told.count, 12, 2 + round(math.log2(max(1, told.count))))
+
+
+def identities(entity: Entity, item: Values) -> list[tuple[Any, ...]]:
+    """What no other item of the entity may have: its id, and what is said to be unique."""
+    groups = [tuple(a.name for a in entity.id), *((a.name,) for a in entity.attributes if a.unique), *entity.unique]
+    return [
+        (group, *(item[name] for name in group))
+        for group in dict.fromkeys(groups)
+        if group and all(item.get(name) is not None for name in group)
+    ]
+
+
+def _is_time(attribute: Attribute) -> bool:
+    """Whether text is a time, by its name."""
+    name = attribute.name.lower()
+    told = any(part in name for part in ("date", "time", "created", "updated")) or name.endswith("at")
+    return told and attribute.type.kind is Kind.STRING
 
 
 def _parents_first(workload: Workload) -> list[Entity]:

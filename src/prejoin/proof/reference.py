@@ -4,49 +4,89 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from prejoin.proof.constants import value_of
 from prejoin.proof.data import Values
 from prejoin.workload.lookup import bindings
-from prejoin.workload.model import Direction, Entity, Input, Op, Read, Sort, Workload
+from prejoin.workload.model import Combine, Direction, Entity, Input, Op, Read, Workload
+
+Found = list[tuple[str, Values]]
+"""Items, each with the entity that it is of."""
 
 
-def reference(
-    read: Read, workload: Workload, items: Mapping[str, Sequence[Values]], given: Mapping[str, Any], now: datetime
-) -> list[tuple[str, Values]]:
-    """All items that answer a read, entity by entity; in the order asked for where one entity is asked for."""
-    found: list[tuple[str, Values]] = []
-    entities = read.entities[:1] if read.combine and read.combine.value == "Join" else read.entities
-    for name in entities:
-        entity = workload.entity(name)
-        if entity is None:
-            continue
-        bound = {i: bindings(workload, entities, i.attribute).get(name) for i in read.inputs}
-        matching = [
-            v for v in items.get(name, ()) if all(_holds(i, bound[i], v, entity, given, now) for i in read.inputs)
-        ]
-        found += [(name, values) for values in _ordered(matching, read.sort, workload, entities, name)]
-    return found
+class Reference:
+    """A read, to be answered by brute force: what each input and order means to each entity is found out once."""
+
+    def __init__(self, read: Read, workload: Workload, now: datetime) -> None:
+        self.read = read
+        self.now = now
+        self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
+        self.bound = {i: bindings(workload, self.entities, i.attribute) for i in read.inputs}
+        self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in read.sort]
+        self._described = [entity for entity in map(workload.entity, self.entities) if entity]
+
+    def answer(self, items: Mapping[str, Sequence[Values]], given: Mapping[str, Any]) -> Found:
+        """All items that answer the read, entity by entity, each in the order asked for."""
+        found: Found = []
+        for entity in self._described:
+            tests = self._tests(entity, given)
+            if tests is not None:
+                matching = [v for v in items.get(entity.name, ()) if all(test(v) for test in tests)]
+                found += [(entity.name, values) for values in self._ordered(matching, entity.name)]
+        return found
+
+    def _tests(self, entity: Entity, given: Mapping[str, Any]) -> list[Callable[[Values], bool]] | None:
+        """What must hold for an item of an entity. None where nothing does, as an input is not given."""
+        tests = []
+        for one in self.read.inputs:
+            name = self.bound[one].get(entity.name)
+            attribute = entity.attribute(name) if name else None
+            if name is None or attribute is None:
+                continue  # The entity has no such attribute: the input is about the others.
+            if one.op in {Op.EXISTS, Op.NOT_EXISTS}:
+                tests.append(_presence(name, one.op is Op.EXISTS))
+                continue
+            asked = [value_of(v, attribute, self.now) for v in one.values] or given.get(one.attribute)
+            if asked is not None:
+                values = asked if one.values or isinstance(asked, list | tuple) else [asked]
+                tests.append(_comparison(name, one, values))
+            elif not one.optional:
+                return None
+        return tests
+
+    def _ordered(self, items: Iterable[Values], entity: str) -> list[Values]:
+        found = list(items)
+        for bound, direction in reversed(self.sorts):
+            if name := bound.get(entity):
+                found.sort(key=_by(name), reverse=direction is Direction.DESC)
+        return found
+
+    def disorder(self, found: Found) -> str:
+        """What is out of order; empty where nothing is. Of several entities, those that have the attribute count."""
+        ordered = [bound for bound, _ in self.sorts]
+        if not ordered:
+            return ""
+        having = [(name, values) for name, values in found if all(name in bound for bound in ordered)]
+        places = [[_by(bound[name])(values) for bound in ordered] for name, values in having]
+        for one, other in pairwise(places):
+            for at, (_, direction) in enumerate(self.sorts):
+                low, high = (one[at], other[at]) if direction is Direction.ASC else (other[at], one[at])
+                if low > high:
+                    return "the items are not in the order asked for"
+                if low < high:
+                    break
+        return ""
 
 
-def _holds(
-    one: Input, attribute: str | None, values: Values, entity: Entity, given: Mapping[str, Any], now: datetime
-) -> bool:
-    described = entity.attribute(attribute) if attribute else None
-    if attribute is None or described is None:
-        return True  # The entity has no such attribute: the input is about the others.
-    present = attribute in values and values[attribute] is not None
-    if one.op in {Op.EXISTS, Op.NOT_EXISTS}:
-        return present is (one.op is Op.EXISTS)
-    asked = [value_of(v, described, now) for v in one.values] or given.get(one.attribute)
-    if asked is None:
-        return one.optional
-    if not present:
-        return False
-    return compare(
-        one.op, values[attribute], asked if one.values or isinstance(asked, list | tuple) else [asked], one.many
-    )
+def _presence(name: str, present: bool) -> Callable[[Values], bool]:
+    return lambda values: (values.get(name) is not None) is present
+
+
+def _comparison(name: str, one: Input, asked: Sequence[Any]) -> Callable[[Values], bool]:
+    op, many = one.op, one.many
+    return lambda values: values.get(name) is not None and compare(op, values[name], asked, many)
 
 
 def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> bool:
@@ -80,17 +120,19 @@ def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> boo
             raise AssertionError(op)
 
 
-def _ordered(
-    items: Iterable[Values], sort: Sequence[Sort], workload: Workload, entities: tuple[str, ...], entity: str
-) -> list[Values]:
-    found = list(items)
-    for one in reversed(sort):
-        name = bindings(workload, entities, one.attribute).get(entity)
-        if name:
-            found.sort(key=_by(name), reverse=one.direction is Direction.DESC)
-    return found
-
-
 def _by(name: str) -> Callable[[Values], Any]:
-    """The order of an attribute; what lacks it comes last."""
-    return lambda values: (values.get(name) is None, values.get(name))
+    """The order of an attribute; what lacks it is less than all that has it, as in the keys."""
+    return lambda values: (values.get(name) is not None, values.get(name))
+
+
+def difference(found: Found, expected: Found, limit: int | None = None) -> str:
+    """How items differ from those expected, each as often as it is there; of a page, any of them will do."""
+    wanted = len(expected) if limit is None else min(len(expected), limit)
+    left = list(expected)
+    for item in found:
+        if item not in left:
+            return f"an item that was not asked for: {item[0]} {item[1]}"
+        left.remove(item)
+    if len(found) != wanted:
+        return f"{len(found)} items instead of {wanted}"
+    return ""

@@ -1,18 +1,42 @@
-"""Every pattern of a workload run on a design: `run_all(bench)`. None goes missing."""
+"""Every pattern of a workload run on a design: `prove(workload, design, transport)`. None goes missing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
-from prejoin.proof.answer import Answer
+from prejoin.design.model import Design
+from prejoin.patterns import audit
+from prejoin.proof.answer import Answer, Proof
 from prejoin.proof.bench import Bench
 from prejoin.proof.run_reads import run_read
 from prejoin.proof.run_writes import run_write
+from prejoin.proof.state import State
+from prejoin.transport import Transport
+from prejoin.workload.model import Workload
 
 
-def run_all(bench: Bench) -> Iterator[Answer]:
+def prove(
+    workload: Workload, design: Design, transport: Transport, *, now: datetime | None = None, seed: int = 1
+) -> Proof:
+    """A design run on an empty place, with data that is hard on its keys.
+
+    Every read is compared with what looking at all the data finds; after every write the whole table is compared with
+    what it should hold. It is the same for the same clock and seed.
+    """
+    bench = Bench.ready(workload, design, transport, now or datetime.now(UTC), seed, harsh=True)
+    state = State(bench)
+    filled = len(state.items)
+    wrong = state.difference()
+    answers = tuple(run_all(bench, state))
+    findings = [*bench.refused, *([wrong] if wrong else []), *map(str, audit(bench.client))]
+    return Proof(answers, filled, tuple(findings))
+
+
+def run_all(bench: Bench, state: State | None = None) -> Iterator[Answer]:
     """The answers, reads first: writes change what reads find."""
+    state = state or State(bench)
     for read in bench.workload.reads:
-        yield run_read(bench, read)
+        yield run_read(bench, read, state)
     for write in (*bench.workload.writes, *bench.workload.deletes):
-        yield run_write(bench, write)
+        yield run_write(bench, write, state)

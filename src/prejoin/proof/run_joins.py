@@ -1,13 +1,11 @@
-"""The second half of a join: each item that was found names another, which is fetched by its id."""
+"""The second half of a join: each item that was found names another, and these are fetched by their ids."""
 
 from __future__ import annotations
 
 from prejoin.proof.bench import Bench
-from prejoin.proof.data import Values
+from prejoin.proof.reference import Found
 from prejoin.workload.lookup import bindings, equalities, target
 from prejoin.workload.model import Attribute, Entity, Read
-
-Found = list[tuple[str, Values]]
 
 
 def follow(bench: Bench, read: Read, found: Found) -> tuple[Found, Found]:
@@ -19,11 +17,12 @@ def follow(bench: Bench, read: Read, found: Found) -> tuple[Found, Found]:
         for attribute in _followed(bench, read, first, bench.entity(name)):
             held = target(bench.workload, attribute)
             assert held is not None  # it was followed because it refers to something
-            for value in dict.fromkeys(values[attribute.name] for _, values in found if attribute.name in values):
-                key = bench.named(name, {held[1].name: value})
-                record = bench.client.get(bench.built.classes[name], **key)
-                fetched += [bench.values(record)] if record is not None else []
-                expected += [(name, v) for v in bench.items.get(name, []) if v.get(held[1].name) == value]
+            named = dict.fromkeys(values[attribute.name] for _, values in found if attribute.name in values)
+            keys = [bench.named(name, {held[1].name: value}) for value in named]
+            if keys:
+                records = bench.client.get_many(bench.built.classes[name], keys)
+                fetched += [bench.values(record) for record in records if record is not None]
+            expected += [(name, v) for v in bench.items.get(name, []) if v.get(held[1].name) in named]
     return fetched, expected
 
 

@@ -1,194 +1,132 @@
-"""Reads run for real: inputs taken from the data, the question asked through the client, the answer compared."""
+"""Reads run for real: each asked with several inputs, page by page and in reverse, and compared with the data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import and_, eq, ge, gt, le, lt, ne
-from typing import Any
-
-from prejoin import keys
-from prejoin.design.map_reads import ask_of, is_filtered, plain
+from prejoin.design.map_reads import map_read
+from prejoin.design.model import TABLE, Operation, Request
 from prejoin.proof.answer import Answer
-from prejoin.proof.bench import Bench
-from prejoin.proof.constants import value_of
-from prejoin.proof.data import Values
-from prejoin.proof.reference import reference
+from prejoin.proof.asking import Asking
+from prejoin.proof.bench import REFUSALS, Bench
+from prejoin.proof.facts import read_units
+from prejoin.proof.inputs import Given, cases
+from prejoin.proof.reference import Found, Reference, difference
 from prejoin.proof.run_joins import follow
-from prejoin.table import TableError, begins_with, between, contains, exists, one_of
-from prejoin.workload.lookup import bindings
-from prejoin.workload.model import RANGES, Combine, Direction, Input, Op, Read
+from prejoin.proof.state import State
+from prejoin.table import Call
+from prejoin.workload.model import Combine, Read, Result
 
-_COMPARE: dict[Op, Callable[[Any, Any], Any]] = {Op.EQ: eq, Op.NE: ne, Op.LT: lt, Op.LE: le, Op.GT: gt, Op.GE: ge}
-Found = list[tuple[str, Values]]
+_PAGE = 2
+"""Items to a page where pages are walked: small, so that every kind of boundary falls into one."""
 
 
-def run_read(bench: Bench, read: Read) -> Answer:
-    """One read, with the inputs for which most is found."""
+def run_read(bench: Bench, read: Read, state: State | None = None) -> Answer:
+    """One read, with the inputs for which most is found, and then with others."""
     operation = bench.design.operation(read.id)
+    if read.id in bench.outside:
+        return Answer(read.id, read.description, problem="it is out of scope", outside=True)
     if operation is None or not operation.served:
-        problem, remedy = (operation.problem, operation.remedy) if operation else ("it is out of scope", "")
+        problem, remedy = (operation.problem, operation.remedy) if operation else ("it is not in the design", "")
         return Answer(read.id, read.description, problem=problem, remedy=remedy)
-    given = inputs_for(bench, read)
-    expected = reference(read, bench.workload, bench.items, given, bench.now)
+    asked = Reference(read, bench.workload, bench.now)
+    tried = cases(bench, asked)
+    state = state or State(bench)
+    items, pages, given = 0, 0, tried[0]
+    calls: tuple[Call, ...] = ()
+    units: float | None = None
     try:
-        with bench.watched() as calls:
-            found = _ask(bench, read, given)
-            others, named = follow(bench, read, found) if read.combine is Combine.JOIN else ([], [])
-    except TableError as problem:
+        asking = Asking(bench, asked)
+        for at, given in enumerate(tried):
+            with bench.watched() as seen:
+                wrong, count = _run(asking, given)
+            expected = read_units(bench, operation, seen, state.items)
+            used = sum(call.units for call in seen)
+            if not wrong and expected is not None and expected != used:
+                wrong = f"it used {used:g} units, and {expected:g} were predicted"
+            if at == 0:
+                calls, items, units = tuple(seen), count, expected
+                wrong = wrong or _otherwise(asking, operation, calls)
+            if not wrong:
+                wrong, walked = _walk(asking, given, turned=at == 0)
+                pages += walked
+            if wrong:
+                return Answer(read.id, read.description, tuple(seen), count, given, at + 1, pages, wrong=wrong)
+    except REFUSALS as problem:
         return Answer(read.id, read.description, given=given, problem=str(problem))
-    wrong = _difference(read, found, expected)
-    if not wrong and others != named:
-        wrong = f"{len(others)} of the {len(named)} items that they name"
-    return Answer(read.id, read.description, tuple(calls), len(found) + len(others), given, wrong)
+    return Answer(read.id, read.description, calls, items, tried[0], len(tried), pages, predicted=units)
 
 
-def inputs_for(bench: Bench, read: Read) -> dict[str, Any]:
-    """Values for what the caller gives, taken from the item for which the read finds most."""
-    candidates = [_inputs_from(bench, read, item) for item in bench.items.get(read.entities[0], [])] or [{}]
-    return max(candidates, key=lambda given: len(reference(read, bench.workload, bench.items, given, bench.now)))
+def _run(asking: Asking, given: Given) -> tuple[str, int]:
+    """The pattern run once: what is wrong with the answer, and how many items it has."""
+    bench, asked = asking.bench, asking.asked
+    expected = asked.answer(bench.items, given)
+    if asked.read.result is Result.COUNT and asking.single:
+        count = asking.count(given)
+        return (f"{count} counted instead of {len(expected)}" if count != len(expected) else "", count)
+    found = asking.as_pattern(given, one=len(expected) < 2)
+    limit = asking.limit
+    wrong = difference(found, asking.shown(expected), None if asking.many else limit)
+    if not wrong and not asking.needs and not asking.many:
+        wrong = asked.disorder(found)
+    if wrong or asked.read.combine is not Combine.JOIN:
+        return wrong, len(found)
+    others, named = follow(bench, asked.read, found)
+    return difference(others, named), len(found) + len(others)
 
 
-def _inputs_from(bench: Bench, read: Read, item: Values) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for one in read.inputs:
-        name = bindings(bench.workload, read.entities, one.attribute).get(read.entities[0])
-        if one.values or one.op in {Op.EXISTS, Op.NOT_EXISTS} or name is None or item.get(name) is None:
-            continue
-        value = item[name]
-        all_values = sorted({v[name] for v in bench.items[read.entities[0]] if v.get(name) is not None}, key=str)
-        if one.many:
-            given[one.attribute] = [value, *(v for v in all_values if v != value)][:3]
-        elif one.op is Op.BETWEEN:
-            given[one.attribute] = (min(v for v in all_values), value)
-        elif one.op is Op.BEGINS_WITH:
-            given[one.attribute] = str(value)[:4]
-        elif one.op is Op.CONTAINS:
-            given[one.attribute] = next(iter(value), "")
-        else:
-            given[one.attribute] = [value] if one.op is Op.IN else value
-    return given
-
-
-def _ask(bench: Bench, read: Read, given: dict[str, Any]) -> Found:
-    many = next((i for i in read.inputs if i.many), None)
-    if many is None:
-        return _once(bench, read, given)
-    found: Found = []
-    for value in given.get(many.attribute, ()):
-        found += _once(bench, read, {**given, many.attribute: value})
-    return found
-
-
-def _once(bench: Bench, read: Read, given: dict[str, Any]) -> Found:
-    entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
-    plan = keys.plan(bench.facets, ask_of(read, bench.workload))
-    assert isinstance(plan, keys.Plan)  # the operation is served
-    first, *others = entities
-    python = bench.built.names[first]
-    names = {i: python.get(bindings(bench.workload, entities, i.attribute).get(first, ""), "") for i in read.inputs}
-    known = [i for i in read.inputs if i.values or i.attribute in given or i.op in {Op.EXISTS, Op.NOT_EXISTS}]
-    keyed = [i for i in known if not is_filtered(i, plan)]
-    equal = {names[i]: _values(bench, read, i, given)[0] for i in keyed if i.op is Op.EQ}
-    ranges = [i for i in keyed if i.op in RANGES]
-    order = _order(bench, read, entities)
-    limit = read.limit or read.page
-    where = _condition(bench, read, ranges, names, given)
-    if others:
-        roles = _roles(bench, entities, [i for i in keyed if i.op is Op.EQ], names)
-        classes = tuple(bench.built.classes[name] for name in entities)
-        collection = bench.client.collect(classes, where, roles=roles, order=order, limit=limit, now=bench.now, **equal)
-        return [bench.values(record) for record in collection.items]
-    filters = [i for i in known if is_filtered(i, plan)]
-    page = bench.client.query(
-        bench.built.classes[first],
-        where,
-        order=order,
-        limit=limit,
-        filter=_condition(bench, read, filters, names, given),
-        consistent=plan.ask.consistent,
-        now=bench.now,
-        **equal,
-    )
-    return [bench.values(record) for record in page.items]
-
-
-def _values(bench: Bench, read: Read, one: Input, given: dict[str, Any]) -> Sequence[Any]:
-    if one.values:
-        entity = bench.entity(read.entities[0])
-        attribute = entity.attribute(bindings(bench.workload, read.entities, one.attribute)[entity.name])
-        assert attribute is not None  # bound
-        return [value_of(v, attribute, bench.now) for v in one.values]
-    value = given.get(one.attribute)
-    return value if isinstance(value, tuple | list) and one.op in {Op.BETWEEN, Op.IN} else [value]
-
-
-def _order(bench: Bench, read: Read, entities: tuple[str, ...]) -> list[keys.Order]:
-    """The order as the client takes it; of one entity among several where only that has the attribute."""
-    order = []
-    for sort in read.sort:
-        bound = bindings(bench.workload, entities, sort.attribute)
-        entity, attribute = next(iter(bound.items()))
-        item = bench.design.item(entity)
-        only = item.tag if item and len(bound) < len(entities) else ""
-        order.append(keys.Order(bench.built.names[entity][attribute], sort.direction is Direction.DESC, only))
-    return order
-
-
-def _roles(
-    bench: Bench, entities: tuple[str, ...], equal: list[Input], names: dict[Input, str]
-) -> dict[type[Any], dict[str, str]]:
-    roles: dict[type[Any], dict[str, str]] = {}
-    for one in equal:
-        for entity, attribute in bindings(bench.workload, entities, one.attribute).items():
-            python = bench.built.names[entity][attribute]
-            if python != names[one]:
-                roles.setdefault(bench.built.classes[entity], {})[names[one]] = python
-    return roles
-
-
-def _condition(
-    bench: Bench, read: Read, inputs: list[Input], names: dict[Input, str], given: dict[str, Any]
-) -> Callable[[Any], Any] | None:
-    if not inputs:
-        return None
-
-    def condition(record: Any) -> Any:
-        return reduce(and_, (test(i.op, getattr(record, names[i]), _values(bench, read, i, given)) for i in inputs))
-
-    return condition
-
-
-def test(op: Op, attribute: Any, values: Sequence[Any]) -> Any:
-    """A comparison as the client's conditions have it."""
-    match op:
-        case Op.BETWEEN:
-            return between(attribute, values[0], values[1])
-        case Op.BEGINS_WITH:
-            return begins_with(attribute, values[0])
-        case Op.CONTAINS:
-            return contains(attribute, values[0])
-        case Op.IN:
-            return one_of(attribute, list(values))
-        case Op.EXISTS:
-            return exists(attribute)
-        case Op.NOT_EXISTS:
-            return ~exists(attribute)
-        case _:
-            return _COMPARE[op](attribute, values[0])
-
-
-def _difference(read: Read, found: Found, expected: Found) -> str:
-    """What is wrong with an answer; empty where it is right. Of a page, any items that come first are right."""
-    limit = read.limit or read.page or len(expected)
-    if len(found) != min(len(expected), limit):
-        return f"{len(found)} items instead of {min(len(expected), limit)}"
-    strange = [item for item in found if item not in expected]
-    if strange:
-        return f"an item that was not asked for: {strange[0]}"
-    if read.sort and len(read.entities) == 1:
-        names = [plain(s.attribute) for s in read.sort]
-        order = [tuple(values.get(n) for n in names) for _, values in found]
-        if order != [tuple(values.get(n) for n in names) for _, values in expected[: len(found)]]:
-            return "the items are not in the order asked for"
+def _otherwise(asking: Asking, operation: Operation, calls: tuple[Call, ...]) -> str:
+    """How what was sent differs from what the design says; empty where it does not."""
+    asked = asking.asked.read
+    mapped = map_read(asked, asking.bench.workload, asking.bench.facets)
+    for request, other in zip(operation.requests, mapped.requests, strict=False):
+        if _place(request) != _place(other):
+            return f"the design says {' '.join(_place(request))}, and its keys give {' '.join(_place(other))}"
+    for request, call in zip(operation.requests, calls, strict=False):
+        if (request.call, request.slot) != (call.operation, call.index or TABLE):
+            sent = f"{call.operation} on {call.index or TABLE}"
+            return f"it was a {sent}, and the design says {request.call} on {request.slot}"
     return ""
+
+
+def _place(request: Request) -> tuple[str, ...]:
+    """Where and how a request reads, in words."""
+    order = "in reverse" if request.reverse else ""
+    return tuple(filter(None, (request.call, request.slot, request.pk, request.sk, order)))
+
+
+def _walk(asking: Asking, given: Given, turned: bool) -> tuple[str, int]:
+    """What is wrong with the pages of an answer, one after the other; and how many there were.
+
+    Together they are what is read at once, in the same order also of equals; the other way round they are the same
+    items, in the opposite order.
+    """
+    if asking.many is not None or asking.asked.read.result is Result.COUNT:
+        return "", 0
+    expected = asking.shown(asking.asked.answer(asking.bench.items, given))
+    if len(expected) < 2:
+        return "", 0
+    whole, _ = asking.page(given, None)
+    wrong = difference(whole, expected)
+    limited = asking.limit
+    if not wrong and limited and asking.page(given, limited)[0] != whole[:limited]:
+        wrong = f"the first {limited} items are not the first of all"
+    if not wrong and not asking.needs:
+        wrong = asking.asked.disorder(whole)
+    paged: Found = []
+    cursor, pages = None, 0
+    while not wrong and (cursor is not None or not pages):
+        page, cursor = asking.page(given, _PAGE, cursor)
+        pages += 1
+        paged += page
+        if len(page) > _PAGE or pages > len(whole) + 1:
+            wrong = (
+                f"a page of {len(page)} items, and {_PAGE} were asked for" if len(page) > _PAGE else "pages without end"
+            )
+    if not wrong and paged != whole:
+        wrong = f"page by page it is not what it is at once: {len(paged)} items, and {len(whole)}"
+    if not wrong and turned:
+        back, _ = asking.page(given, None, reverse=True)
+        wrong = difference(back, expected)
+        if not wrong and not asking.needs and asking.single:
+            wrong = asking.asked.disorder(back[::-1])
+        wrong = wrong and f"in reverse: {wrong}"
+    return wrong, pages

@@ -14,9 +14,10 @@ from typing import Any, Literal
 import msgspec
 
 from prejoin import keys
+from prejoin.design.facets import is_natural, planner_facets
 from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot
 from prejoin.patterns import Copy, Unique
-from prejoin.table import Entity, Index, Key, Schema
+from prejoin.table import Entity, Index, Key, Schema, SchemaError
 from prejoin.types import Kind, Type
 from prejoin.workload.model import Entity as Described
 from prejoin.workload.model import Workload
@@ -52,10 +53,11 @@ def schema_of(design: Design, workload: Workload) -> Built:
     classes = {e.name: _class(e, names[e.name]) for e in workload.entities}
     entities = [_entity(e, design, classes[e.name], names[e.name]) for e in workload.entities if design.item(e.name)]
     base = design.slots[0]
+    used = {facet.slot for facet in planner_facets(design, workload)}
     schema = Schema(
         *entities,
         # An index that nothing is in would be made for nothing, and its attributes have no types.
-        indexes=[_index(slot) for slot in design.indexes if any(i.facet(slot.name) for i in design.items)],
+        indexes=[_index(slot) for slot in design.indexes if slot.name in used],
         pk=base.pk[0].name,
         sk=base.sk[0].name if base.sk else "sk",
         type_attribute=design.type_attribute,
@@ -99,7 +101,7 @@ def python_type(type_: Type) -> Any:
 def _index(slot: Slot) -> Index:
     projection = slot.projection
     held = projection.attributes if projection.kind is ProjectionKind.INCLUDE else projection.kind.value
-    return Index(slot.name, slot.pk[0].name, slot.sk[0].name if slot.sk else "", held)
+    return Index(slot.name, [a.name for a in slot.pk], [a.name for a in slot.sk], held)
 
 
 def _entity(entity: Described, design: Design, cls: type[Any], names: Mapping[str, str]) -> Entity[Any]:
@@ -110,7 +112,7 @@ def _entity(entity: Described, design: Design, cls: type[Any], names: Mapping[st
     return Entity(
         cls,
         _key(own.facets[0], names, design),
-        {f.slot: _key(f, names, design) for f in own.facets[1:]},
+        _keys(own, names, design),
         own.tag,
         {python: name for name, python in names.items() if python != name},
         [*(_copy(i, names, design) for i in copies), *guards],
@@ -119,10 +121,25 @@ def _entity(entity: Described, design: Design, cls: type[Any], names: Mapping[st
 
 def _copy(item: Item, names: Mapping[str, str], design: Design) -> Copy:
     held = [names[a] for a in item.attributes] if item.attributes else None
-    return Copy(item.copy, _key(item.facets[0], names, design), held)
+    return Copy(item.copy, _key(item.facets[0], names, design), held, _keys(item, names, design))
+
+
+def _keys(item: Item, names: Mapping[str, str], design: Design) -> dict[str, Key]:
+    """The keys of our making that an item has in indexes. On attributes as they stand there is nothing to be made."""
+    return {f.slot: _key(f, names, design) for f in item.facets[1:] if not _is_natural(f, design)}
+
+
+def _is_natural(facet: Facet, design: Design) -> bool:
+    slot = design.slot(facet.slot)
+    return slot is not None and is_natural((*facet.pk, *facet.sk), (*slot.pk, *slot.sk))
 
 
 def _key(facet: Facet, names: Mapping[str, str], design: Design) -> Key:
+    if len(facet.pk) > 1 or len(facet.sk) > 1:
+        raise SchemaError(
+            f"{' + '.join((*facet.pk, *facet.sk))} in {facet.slot}: a key of several attributes is made of attributes "
+            "as they stand: call the index's key attributes what the entity calls them"
+        )
     when = [keys.When(names[w.attribute], frozenset(w.values) if w.values else None) for w in facet.when]
     texts = [keys.renamed(text, names) for text in (*facet.pk, *facet.sk)]
     return Key(texts[0], texts[1] if facet.sk else None, when or None, design.raw_keys)

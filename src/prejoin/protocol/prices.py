@@ -1,4 +1,4 @@
-"""Units and money: how many units a size costs, and what units and storage cost in us-east-1, on demand."""
+"""Units and money: how many units a size costs, and what units and storage cost in us-east-1."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ WRITE_MILLION: Final = Decimal("0.625")
 """Dollars per million write request units, on demand."""
 STORAGE_GB_MONTH: Final = Decimal("0.25")
 """Dollars per GB and month, table class Standard."""
+
+READ_CAPACITY_HOUR: Final = Decimal("0.00013")
+"""Dollars per provisioned read unit a second, and hour."""
+WRITE_CAPACITY_HOUR: Final = Decimal("0.00065")
+"""Dollars per provisioned write unit a second, and hour."""
+GB: Final = 1_000_000_000
+"""Bytes of a GB, as storage is billed."""
+MONTH_SECONDS: Final = 2_592_000
+"""A month of 30 days."""
 
 EVENTUAL: Final = 0.5
 STRONG: Final = 1.0
@@ -38,6 +47,17 @@ def write_units(size: int, *, transactional: bool = False) -> float:
     (1.0, 2.0, 2.0)
     """
     return max(1, -(-size // WRITE_UNIT_SIZE)) * (2.0 if transactional else 1.0)
+
+
+def provisioned_dollars(*, reads: float = 0, writes: float = 0, utilisation: float = 0.7) -> Decimal:
+    """What a month costs that has capacity for these units a second, of which only a part is ever used.
+
+    >>> provisioned_dollars(reads=70, writes=70)
+    Decimal('56.16000')
+    """
+    hours = Decimal(MONTH_SECONDS) / 3600 / Decimal(str(utilisation))
+    money = Decimal(str(reads)) * READ_CAPACITY_HOUR + Decimal(str(writes)) * WRITE_CAPACITY_HOUR
+    return (money * hours).quantize(Decimal("0.00001"))
 
 
 def dollars(*, reads: float = 0, writes: float = 0, gb_months: float = 0) -> Decimal:

@@ -1,0 +1,209 @@
+"""What a write knows of the items it is about: which they are, what of them its caller gives, what it has to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from prejoin import keys
+from prejoin.design.model import Design, Item
+from prejoin.design.model import Facet as Places
+from prejoin.keys import Ask, Facet, Plan, fields_of
+from prejoin.workload.lookup import chain, changes, root
+from prejoin.workload.model import (
+    Action,
+    ChangeOp,
+    Check,
+    CheckKind,
+    Entity,
+    Op,
+    Verb,
+    Workload,
+    Write,
+)
+
+NEW = frozenset({Verb.CREATE, Verb.PUT})
+"""Verbs whose items are given whole."""
+
+
+def actions_of(workload: Workload, write: Write) -> tuple[Action, ...]:
+    """What a write does, each item once: DynamoDB takes an item but once in a transaction.
+
+    Two updates of one entity are of two items where two inputs name them (who follows, who is followed); else they are
+    of one item, and one update.
+    """
+    found: list[Action] = []
+    for action in write.actions:
+        twins = [a for a in write.actions if _again(a, action)]
+        if len(twins) < 2:
+            found.append(action)
+        elif names := _named_by(workload, write, action, len(twins)):
+            found.append(replace(action, by=(names[_position(twins, action)],)))
+        elif twins[0] is action:
+            found.append(replace(action, changes=tuple(dict.fromkeys(c for a in twins for c in a.changes))))
+    return tuple(found)
+
+
+def _again(one: Action, other: Action) -> bool:
+    """Whether two actions do the same to the same entity, and nothing says that they mean two items."""
+    same = one.entity == other.entity and one.verb is other.verb is Verb.UPDATE
+    return same and not (one.by or other.by or one.many or other.many)
+
+
+def _position(actions: list[Action], action: Action) -> int:
+    return next(at for at, one in enumerate(actions) if one is action)
+
+
+def _named_by(workload: Workload, write: Write, action: Action, count: int) -> list[str]:
+    """The inputs that each name another item of the action's entity, if there are as many as are wanted."""
+    entity = workload.entity(action.entity)
+    if entity is None or len(entity.id) != 1 or entity.id[0].name in _inputs(write):
+        return []
+    names = [name for name, places in _places(workload, write).items() if _identity(workload, entity) in places]
+    return names if len(names) == count else []
+
+
+def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
+    """The attributes of an action's items whose values, before the write, its caller knows."""
+    entity = workload.entity(action.entity)
+    if entity is None:
+        return frozenset()
+    given = _inputs(write)
+    if action.verb in NEW or entity.name in given:
+        return frozenset(a.name for a in entity.attributes)
+    # What an input is set to, here or in another item, is not what is there.
+    changed = {change.attribute for change in changes(write, action, entity)}
+    changed |= {c.attribute for one in write.actions for c in one.changes if one.entity != entity.name}
+    ids = {a.name for a in entity.id}
+    changed -= ids
+    names = {a.name for a in entity.attributes if a.name in given and a.name not in changed}
+    if action.by:
+        names = (names - ids) | (ids if len(action.by) == len(ids) else set())
+    else:
+        places = {place for found in _places(workload, write).values() for place in found}
+        names |= {name for name in ids if (entity.name, name) in places}
+        if len(ids) == 1 and _identity(workload, entity) in places:
+            names |= ids
+    names |= {a.name for a in entity.attributes if len(a.type.values) == 1}
+    return frozenset(names | set(said_equal(write, entity)))
+
+
+def said_equal(write: Write, entity: Entity) -> dict[str, Check]:
+    """The conditions that say what an attribute is: who writes under `status = DRAFT` knows the status."""
+    return {
+        check.attribute: check
+        for check in write.checks
+        if check.kind is CheckKind.COMPARE and check.op is Op.EQ and check.entity in {"", entity.name}
+        if entity.attribute(check.attribute) and (check.entity or _first(write) == entity.name)
+    }
+
+
+def _first(write: Write) -> str:
+    return write.entities[0] if write.entities else write.actions[0].entity
+
+
+def _inputs(write: Write) -> dict[str, None]:
+    return dict.fromkeys(i.attribute for i in write.inputs)
+
+
+def _identity(workload: Workload, entity: Entity) -> tuple[str, str]:
+    """Where the only id of an entity comes from: that of a user's counters is the user's."""
+    return root(workload, entity, entity.id[0])
+
+
+def _places(workload: Workload, write: Write) -> dict[str, list[tuple[str, str]]]:
+    """The attributes that each input holds a value of, along the references of the entities that are touched."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    for name in _inputs(write):
+        for entity in filter(None, map(workload.entity, touched)):
+            attribute = entity.attribute(name)
+            if attribute is not None:
+                found.setdefault(name, []).extend(chain(workload, entity, attribute))
+    return found
+
+
+# --- What has to be found or read before ----------------------------------------------------------------------------
+
+
+def finding(facets: Iterable[Facet], entity: Entity, names: frozenset[str]) -> Plan | None:
+    """How the items with these attributes are found: by the key of the table, or of an index; then they are known."""
+    own = [f for f in facets if f.entity == entity.name]
+    if not names:
+        return None
+    found = keys.plan(own, Ask.of(entity.name, equal=names, filtered=names))
+    return found if isinstance(found, Plan) else None
+
+
+def unknown(write: Write, action: Action, entity: Entity, design: Design, names: frozenset[str]) -> set[str]:
+    """What of an item has to be read first, for its index keys, copies and guards are made of it.
+
+    A put may replace an item with other values, whatever its caller gives. An index key is set anew, and so needs only
+    what it will be made of; a copy or a guard has to be found under what it was made of.
+    """
+    item = design.item(entity.name)
+    if item is None:
+        return set()
+    copies = [i for i in design.items if i.entity == entity.name and i.copy]
+    guards = [set(g.attributes) for g in design.guards if g.entity == entity.name]
+    needed: set[str] = set()
+    match action.verb:
+        case Verb.PUT:
+            names = frozenset()
+            needed = set().union(*(placing(copy.facets[0]) for copy in copies), *guards)
+        case Verb.DELETE:
+            needed = set().union(*(placing(copy.facets[0]) for copy in copies), *guards)
+        case Verb.UPDATE:
+            changed = changes(write, action, entity)
+            touched = {change.attribute for change in changed}
+            settled = {c.attribute for c in changed if c.op in (ChangeOp.SET, ChangeOp.REMOVE)}
+            for facet in item.facets[1:]:
+                needed |= _rewritten(facet, design, touched) - settled
+            for copy in copies:
+                needed |= _of_copy(copy, held(copy, item, entity), design, touched, settled)
+            needed |= set().union(*(guard for guard in guards if touched & guard))
+        case _:
+            pass
+    return needed - names - attributes_of(item.facets[0])
+
+
+def _of_copy(copy: Item, holds: set[str], design: Design, touched: set[str], settled: set[str]) -> set[str]:
+    """What an update has to know of a copy: where it is; or all of it, where it moves and is written anew."""
+    if touched & placing(copy.facets[0]):
+        return holds
+    if not touched & holds:
+        return set()
+    keys_ = (_rewritten(facet, design, touched) - settled for facet in copy.facets[1:])
+    return placing(copy.facets[0]).union(*keys_)
+
+
+def _rewritten(facet: Places, design: Design, touched: set[str]) -> set[str]:
+    """What the keys in an index that a change rewrites are made of, and what decides whether there are any."""
+    if facet.when:
+        return placing(facet) if touched & placing(facet) else set()
+    slot = design.slot(facet.slot)
+    names = [k.name for k in (*slot.pk, *slot.sk)] if slot else []
+    found: set[str] = set()
+    for attribute, text in zip(names, (*facet.pk, *facet.sk), strict=False):
+        parts = set(fields_of(text))
+        if touched & parts and text != f"{{{attribute}}}":  # an attribute that is a key itself is no text of others
+            found |= parts
+    return found
+
+
+def placing(facet: Places) -> set[str]:
+    """The attributes that decide where an item is in a facet, and whether it is there."""
+    return attributes_of(facet) | {when.attribute for when in facet.when}
+
+
+def attributes_of(facet: Places) -> set[str]:
+    """The attributes that the keys of a facet are made of."""
+    return {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
+
+
+def held(copy: Item, item: Item, entity: Entity) -> set[str]:
+    """The attributes that a copy holds."""
+    if not copy.attributes:
+        return {a.name for a in entity.attributes}
+    return {*copy.attributes, *attributes_of(copy.facets[0]), *attributes_of(item.facets[0])}

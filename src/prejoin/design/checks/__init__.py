@@ -1,0 +1,42 @@
+"""What is to be said about a design, ours or one written by hand: `check_design(design, workload)`."""
+
+from __future__ import annotations
+
+from prejoin.design.checks.fit import Fit, check_fit, fit
+from prejoin.design.checks.indexes import check_indexes
+from prejoin.design.checks.load import check_load
+from prejoin.design.checks.names import check_names
+from prejoin.design.checks.reads import check_prefixes, check_reads
+from prejoin.design.checks.report import At, Report
+from prejoin.design.checks.templates import check_dates, check_keys
+from prejoin.design.checks.writes import check_writes
+from prejoin.design.model import Design
+from prejoin.diagnostics import Diagnostic, in_order
+from prejoin.workload.model import Workload
+
+_CHECKS = (
+    check_keys,
+    check_dates,
+    check_prefixes,
+    check_reads,
+    check_writes,
+    check_load,
+    check_indexes,
+    check_names,
+    check_fit,
+)
+
+
+def check_design(design: Design, workload: Workload, at: At | None = None) -> tuple[Diagnostic, ...]:
+    """Every message about a design for a workload.
+
+    Operations that the design holds are taken as what its author means to do, and compared with what the patterns
+    ask. `at` tells where the design's document speaks of an entity (in a slot), an index or a pattern.
+    """
+    report = Report(design, workload) if at is None else Report(design, workload, at)
+    for check in _CHECKS:
+        check(report)
+    return in_order(report.diagnostics)
+
+
+__all__ = ["At", "Fit", "check_design", "fit"]

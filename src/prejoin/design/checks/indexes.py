@@ -1,0 +1,171 @@
+"""Indexes and copies: whether each is needed, and what it costs to keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from prejoin.design import codes
+from prejoin.design.checks.answers import answer, nearest
+from prejoin.design.checks.bound import Bound
+from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.writes import finds, known_to
+from prejoin.design.model import TABLE, ProjectionKind, Slot
+from prejoin.keys import Ask
+from prejoin.protocol import limits
+
+MANY = 5
+MOST_WRITES = 4
+"""Places that a new item is written to without a word."""
+
+
+def check_indexes(r: Report) -> None:
+    _number(r)
+    _needed(r)
+    _merged(r)
+    _projections(r)
+    _amplified(r)
+
+
+def _number(r: Report) -> None:
+    local = [slot for slot in r.design.indexes if slot.local]
+    many = len(r.design.indexes) - len(local)
+    if many > limits.GLOBAL_INDEXES or len(local) > limits.LOCAL_INDEXES:
+        message = f"there are {many} global and {len(local)} local indexes; 20 and 5 are allowed"
+        r.say(codes.TOO_MANY_INDEXES, message, "let entities share an index")
+    elif many > MANY:
+        r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "look which patterns are worth theirs")
+
+
+def _questions(r: Report) -> dict[str, Ask]:
+    """All that is asked of the keys: by the reads, and by the writes that have to find first what they write."""
+    stored = {key.item.entity for key in r.keys}
+    found = {}
+    for id_, ask in r.asks.items():
+        # Of what is read together with something that has no item, the rest is still read.
+        entities = tuple(name for name in ask.entities if name in stored)
+        if entities:
+            some = replace(ask, entities=entities)
+            # What is answered only in part, with a second request or a filter, still needs what answers that part.
+            found[id_] = some if answer(r.keys, some) else nearest(r.keys, some)[1] or some
+    for write in r.writes:
+        for action in write.actions:
+            base = r.base(action.entity)
+            if base is None:
+                continue
+            first = finds(r, action, base, known_to(r, write, action, base.entity))
+            if first and first.equal:
+                found[f"{write.id} {action.entity}"] = first
+    return found
+
+
+def _needed(r: Report) -> None:
+    """What can be taken away, one after the other, and all is answered as well as before."""
+    asks = _questions(r)
+    left = list(r.keys)
+    before = {id_: found for id_, ask in asks.items() if (found := answer(left, ask))}
+
+    def spared(gone: Callable[[Bound], bool]) -> bool:
+        """Takes keys away if nothing misses them."""
+        fewer = [key for key in left if not gone(key)]
+        lost = [key.form for key in left if gone(key)]
+        # What did not read them is answered as before: there is only less that could lie between.
+        touched = {
+            id_: then for id_, then in before.items() if then.rank or any(form in lost for form in then.plan.facets)
+        }
+        after = {id_: answer(fewer, asks[id_]) for id_ in touched}
+        if not all((now := after[id_]) is not None and now.price <= then.price for id_, then in touched.items()):
+            return False
+        left[:] = fewer
+        before.update({id_: now for id_, now in after.items() if now})
+        return True
+
+    for slot in reversed(r.design.indexes):
+        if spared(lambda key, name=slot.name: key.slot == name):  # type: ignore[misc]
+            r.say(codes.UNUSED_INDEX, f"nothing needs the index {slot.name}", "leave it out", slot.name, slot.name)
+    for copy in reversed(r.design.copies):
+        if any(key.item == copy for key in left) and spared(lambda key, copy=copy: key.item == copy):  # type: ignore[misc]
+            message = f"nothing needs the copy `{copy.copy}` of {copy.entity}"
+            r.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
+    for entry in [key for key in left if key.slot != TABLE and not _unavoidable(r, key.place)]:
+        if spared(lambda key, entry=entry: key is entry):  # type: ignore[misc]
+            names = [attribute.name for attribute in (*entry.place.pk, *entry.place.sk)]
+            r.say(
+                codes.UNUSED_ENTRY,
+                f"nothing reads {entry.name} in {entry.slot}",
+                f"leave out {listed(names)} of {entry.name}",
+                entry.item.entity,
+                entry.slot,
+            )
+
+
+def _unavoidable(r: Report, place: Slot) -> bool:
+    """An index whose keys are the table's own, turned round, has every item in it."""
+    own = {attribute.name for attribute in (*r.design.slots[0].pk, *r.design.slots[0].sk)}
+    return {attribute.name for attribute in (*place.pk, *place.sk)} <= own
+
+
+def _merged(r: Report) -> None:
+    """Indexes that no entity is in both of."""
+    groups: list[list[Slot]] = []
+    for slot in r.design.indexes:
+        if slot.local or _unavoidable(r, slot):
+            continue
+        there = _entities(r, slot)
+        for group in groups:
+            first = group[0]
+            alike = (first.projection, len(first.pk), bool(first.sk)) == (slot.projection, len(slot.pk), bool(slot.sk))
+            texts = all(a.type == "S" for one in (first, slot) for a in (*one.pk, *one.sk))
+            loose = first.projection == slot.projection and len(first.pk) == len(slot.pk)
+            if (alike or loose) and texts and not any(there & _entities(r, one) for one in group):
+                group.append(slot)
+                break
+        else:
+            groups.append([slot])
+    for group in groups:
+        if len(group) > 1:
+            names = [slot.name for slot in group]
+            message = f"no entity is in more than one of {listed(names)}"
+            fix = f"give them the key attributes of one index: {len(group) - 1} less"
+            r.say(codes.COULD_BE_ONE, message, fix, names[1], names[1])
+
+
+def _entities(r: Report, slot: Slot) -> set[str]:
+    return {item.entity for item in r.design.items if item.facet(slot.name)}
+
+
+def _projections(r: Report) -> None:
+    for slot in r.design.indexes:
+        if slot.projection.kind is not ProjectionKind.ALL:
+            continue
+        reads = [read for read in r.reads if (found := r.answers.get(read.id)) and found.plan.slot == slot.name]
+        if not reads or not all(read.needs for read in reads):
+            continue
+        needed = {name.rpartition(".")[2] for read in reads for name in read.needs}
+        whole = {
+            a.name for read in reads for name in read.entities if (e := r.workload.entity(name)) for a in e.attributes
+        }
+        if len(needed) * 2 <= len(whole):
+            r.say(
+                codes.HOLDS_MORE,
+                f"{slot.name} holds all attributes, and only {listed(sorted(needed))} are read from it",
+                "project these only",
+                slot.name,
+                slot.name,
+            )
+
+
+def _amplified(r: Report) -> None:
+    for entity in r.workload.entities:
+        items = [item for item in r.design.items if item.entity == entity.name]
+        guards = sum(guard.entity == entity.name for guard in r.design.guards)
+        places = sum(len(item.facets) for item in items) + guards
+        if places > MOST_WRITES:
+            r.say(
+                codes.MANY_WRITES,
+                f"a new {entity.name} is written {places} times: {len(items)} items, {guards} guards, "
+                f"{places - len(items) - guards} index entries",
+                "look which patterns are worth theirs",
+                entity.name,
+            )

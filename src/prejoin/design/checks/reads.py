@@ -1,0 +1,298 @@
+"""Reads: each answered by a key, in the order that is asked for, and the operation written down does what it says."""
+
+from __future__ import annotations
+
+import re
+
+from prejoin.design import codes
+from prejoin.design.assumed import count_of, size_of
+from prejoin.design.checks.answers import Answer, answer, obstacles
+from prejoin.design.checks.bound import Bound
+from prejoin.design.checks.report import Report, listed
+from prejoin.design.map_reads import ask_of
+from prejoin.design.model import TABLE, Call, Request
+from prejoin.keys import Ask, KeyForm, Literal, Plan, Template, disjoint
+from prejoin.keys.shape import ANYTHING, literal, meet
+from prejoin.protocol import limits
+from prejoin.workload.lookup import root
+from prejoin.workload.model import Accept, Entity, Op, Read, Result, Workload
+
+MOST_REQUESTS = 10
+"""Shards that are read side by side without a word."""
+_FIXES = {
+    codes.FINDS_MORE.id: "leave them out when reading, or give them another place",
+    codes.ABSENT.id: "write `{attribute?}`, which gives what is absent a place in the order",
+    codes.READS_OTHERS.id: "begin the sort key with a word for each kind of item",
+}
+_PAST = re.compile(r"(?i)overdue|expired|past.?due|elapsed|(?<![a-z])late(?![a-z])")
+_FUTURE = re.compile(r"(?i)upcoming|future|not yet due")
+
+
+def check_reads(r: Report) -> None:
+    accepted = {d.pin.pattern for d in r.workload.decisions if isinstance(d.pin, Accept)}
+    for read in r.reads:
+        found = r.answers.get(read.id)
+        if found is None:
+            if read.id not in accepted:
+                _not_served(r, read)
+        else:
+            if found.code:
+                r.say(found.code, f"{read.id} {found.more}", _FIXES[found.code.id], read.id)
+            _several(r, read, found)
+            _pages(r, read, found)
+            _filters(r, read, found)
+        _as_written(r, read, found)
+        _side(r, read)
+        _expired(r, read)
+
+
+def _not_served(r: Report, read: Read) -> None:
+    ask = r.asks.get(read.id)
+    if ask is None:
+        try:
+            ask_of(read, r.workload)
+        except ValueError as problem:
+            r.say(codes.NOT_SERVED, f"{read.id}: {problem}", "make one of them a filter", read.id)
+        return
+    for found in obstacles(r.keys, ask):
+        where = f" by {found.slot}" if found.slot else ""
+        r.say(found.code, f"{read.id}, {ask}, is not answered{where}: {found.why}", remedy(ask), read.id)
+
+
+def remedy(ask: Ask) -> str:
+    """The key that would serve, in words."""
+    pk = ", ".join(sorted(ask.given)) or "a constant"
+    tail = [ask.within.attribute] if ask.within else []
+    tail += [item.attribute for item in ask.order if item.attribute not in ask.given]
+    sk = f" and the sort key starting with {', '.join(dict.fromkeys(tail))}" if tail else ""
+    whose = " and ".join(ask.entities)
+    return f"a key of {whose} with the partition made of {pk}{sk} would serve it"
+
+
+# --- The operation that is written down -------------------------------------------------------------------------------
+
+
+def _as_written(r: Report, read: Read, found: Answer | None) -> None:
+    operation = r.design.operation(read.id)
+    ask = r.asks.get(read.id)
+    if operation is None or not operation.requests or ask is None:
+        return
+    request = operation.requests[0]
+    if request.consistent and not _local(r, request.slot) and found:
+        fix = "read the table, or accept an eventual read"
+        r.say(codes.STRONG_INDEX, f"{read.id} reads {request.slot} consistently", fix, read.id)
+    if request.call in (Call.GET, Call.BATCH_GET, Call.TRANSACT_GET):
+        _whole_key(r, read, ask, request, found)
+    elif request.call is Call.QUERY:
+        if found:
+            _query(r, read, ask, request, found)
+        _prefix(r, read, ask, request)
+
+
+def _local(r: Report, name: str) -> bool:
+    slot = r.design.slot(name)
+    return name == TABLE or slot is None or slot.local
+
+
+def _whole_key(r: Report, read: Read, ask: Ask, request: Request, found: Answer | None) -> None:
+    lacking: list[set[str]] = []
+    for key in r.keys:
+        if key.slot == TABLE and key.item.entity in ask.entities:
+            names = {ask.name(key.item.entity, a) for a in key.form.attributes}
+            constant = {n for n in names if (a := key.entity.attribute(n)) and len(a.type.values) == 1}
+            lacking.append(names - ask.given - constant)
+    if not lacking or not all(lacking):
+        return
+    least = min((sorted(names) for names in lacking), key=len)
+    instead = f"; {found.plan.operation} of {found.plan.slot} would do" if found else ""
+    r.say(
+        codes.NOT_AS_ASKED,
+        f"{read.id} is a {request.call}, which needs the whole key, and {listed(least)} is not given",
+        f"give {listed(least)} too{instead}",
+        read.id,
+    )
+
+
+def _query(r: Report, read: Read, ask: Ask, request: Request, found: Answer) -> None:
+    there = [key for key in r.keys if key.slot == request.slot]
+    here = answer(there, ask)
+    if here is None:
+        why = "; ".join(one.why for one in obstacles(there, ask))
+        if found.plan.slot != request.slot:
+            r.say(
+                codes.NOT_AS_ASKED,
+                f"{read.id} is a Query of {request.slot}, but {why}",
+                f"read {found.plan.slot} instead",
+                read.id,
+            )
+        return
+    plan = here.plan
+    if read.sort and plan.reverse != request.reverse and not _any_order(ask, plan):
+        way = "backwards" if plan.reverse else "forwards"
+        r.say(
+            codes.NOT_AS_ASKED,
+            f"{read.id} wants `{read.sort[0].attribute}` {read.sort[0].direction}, and reads the other way",
+            f"read {request.slot} {way}",
+            read.id,
+        )
+    if request.slot == TABLE and plan.operation == "GetItem" and not request.filters:
+        r.say(codes.COULD_GET, f"{read.id} is a Query, and knows the whole key", "use GetItem", read.id)
+
+
+def _any_order(ask: Ask, plan: Plan) -> bool:
+    """Whether there is one item, or nothing left to sort."""
+    return plan.operation == "GetItem" or all(order.attribute in ask.given for order in ask.order)
+
+
+def _prefix(r: Report, read: Read, ask: Ask, request: Request) -> None:
+    verb, _, prefix = request.sk.partition(" ")
+    if verb != "begins_with" or "{" in prefix or prefix.endswith(r.design.separator):
+        return
+    there = [key for key in r.keys if key.slot == request.slot]
+    mine = [key for key in there if key.item.entity in ask.entities and _begins(key, prefix)]
+    others = {
+        key.name
+        for key in there
+        for own in mine
+        if key not in mine or key.item.copy != own.item.copy
+        if key.item.entity not in ask.entities or key.item.copy
+        if key.form.sk
+        and not disjoint(key.form.pk, own.form.pk)
+        and meet(key.form.sk.shape, literal(prefix) + ANYTHING)
+    }
+    if others:
+        r.say(
+            codes.LOOSE_PREFIX,
+            f"{read.id}: `begins_with {prefix}` also finds {listed(sorted(others))}",
+            f"write `begins_with {prefix}{r.design.separator}`",
+            read.id,
+        )
+
+
+def _begins(key: Bound, prefix: str) -> bool:
+    return key.form.sk is not None and meet(key.form.sk.shape, literal(prefix) + ANYTHING)
+
+
+def check_prefixes(r: Report) -> None:
+    """Words of sort keys that another's begins with, and that nothing ends."""
+    for one in r.keys:
+        word = _word(one.form.sk)
+        if not word or word.endswith(r.design.separator):
+            continue
+        for other in r.keys:
+            longer = _word(other.form.sk)
+            within = other.slot == one.slot and longer != word and longer.startswith(word)
+            if within and not disjoint(one.form.pk, other.form.pk):
+                r.say(
+                    codes.LOOSE_PREFIX,
+                    f"{one.name} begins with `{word}` in {one.slot}, and so does {other.name} (`{longer}`)",
+                    f"write `{word}{r.design.separator}`",
+                    one.item.entity,
+                    one.slot,
+                )
+
+
+def _word(sk: KeyForm | None) -> str:
+    """The text that a sort key begins with, where a value follows."""
+    parts = sk.parts if isinstance(sk, Template) else ()
+    first = parts[0] if len(parts) > 1 else None
+    return first.text if isinstance(first, Literal) else ""
+
+
+# --- What it means to read it -----------------------------------------------------------------------------------------
+
+
+def _several(r: Report, read: Read, found: Answer) -> None:
+    if found.plan.shards > MOST_REQUESTS:
+        r.say(
+            codes.SEVERAL_REQUESTS,
+            f"{read.id} reads {found.plan.shards} shards of {found.plan.slot} for one answer",
+            "use as few shards as bear the writes",
+            read.id,
+        )
+
+
+def _filters(r: Report, read: Read, found: Answer) -> None:
+    """Filters that a key could take: of what never changes, asked by one value, where nothing depends on the order."""
+    entity = r.workload.entity(read.entities[0])
+    form = found.plan.facets[0]
+    sorting = [other for other in r.answers.values() if form in other.plan.facets if _depends(other.plan.ask)]
+    if entity is None or sorting:
+        return
+    for one in read.inputs:
+        name = one.attribute.rpartition(".")[2]
+        attribute = entity.attribute(name)
+        if not one.filter or one.optional or one.op is not Op.EQ or attribute is None:
+            continue
+        if attribute.mutable or attribute.optional or attribute.ttl or r.changers(entity, name):
+            continue
+        r.say(
+            codes.COULD_BE_KEY,
+            f"{read.id} filters by `{name}`, which never changes and could be in the sort key",
+            f"put `{{{name}}}` before what the sort key of {entity.name} has now, if it is asked often",
+            read.id,
+        )
+
+
+def _depends(ask: Ask) -> bool:
+    return bool(ask.order) or ask.within is not None
+
+
+def _pages(r: Report, read: Read, found: Answer) -> None:
+    if read.result is not Result.MANY or read.limit or read.page or read.paginated:
+        return
+    total = 0
+    for name in found.plan.ask.entities:
+        entity = r.workload.entity(name)
+        number = expected(r.workload, entity, found.plan.ask) if entity else None
+        if entity and number:
+            total += number * size_of(entity)
+    if total > limits.PAGE_SIZE:
+        r.say(
+            codes.PAGES,
+            f"{read.id} has {total / limits.MB:,.1f} MB in one answer, and a page has 1 MB",
+            "say `Yes` under Paginated, or give a limit",
+            read.id,
+        )
+
+
+def expected(workload: Workload, entity: Entity, ask: Ask) -> int | None:
+    """How many items of an entity an ask finds by the numbers in the document; None where these do not say."""
+    given = {ask.attribute(entity.name, name) for name in ask.given}
+    if not given and not ask.within:
+        return count_of(workload, entity)
+    if ask.within:
+        return None
+    roots = {root(workload, entity, a)[0] for name in given if (a := entity.attribute(name))}
+    counts = [c.count for c in entity.cardinality if c.per and c.count and (c.per in roots or c.per in given)]
+    return min(counts, default=None)
+
+
+def _side(r: Report, read: Read) -> None:
+    text = f"{read.name} {read.description}"
+    words = _PAST.search(text), _FUTURE.search(text)
+    for one in read.inputs:
+        later = one.op in (Op.GT, Op.GE)
+        earlier = one.op in (Op.LT, Op.LE)
+        if (words[0] and later and not words[1]) or (words[1] and earlier and not words[0]):
+            word = (words[0] or words[1])[0]  # type: ignore[index]
+            r.say(
+                codes.WRONG_WAY,
+                f"{read.id} is about what is {word.lower()}, and asks for `{one.attribute} {one.op}`",
+                f"ask for `{one.attribute} {'<' if later else '>'}`",
+                read.id,
+            )
+
+
+def _expired(r: Report, read: Read) -> None:
+    asked = {i.attribute.rpartition(".")[2] for i in read.inputs}
+    for name in read.entities:
+        entity = r.workload.entity(name)
+        for attribute in entity.attributes if entity else ():
+            if attribute.ttl and attribute.name not in asked:
+                r.say(
+                    codes.EXPIRED,
+                    f"{read.id} finds a {name} whose `{attribute.name}` has passed, until DynamoDB deletes it",
+                    f"add `filter {attribute.name} > now` to its inputs",
+                    read.id,
+                )

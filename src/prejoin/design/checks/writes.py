@@ -1,0 +1,344 @@
+"""Writes: each knows the keys of what it writes, and leaves no index key, copy or guard behind."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from prejoin.design import codes
+from prejoin.design.assumed import size_of
+from prejoin.design.checks.answers import answer
+from prejoin.design.checks.bound import Bound
+from prejoin.design.checks.report import Report, listed
+from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
+from prejoin.keys import Ask, Template, fields_of
+from prejoin.protocol import limits
+from prejoin.workload.lookup import chain, changes
+from prejoin.workload.model import Action, Change, ChangeOp, Entity, Op, Verb, Write
+
+_SELF = re.compile(r"SET\s+(\w+)\s*=\s*(?:\1\s*[+-]|list_append\(\s*\1\s*,)")
+_MAKES = frozenset({Verb.CREATE, Verb.PUT})
+
+
+def check_writes(r: Report) -> None:
+    for write in r.writes:
+        operation = r.design.operation(write.id)
+        for action in write.actions:
+            entity = r.workload.entity(action.entity)
+            base = r.base(action.entity)
+            if entity is None or base is None:
+                continue
+            known = known_to(r, write, action, entity)
+            _addressed(r, write, action, base, known)
+            if action.verb is Verb.UPDATE:
+                _index_keys(r, write, action, entity, known)
+            if operation and operation.requests:
+                _as_written(r, write, action, entity, operation)
+        _repeated(r, write)
+        _twice(r, write, operation)
+        _size(r, write)
+        if operation and operation.requests:
+            _atomic(r, write, operation)
+            _counters(r, write, operation)
+
+
+def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozenset[str]:
+    """The attributes of an item that a write knows: given by their names, by another's that holds the same, or made."""
+    every = frozenset(a.name for a in entity.attributes)
+    given = {i.attribute.rpartition(".")[2] for i in write.inputs}
+    if action.verb in _MAKES or entity.name in given:
+        return every
+    whole = [found for name in given if (found := r.workload.entity(name))]
+    given |= {a.name for found in whole for a in found.attributes}
+    ids = dict(zip((a.name for a in entity.id), action.by, strict=False))
+    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    referred = {
+        place
+        for other in map(r.workload.entity, touched)
+        if other
+        for a in other.attributes
+        if a.name in given
+        for place in chain(r.workload, other, a)
+    }
+    constants = {i.attribute for i in write.inputs if i.values and i.op is Op.EQ}
+    return frozenset(
+        a.name
+        for a in entity.attributes
+        if a.name in given | constants
+        or ids.get(a.name) in given
+        or len(a.type.values) == 1
+        or (entity.name, a.name) in referred
+    )
+
+
+def finds(r: Report, action: Action, base: Bound, known: frozenset[str]) -> Ask | None:
+    """What has to be asked before an item can be written, where not all of its key is known."""
+    if action.verb in _MAKES or action.verb is Verb.EXPIRE or set(base.form.attributes) <= known:
+        return None
+    keyed = {a for key in r.keys if key.item.entity == base.entity.name for a in key.form.attributes}
+    changed = {change.attribute for change in action.changes}
+    return Ask.of(base.entity.name, equal=sorted(known & keyed - changed), needs=sorted(base.form.attributes))
+
+
+def _addressed(r: Report, write: Write, action: Action, base: Bound, known: frozenset[str]) -> None:
+    ask = finds(r, action, base, known)
+    if ask is None:
+        return
+    lacking = sorted(set(base.form.attributes) - known)
+    found = answer(r.keys, ask) if ask.equal else None
+    if action.many and found:
+        return  # all of a partition, or of an index: read, then written one by one
+    first = f"it has to be found first, in {found.plan.slot}" if found else "no key finds it first"
+    r.say(
+        codes.KEY_NOT_GIVEN,
+        f"{write.id} writes {base.entity.name} without {listed(lacking)}, which is in its key `{base.text}`; {first}",
+        f"give {listed(lacking)} too",
+        write.id,
+    )
+
+
+def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: frozenset[str]) -> None:
+    changed = {change.attribute for change in changes(write, action, entity)}
+    moved: list[str] = []
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for key in r.keys:
+        if key.item.entity != entity.name or (key.slot == TABLE and not key.item.copy):
+            continue
+        touched = changed & set(key.form.placing)
+        if not touched:
+            continue
+        if key.slot != TABLE and key.slot not in moved:
+            moved.append(key.slot)
+        for form in key.forms:
+            rest = set(form.attributes) - known - changed
+            if isinstance(form, Template) and changed & set(form.attributes) and rest:
+                lacking.setdefault(tuple(sorted(rest)), []).append(f"{form.text}` in {key.slot}")
+    for more, places in lacking.items():
+        where = ", ".join(f"`{place}" for place in dict.fromkeys(places))
+        r.say(
+            codes.REST_NOT_GIVEN,
+            f"{write.id} changes {entity.name}, and {where} also needs {listed(more)}",
+            f"give {listed(more)} too, or read the item first",
+            write.id,
+        )
+    if moved:
+        r.say(
+            codes.MOVES,
+            f"{write.id} moves {entity.name} in {listed(moved)}: two index writes each",
+            "leave it so if the index is worth it",
+            write.id,
+        )
+
+
+# --- The operation that is written down -------------------------------------------------------------------------------
+
+
+def _as_written(r: Report, write: Write, action: Action, entity: Entity, operation: Operation) -> None:
+    done = [one for request in operation.requests for one in request.actions]
+    own = [one for one in done if one.item == entity.name]
+    if not own:
+        return
+    changed = changes(write, action, entity)
+    names = {change.attribute for change in changed}
+    for one in own:
+        if one.action is Did.UPDATE and action.verb is Verb.UPDATE and one.changes:
+            _rewritten(r, write, entity, one, names)
+        chosen = action.verb is Verb.CREATE and not any(a.generated for a in entity.id)
+        guarded = any("attribute_not_exists" in condition for condition in one.conditions)
+        if one.action is Did.PUT and chosen and not guarded:
+            fix = f"add the condition `attribute_not_exists({r.design.slots[0].pk[0].name})`"
+            r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over one that is there", fix, write.id)
+    _copies(r, write, action, entity, changed, {one.item for one in done})
+
+
+def _rewritten(r: Report, write: Write, entity: Entity, one: ItemAction, changed: set[str]) -> None:
+    for key in r.keys:
+        if key.item.entity != entity.name or key.item.copy or key.slot == TABLE:
+            continue
+        attributes = (*key.place.pk, *key.place.sk)
+        sparse = changed & {w.attribute for w in key.facet.when}
+        for attribute, text in zip(attributes, (*key.facet.pk, *key.facet.sk), strict=True):
+            if text == f"{{{attribute.name}}}" or not (changed & set(fields_of(text)) or sparse):
+                continue
+            if not any(re.search(rf"(?<![\w-]){re.escape(attribute.name)}(?![\w-])", c) for c in one.changes):
+                r.say(
+                    codes.STALE_INDEX,
+                    f"{write.id} changes {listed(sorted(changed & set(key.form.placing)))} and leaves "
+                    f"`{attribute.name}` of {key.slot} as it was",
+                    f"add `SET {attribute.name} = {text}`",
+                    write.id,
+                )
+
+
+def _copies(
+    r: Report, write: Write, action: Action, entity: Entity, changed: tuple[Change, ...], done: set[str]
+) -> None:
+    names = {change.attribute for change in changed}
+    for copy in r.design.copies:
+        if copy.entity != entity.name or f"{entity.name}/{copy.copy}" in done:
+            continue
+        held = set(copy.attributes) | {a for f in copy.facets for t in (*f.pk, *f.sk) for a in fields_of(t)}
+        if action.verb is not Verb.UPDATE or not copy.attributes or names & held:
+            r.say(
+                codes.STALE_COPY,
+                f"{write.id} writes {entity.name} and leaves its copy `{copy.copy}` as it was",
+                f"add the {action.verb} of {entity.name}/{copy.copy} to the transaction",
+                write.id,
+            )
+    for guard in r.design.guards:
+        item = f"{guard.entity}!{'+'.join(guard.attributes)}"
+        touches = action.verb in (Verb.CREATE, Verb.DELETE) or names & set(guard.attributes)
+        if guard.entity == entity.name and touches and item not in done:
+            r.say(
+                codes.STALE_COPY,
+                f"{write.id} writes {entity.name} and not the guard of {listed(list(guard.attributes))}",
+                "write the guard in the same transaction",
+                write.id,
+            )
+
+
+def _twice(r: Report, write: Write, operation: Operation | None) -> None:
+    said = {
+        a.entity
+        for at, a in enumerate(write.actions)
+        if not a.many and any(_same(a, b) for b in write.actions[:at] if not b.many)
+    }
+    wanted = Counter(a.entity for a in write.actions)
+    changed = {
+        c.attribute for a in write.actions if (entity := r.workload.entity(a.entity)) for c in changes(write, a, entity)
+    }
+    for request in operation.requests if operation else ():
+        if request.call is not Call.TRANSACT_WRITE:
+            continue
+        counted = Counter((a.item, a.pk, a.sk) for a in request.actions if not a.many)
+        for (item, pk, sk), times in counted.items():
+            # A Delete and a Put under a key that changes are two items: the old value's and the new one's.
+            if times > max(1, wanted[item]) and not changed & {*fields_of(pk), *fields_of(sk)}:
+                said.add(item)
+    for item in sorted(said):
+        r.say(
+            codes.TWICE,
+            f"{write.id} has two actions on the same {item} in one transaction",
+            "make one action of them",
+            write.id,
+        )
+
+
+def _same(one: Action, other: Action) -> bool:
+    """Whether two actions are on the same item, and not of a kind that says which of two is meant."""
+    return one.entity == other.entity and one.by == other.by and one.verb is not Verb.CREATE
+
+
+def _atomic(r: Report, write: Write, operation: Operation) -> None:
+    calls = [request.call for request in operation.requests]
+    conditional = any(a.conditions for request in operation.requests for a in request.actions)
+    batch = Call.BATCH_WRITE in calls
+    if batch and (write.atomic or conditional):
+        what = "must be atomic" if write.atomic else "has conditions"
+        r.say(codes.NOT_ATOMIC, f"{write.id} {what}, and is a BatchWriteItem", "use TransactWriteItems", write.id)
+    elif write.atomic and len(write.actions) > 1 and len(calls) > 1 and Call.TRANSACT_WRITE not in calls:
+        message = f"{write.id} must be atomic, and is {len(calls)} requests"
+        r.say(codes.NOT_ATOMIC, message, "use TransactWriteItems", write.id)
+
+
+def _counters(r: Report, write: Write, operation: Operation) -> None:
+    for request in operation.requests:
+        for one in request.actions:
+            entity = r.workload.entity(one.item.partition("/")[0])
+            for change in one.changes:
+                match = _SELF.match(change)
+                attribute = entity.attribute(match[1]) if match and entity else None
+                made = any(a.verb is Verb.CREATE for _, a in r.actions(entity.name)) if entity else False
+                if match and (attribute is None or attribute.optional or not made):
+                    r.say(
+                        codes.COUNTER,
+                        f"{write.id}: `{change}` fails on an item without `{match[1]}`",
+                        f"use `ADD {match[1]}`, or `if_not_exists({match[1]}, 0)`",
+                        write.id,
+                    )
+
+
+# --- Repeated attributes, size ----------------------------------------------------------------------------------------
+
+
+def _repeated(r: Report, write: Write) -> None:
+    for action in write.actions:
+        entity = r.workload.entity(action.entity)
+        if entity is None or action.verb is not Verb.UPDATE:
+            continue
+        for change in changes(write, action, entity):
+            for other in r.workload.entities:
+                for attribute in other.attributes:
+                    if attribute.copy_of != f"{entity.name}.{change.attribute}":
+                        continue
+                    # In this write, or in one of its own: a job that goes through the copies.
+                    together = any(a.entity == other.name and a.verb is not Verb.DELETE for a in write.actions)
+                    if not together and not r.changers(other, attribute.name):
+                        r.say(
+                            codes.STALE_ATTRIBUTE,
+                            f"{write.id} changes {entity.name}.{change.attribute}, and "
+                            f"{other.name}.{attribute.name}, a copy of it, stays as it was",
+                            f"add `update {other.name}[] ({attribute.name})`, or call it a snapshot",
+                            write.id,
+                        )
+
+
+def _size(r: Report, write: Write) -> None:
+    """A transaction has at most 100 actions and 4 MB."""
+    total, size, unknown = 0, 0, ""
+    alone = len(write.actions) == 1
+    for action in write.actions:
+        entity = r.workload.entity(action.entity)
+        if entity is None:
+            continue
+        copies = sum(item.entity == entity.name for item in r.design.items)
+        guards = sum(guard.entity == entity.name for guard in r.design.guards)
+        each = max(1, copies) + (guards if action.verb is not Verb.UPDATE else 0)
+        if not write.atomic and not (alone and each > 1):
+            return
+        if action.many:
+            most = _most(entity)
+            if most is None:
+                unknown = unknown or entity.name
+                most = 1
+            if not write.atomic:
+                most = 1  # many, each in a transaction of its own
+            each *= most
+        total += each
+        size += each * size_of(entity)
+    if total > limits.TRANSACTION_ACTIONS or size > limits.TRANSACTION_SIZE:
+        r.say(
+            codes.TRANSACTION_TOO_LARGE,
+            f"{write.id} is a transaction of {total} actions and {size / limits.MB:.1f} MB; 100 and 4 MB are allowed",
+            "write fewer at a time, or not in one transaction",
+            write.id,
+        )
+    elif unknown and write.atomic:
+        r.say(
+            codes.TRANSACTION_MAY_BE,
+            f"{write.id} writes many {unknown} in one transaction, and nothing says how many at most",
+            f"say it under Cardinality of {unknown}: `at most 50 per …`",
+            write.id,
+        )
+
+
+def _most(entity: Entity) -> int | None:
+    counts = [c.count for c in entity.cardinality if c.per and c.count]
+    return min(counts, default=None)
+
+
+def check_appends(r: Report) -> None:
+    """Lists that grow within one item."""
+    for entity in r.workload.entities:
+        grown: dict[str, list[str]] = {}
+        for write, action in r.actions(entity.name):
+            for change in action.changes:
+                if change.op is ChangeOp.APPEND:
+                    grown.setdefault(change.attribute, []).append(write.id)
+        for name, by in grown.items():
+            r.say(
+                codes.LARGE_ATTRIBUTE,
+                f"{entity.name}.{name} grows with every {listed(by)}, and an item has at most 400 KB",
+                "make each element an item of its own, or keep only the last few",
+                entity.name,
+            )

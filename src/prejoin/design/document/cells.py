@@ -1,0 +1,282 @@
+"""Pieces of the document: names, key templates and texts as Markdown has them, and back. Every text has such a form.
+
+A name or template stands in backticks, a text as it is. What cannot stand so (a line break in a key, a text that is
+only a dash) is written as a JSON string in backticks; so there is nothing that a document could not carry.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from prejoin.design.model import TABLE, Billing, KeyAttribute, Projection, ProjectionKind, Tally, When
+from prejoin.workload.grammar.lexer import WORD, Inexact
+from prejoin.workload.markdown import Text
+
+NONE = frozenset({"", "-", "–", "—", "n/a", "none"})
+"""What stands for nothing, in a cell that has no backticks."""
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)
+_ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+_TYPES = {"s": "S", "string": "S", "n": "N", "number": "N", "b": "B", "binary": "B"}
+BASE_NAMES = frozenset({"table", "main", "main table", "base", "base table"})
+"""What people call the table among its indexes."""
+_TYPED = re.compile(r"(.*?)\s*\(\s*(\w+)\s*\)", re.DOTALL)
+
+
+# --- One text -------------------------------------------------------------------------------------------------------
+
+
+def write_code(text: str) -> str:
+    r"""A name or template in backticks.
+
+    >>> print(write_code("USER#{userId}"), write_code("a`b"), write_code("a\nb"))
+    `USER#{userId}` ``a`b`` `"a\nb"`
+    """
+    odd = not text or text != text.strip() or text.startswith('"') or "<br" in text.lower() or _ODD.search(text)
+    return _fenced(_quoted(text) if odd else text)
+
+
+def _fenced(inside: str) -> str:
+    runs = {len(run) for run in re.findall("`+", inside)}
+    fence = "`" * next(n for n in range(1, len(inside) + 2) if n not in runs)
+    pad = " " if inside.startswith("`") or inside.endswith("`") else ""
+    return f"{fence}{pad}{inside}{pad}{fence}"
+
+
+def read_code(text: str) -> str:
+    """What stands in backticks; a text without any is taken as it is.
+
+    >>> read_code("`USER#{userId}`"), read_code("pk")
+    ('USER#{userId}', 'pk')
+    """
+    text = text.strip()
+    found = _CODE.fullmatch(text)
+    if not found:
+        return text
+    inside = found[2]
+    if len(inside) > 2 and inside[0] == inside[-1] == " " and inside.strip():
+        inside = inside[1:-1]
+    return _unquoted(inside)
+
+
+def _quoted(text: str) -> str:
+    ascii_only = any("\ud800" <= char <= "\udfff" for char in text)
+    written = json.dumps(text, ensure_ascii=ascii_only)
+    written = _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    return re.sub(r"<(?=br)", r"\\u003c", written, flags=re.IGNORECASE)
+
+
+def _unquoted(text: str) -> str:
+    if text.startswith('"'):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            return text
+        if isinstance(found, str):
+            return found
+    return text
+
+
+def write_prose(text: str) -> str:
+    """A text for people, on one line; escaping what a cell needs is left to the table."""
+    if not text:
+        return "-"
+    line = text.replace("\n", "<br>")
+    return line if read_prose(line) == text and not _ODD.search(line) else _fenced(_quoted(text))
+
+
+def read_prose(line: str) -> str:
+    """The text that a line is."""
+    line = line.strip()
+    if line.lower() in NONE:
+        return ""
+    found = _CODE.fullmatch(line)
+    if found and found[2].startswith('"') and (text := _unquoted(found[2])) != found[2]:
+        return text
+    return Text(line, 1, 1).lines()
+
+
+def write_title(name: str) -> str:
+    """A name in a heading: as it is where nothing in it could be mistaken."""
+    return name if re.fullmatch(r"[^\W_](?:[\w .-]*\w)?", name) and not _ODD.search(name) else write_code(name)
+
+
+def write_name(name: str) -> str:
+    """A name in running text."""
+    return name if WORD.match(name) and name.lower() not in NONE else write_code(name)
+
+
+# --- Several in one cell --------------------------------------------------------------------------------------------
+
+
+def split(text: str, between: str) -> Iterator[tuple[int, str]]:
+    """The pieces between what matches `between` outside of backticks, each with where it begins.
+
+    >>> list(split("`a, b`, c", ","))
+    [(0, '`a, b`'), (8, 'c')]
+    """
+    masked = _CODE.sub(lambda found: "\0" * len(found[0]), text)
+    start = 0
+    for end, following in [*((m.start(), m.end()) for m in re.finditer(between, masked)), (len(text), len(text))]:
+        piece = text[start:end]
+        yield start + len(piece) - len(piece.lstrip()), piece.strip()
+        start = following
+
+
+def is_none(text: str) -> bool:
+    return text.strip().lower() in NONE
+
+
+def write_list(names: Iterable[str], between: str = ", ") -> str:
+    return between.join(map(write_code, names)) or "-"
+
+
+def read_list(text: str, between: str = ",") -> tuple[str, ...]:
+    """Names separated by commas.
+
+    >>> read_list("`first name`, email"), read_list("-")
+    (('first name', 'email'), ())
+    """
+    if is_none(text):
+        return ()
+    found = []
+    for offset, piece in split(text, between):
+        if not piece:
+            raise Inexact("a name is missing here", "separate names by one comma", offset, text)
+        found.append(read_code(piece))
+    return tuple(found)
+
+
+def write_templates(texts: Sequence[str]) -> str:
+    return write_list(texts)
+
+
+def read_templates(text: str) -> tuple[str, ...]:
+    """Key templates, one for each attribute of the key. A single one needs no backticks.
+
+    >>> read_templates("`TENANT#{t}`, `{region}`"), read_templates("SCORE#{n:06d, desc}")
+    (('TENANT#{t}', '{region}'), ('SCORE#{n:06d, desc}',))
+    """
+    if is_none(text):
+        return ()
+    return read_list(text) if "`" in text else (text.strip(),)
+
+
+def write_key(attributes: Sequence[KeyAttribute]) -> str:
+    return ", ".join(f"{write_code(a.name)} ({a.type})" for a in attributes) or "-"
+
+
+def read_key(text: str) -> tuple[KeyAttribute, ...]:
+    """The attributes of a key with their types.
+
+    >>> read_key("`pk` (S), n (Number)")
+    (KeyAttribute(name='pk', type='S'), KeyAttribute(name='n', type='N'))
+    """
+    if is_none(text):
+        return ()
+    found = []
+    for offset, piece in split(text, ","):
+        typed = _TYPED.fullmatch(piece)
+        name = read_code(typed[1] if typed else piece)
+        type_ = _TYPES.get(typed[2].lower() if typed else "s")
+        if not name or not type_:
+            fix = "write the attribute and its type, `` `pk` (S) ``; the types are S, N and B"
+            raise Inexact(f"`{piece}` is not an attribute of a key", fix, offset, piece)
+        found.append(KeyAttribute(name, type_))
+    return tuple(found)
+
+
+def write_projection(projection: Projection) -> str:
+    names = f" ({write_list(projection.attributes)})" if projection.attributes else ""
+    return f"{projection.kind}{names}"
+
+
+def read_projection(text: str) -> Projection:
+    """What of an item is in an index.
+
+    >>> read_projection("INCLUDE (`name`, price)").attributes, read_projection("KEYS_ONLY").kind.value
+    (('name', 'price'), 'KEYS_ONLY')
+    """
+    if is_none(text):
+        return Projection()
+    kind, _, names = text.strip().partition("(")
+    word = read_code(kind).upper().replace(" ", "_")
+    if word not in ProjectionKind.__members__:
+        fix = "write `ALL`, `KEYS_ONLY` or `INCLUDE (name, price)`"
+        raise Inexact(f"`{text.strip()}` is not a projection", fix, 0, text.strip())
+    return Projection(ProjectionKind(word), read_list(names.strip().removesuffix(")")))
+
+
+def write_when(whens: Sequence[When]) -> str:
+    return " and ".join(
+        f"{write_code(w.attribute)} is {' or '.join(map(write_code, w.values)) if w.values else 'there'}" for w in whens
+    ) or "-"  # fmt: skip
+
+
+def read_when(text: str) -> tuple[When, ...]:
+    """Which items are in a sparse index.
+
+    >>> read_when("`status` is `OPEN` or `PAID` and `flag` is there")
+    (When(attribute='status', values=('OPEN', 'PAID')), When(attribute='flag', values=()))
+    """
+    if is_none(text):
+        return ()
+    found = []
+    for offset, piece in split(text, r"\s+and\s+|;"):
+        parts = [part for _, part in split(piece, r"(?<=\s)(?:is|=|in|exists)(?=\s|$)|=")]
+        if len(parts) != 2 or not parts[0]:
+            fix = "write `` `status` is `OPEN` or `PAID` ``, or `` `status` is there ``"
+            raise Inexact(f"`{piece}` does not say which items are in the index", fix, offset, piece)
+        name, values = parts
+        there = values.lower() in {"there", ""}
+        found.append(When(read_code(name), () if there else read_list(values.strip("()"), r"\s+or\s+|,")))
+    return tuple(found)
+
+
+# --- One word -------------------------------------------------------------------------------------------------------
+
+
+def read_slot(text: str) -> str:
+    return TABLE if is_none(text) or text.strip().lower() in BASE_NAMES else read_code(text)
+
+
+def read_optional(text: str) -> str:
+    return "" if is_none(text) else read_code(text)
+
+
+def read_separator(text: str) -> str:
+    return read_code(text) if len(text.strip()) != 1 else text.strip()
+
+
+def read_local(text: str) -> bool:
+    return text.strip().lower().startswith(("local", "lsi"))
+
+
+def read_number(text: str) -> int:
+    if is_none(text):
+        return 1
+    if not re.fullmatch(r"\d{1,4}", text.strip(), re.ASCII):
+        raise Inexact(
+            f"`{text.strip()}` is not a number of shards", "write 1, or more where it is hot", 0, text.strip()
+        )
+    return int(text)
+
+
+def read_tally(text: str) -> Tally:
+    word = read_code(text).lower()
+    if is_none(text):
+        return Tally.COUNT
+    if word not in {t.value for t in Tally}:
+        raise Inexact(f"`{text.strip()}` is not what a counter keeps", "write `count`, `sum` or `max`", 0, text.strip())
+    return Tally(word)
+
+
+def read_billing(text: str) -> Billing:
+    word = read_code(text).upper().replace("-", "_").replace(" ", "_")
+    if is_none(text) or word.startswith(("PAY_PER_REQUEST", "ON_DEMAND")):
+        return Billing.ON_DEMAND
+    if word.startswith("PROVISIONED"):
+        return Billing.PROVISIONED
+    fix = "write `PAY_PER_REQUEST` or `PROVISIONED`"
+    raise Inexact(f"`{text.strip()}` is not a billing mode", fix, 0, text.strip())

@@ -1,0 +1,163 @@
+"""A table-design document while it is read: what has been found so far, and the design and the rest that come of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from prejoin.design.document import codes, titles
+from prejoin.design.document.cells import (
+    read_billing,
+    read_code,
+    read_key,
+    read_optional,
+    read_prose,
+    read_separator,
+)
+from prejoin.design.document.kept import Kept, Reading, Validation
+from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, KeyAttribute, Slot
+from prejoin.diagnostics import in_order
+from prejoin.workload.grammar.answers import read_yes_no
+from prejoin.workload.markdown import Block, Text
+from prejoin.workload.model import Section as OwnSection
+from prejoin.workload.model import Status
+from prejoin.workload.reading import Notes, Path
+from prejoin.workload.tables import Row, TableCodes, read_rows
+
+T = TypeVar("T")
+_SAY = TableCodes(codes.NEAR, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
+_GENERATED = frozenset(
+    re.sub(r"\s+", " ", text)
+    for text in (*titles.INTRODUCTIONS.values(), titles.NO_INDEXES, titles.NOT_CHECKED, titles.SAMPLE)
+)
+
+
+@dataclass(slots=True)
+class Stored:
+    """An item while it is read."""
+
+    entity: str
+    copy: str
+    tag: str | None = None
+    attributes: tuple[str, ...] = ()
+    facets: list[Facet] = field(default_factory=list)
+
+    def item(self) -> Item:
+        tag = self.tag if self.tag is not None else f"{self.entity}.{self.copy}" if self.copy else self.entity
+        return Item(self.entity, tag, tuple(self.facets), self.copy, self.attributes)
+
+
+@dataclass(slots=True)
+class Draft:
+    """What has been found so far."""
+
+    notes: Notes = field(default_factory=Notes)
+    title: str = ""
+    status: Status | None = None
+    source: str = ""
+    header: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Text] = field(default_factory=dict)
+    own_settings: dict[str, str] = field(default_factory=dict)
+    indexes: list[Slot] = field(default_factory=list)
+    items: list[Stored] = field(default_factory=list)
+    guards: list[Guard] = field(default_factory=list)
+    counters: list[Counter] = field(default_factory=list)
+    decisions: list[Choice] = field(default_factory=list)
+    validation: list[Validation] = field(default_factory=list)
+    mapped: dict[str, list[Row]] = field(default_factory=dict)
+    """The rows of each pattern."""
+    tables: set[str] = field(default_factory=set)
+    """Which of Reads, Writes and Deletes there are."""
+    prose: dict[str, list[str]] = field(default_factory=dict)
+    cells: dict[str, dict[str, str]] = field(default_factory=dict)
+    sections: list[OwnSection] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+
+    def keep(self, place: str, text: str) -> None:
+        if text.strip() and re.sub(r"\s+", " ", text.strip()) not in _GENERATED:
+            self.prose.setdefault(place, []).append(text.strip("\n"))
+
+    def rows(self, block: Block, place: str, columns: Sequence[str], *must: str) -> tuple[Row, ...] | None:
+        """The rows of a table of ours. One that has none of its columns is the author's own, and kept."""
+        known = titles.names(*columns)
+        if not any(known.find(cell.text) or known.near(cell.text) for cell in block.header):
+            self.keep(place, block.raw)
+            return ()
+        found = read_rows(block, known, must, self.notes, _SAY)
+        if found is None:
+            self.keep(place, block.raw)
+        return found
+
+    def own(self, place: str, name: str, row: Row) -> None:
+        if row.own:
+            self.cells.setdefault(f"{place}/{name}", {}).update(row.own)
+
+    def cell(self, row: Row, column: str, path: Path, read: Callable[[str], T], default: T) -> T:
+        cell = row.cells.get(column)
+        if not cell:
+            return default
+        self.notes.places.mark(path, cell)
+        value = self.notes.attempt(codes.CELL, cell, read)
+        return default if value is None else value
+
+    def stored(self, entity: str, copy: str, title: Text) -> tuple[Stored, Path]:
+        for at, item in enumerate(self.items):
+            if (item.entity, item.copy) == (entity, copy):
+                return item, ("items", at)
+        self.items.append(Stored(entity, copy))
+        path = ("items", len(self.items) - 1)
+        self.notes.places.mark(path, title)
+        return self.items[-1], path
+
+    def reading(self) -> Reading:
+        design = self._design()
+        if not self.items and not any(d.code == codes.UNREADABLE.id for d in self.notes.diagnostics):
+            fix = "add `## Keys` and below it a `###` for each entity, with a table of its keys"
+            self.notes.say(codes.NO_SECTION, None, "the design has no keys", fix)
+        kept = Kept(
+            title=self.title,
+            status=self.status,
+            source=self.source,
+            header=self.header,
+            settings=self.own_settings,
+            prose={place: "\n\n".join(texts) for place, texts in self.prose.items()},
+            cells=self.cells,
+            sections=tuple(self.sections),
+            validation=tuple(self.validation),
+        )
+        return Reading(design, in_order(self.notes.diagnostics), self.notes.places, kept)
+
+    def _design(self) -> Design:
+        base = Slot(
+            TABLE,
+            self._setting("Partition key", ("slots", 0, "pk"), read_key, (KeyAttribute("pk"),)),
+            self._setting("Sort key", ("slots", 0, "sk"), read_key, (KeyAttribute("sk"),)),
+            purpose=self._setting("Purpose", ("slots", 0, "purpose"), read_prose, ""),
+        )
+        if "Table name" not in self.settings and not any(d.code == codes.UNREADABLE.id for d in self.notes.diagnostics):
+            fix = "add `## Table Configuration` with a table: `| Setting | Value |`, `` | Table name | `shop` | ``"
+            self.notes.say(codes.NO_SECTION, None, "the design does not name its table", fix)
+        plain = Design("")
+        return Design(
+            table=self._setting("Table name", ("table",), read_code, ""),
+            slots=(base, *self.indexes),
+            items=tuple(item.item() for item in self.items),
+            guards=tuple(self.guards),
+            counters=tuple(self.counters),
+            type_attribute=self._setting("Type attribute", ("type_attribute",), read_code, plain.type_attribute),
+            separator=self._setting("Separator", ("separator",), read_separator, plain.separator),
+            raw_keys=self._setting("Raw keys", ("raw_keys",), read_yes_no, plain.raw_keys),
+            ttl_attribute=self._setting("TTL attribute", ("ttl_attribute",), read_optional, ""),
+            billing=self._setting("Billing mode", ("billing",), read_billing, plain.billing),
+            decisions=tuple(self.decisions),
+        )
+
+    def _setting(self, name: str, path: Path, read: Callable[[str], T], default: T) -> T:
+        cell = self.settings.get(name)
+        if not cell:
+            return default
+        self.notes.places.mark(path, cell)
+        found = self.notes.attempt(codes.CELL, cell, read)
+        return default if found is None else found

@@ -1,0 +1,97 @@
+"""The operation of each access pattern as rows for people. The keys decide; these rows only tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from prejoin.design.document.cells import write_code, write_name, write_prose
+from prejoin.design.model import Call, Operation, Request, Units
+from prejoin.workload.model import Pattern
+
+NOT_SERVED = "not served"
+Cells = Mapping[str, str]
+
+
+def read_rows_of(pattern: Pattern, operation: Operation) -> Iterator[Cells]:
+    """The rows of a read: one for each request."""
+    yield from _headed(pattern, operation, [_request(request) for request in operation.requests])
+
+
+def write_rows_of(pattern: Pattern, operation: Operation) -> Iterator[Cells]:
+    """The rows of a write or delete: one for each item that it touches."""
+    rows = [row for request in operation.requests for row in _actions(request)]
+    yield from _headed(pattern, operation, rows)
+
+
+def _headed(pattern: Pattern, operation: Operation, rows: list[dict[str, str]]) -> Iterator[Cells]:
+    """The rows of one pattern; what is true of all of it stands in the first."""
+    if not operation.served or not rows:
+        rows = [{"Operation": NOT_SERVED}, *rows] if not operation.served else rows or [{}]
+    assumed = f"the caller knows {', '.join(map(write_code, operation.assumes))}" if operation.assumes else ""
+    remarks = "; ".join(text for text in (operation.problem, operation.remedy, assumed) if text)
+    for number, row in enumerate(rows):
+        head = {"ID": pattern.id, **row}
+        first = (write_prose(pattern.description or pattern.name), _units(operation.units), write_prose(remarks))
+        told = first if number == 0 else ("", "", "")
+        yield {**head, **dict(zip(("Description", "Units", "Remarks"), told, strict=True))}
+
+
+def _request(request: Request) -> dict[str, str]:
+    return {
+        "Operation": request.call.value,
+        "Table or Index": write_name(request.slot),
+        "Partition Key": write_code(request.pk) if request.pk else "-",
+        "Sort Key": write_code(request.sk) if request.sk else "-",
+        "Parameters": ", ".join(_parameters(request)) or "-",
+    }
+
+
+def _parameters(request: Request) -> Iterator[str]:
+    if request.shards > 1:
+        yield f"{request.shards} shards, each a request"
+    if request.bucket:
+        yield f"each {request.bucket} a request"
+    if request.each:
+        yield f"each {write_code(request.each)} a request"
+    if request.reverse:
+        yield "ScanIndexForward=false"
+    if request.limit:
+        yield f"Limit={request.limit}"
+    if request.consistent:
+        yield "ConsistentRead=true"
+    if request.count:
+        yield "Select=COUNT"
+    if request.filters:
+        yield f"Filter {' and '.join(map(write_code, request.filters))}"
+    if request.attributes:
+        yield f"Projection {' '.join(map(write_code, request.attributes))}"
+
+
+def _actions(request: Request) -> Iterator[dict[str, str]]:
+    if not request.actions:
+        yield _request(request)
+    for action in request.actions:
+        yield {
+            "Operation": request.call.value,
+            "Action": action.action.value if request.call in _SEVERAL else "-",
+            "Item": write_code(action.item + "[]" * action.many),
+            "Partition Key": write_code(action.pk) if action.pk else "-",
+            "Sort Key": write_code(action.sk) if action.sk else "-",
+            "Changes": "; ".join(map(write_code, action.changes)) or "-",
+            "Conditions": " and ".join(map(write_code, action.conditions)) or "-",
+        }
+
+
+_SEVERAL = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
+
+
+def _units(units: Units | None) -> str:
+    """Predicted units of one call.
+
+    >>> _units(Units(read=0.5)), _units(None)
+    ('0.5 read', '-')
+    """
+    if units is None:
+        return "-"
+    parts = [f"{number:g} {word}" for number, word in ((units.read, "read"), (units.write, "write")) if number]
+    return " + ".join(parts) or "-"

@@ -1,0 +1,381 @@
+"""Reads the table-design document: the design as far as it is exact, and a message for each place that is not.
+
+The tables below Access Patterns say nothing of their own: operations are planned again from the keys, and compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from prejoin.design.document import codes, titles
+from prejoin.design.document.cells import (
+    read_code,
+    read_key,
+    read_list,
+    read_local,
+    read_number,
+    read_optional,
+    read_projection,
+    read_prose,
+    read_slot,
+    read_tally,
+    read_templates,
+    read_when,
+)
+from prejoin.design.document.draft import Draft, Stored
+from prejoin.design.document.kept import Reading, Validation
+from prejoin.design.document.stale import stale_rows
+from prejoin.design.fits import misfits
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import TABLE, Choice, Counter, Facet, Guard, Slot, Tally
+from prejoin.diagnostics import has_errors, in_order
+from prejoin.workload.markdown import Block, Section, Text, parse, whole_text
+from prejoin.workload.markdown import Item as Entry
+from prejoin.workload.model import Section as OwnSection
+from prejoin.workload.model import Status, Workload
+from prejoin.workload.read_document import MOST_CHARACTERS
+from prejoin.workload.read_entities import split_label
+from prejoin.workload.reading import Path
+from prejoin.workload.tables import Row
+
+_SECTIONS = titles.names(*titles.SECTIONS)
+_SETTINGS = titles.names(*titles.SETTINGS)
+_LABELS = titles.names(*titles.LABELS)
+_HEADER_LINE = re.compile(r"\s*>?\s*\**([A-Za-z][\w \-]{0,40}?)\**\s*:\**\s*(.*?)\s*\Z")
+_TITLE = re.compile(r"(.*?)(?:\s*\(copy\s+(.*)\)|\s+/\s+(.*))?", re.DOTALL)
+_ABOUT = re.compile(r"(?:\*\*([^*`]+?):?\*\*|((`+)(?!`).+?(?<!`)\3(?!`)))\s*:?\s*", re.DOTALL)
+_INSTEAD = re.compile(r"(?:instead|alternative|rejected)\s*:\s*", re.IGNORECASE)
+
+
+def read_document(text: str, workload: Workload) -> Reading:
+    """The design that a document describes, for a workload; with the operation of each pattern where there is no error.
+
+    >>> read_document("# Shop", Workload(title="Shop")).diagnostics[0].code
+    'PJ622'
+    """
+    draft = _parsed(text)
+    found = draft.reading()
+    said = [*found.diagnostics]
+    if not any(d.code in {codes.UNREADABLE.id, codes.NO_SECTION.id} for d in said):
+        # Not said of what could not be read: that an entity has no key, when its table is not understood.
+        said += misfits(found.design, workload, found.places)
+    design = found.design
+    if not has_errors(said):
+        design = map_patterns(design, workload)
+        for at, operation in enumerate(design.operations):
+            for row in draft.mapped.get(operation.pattern, ())[:1]:
+                found.places.mark(("operations", at), row.first)
+        said += stale_rows(design, workload, draft.mapped, draft.tables)
+    return Reading(design, in_order(said), found.places, found.kept)
+
+
+def parse_document(text: str) -> Reading:
+    """The design as it is written, whatever the workload; without operations."""
+    return _parsed(text).reading()
+
+
+# --- Sections -------------------------------------------------------------------------------------------------------
+
+
+def _parsed(text: str) -> Draft:
+    draft = Draft()
+    source = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if len(source) > MOST_CHARACTERS or "\0" in source:
+        problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
+        draft.notes.say(codes.UNREADABLE, None, f"the design {problem}", "see `prejoin explain PJ620`")
+        return draft
+    for section, below in _grouped(parse(source)):
+        _section(section, below, draft)
+    return draft
+
+
+def _grouped(sections: tuple[Section, ...]) -> Iterator[tuple[Section, list[Section]]]:
+    """Sections with the deeper ones below them."""
+    at = 0
+    while at < len(sections):
+        section = sections[at]
+        at += 1
+        below: list[Section] = []
+        if section.level >= 2 and _SECTIONS.find(section.title.text) != titles.PATTERNS:
+            while at < len(sections) and sections[at].level > section.level:
+                below.append(sections[at])
+                at += 1
+        yield section, below
+
+
+def _section(section: Section, below: list[Section], draft: Draft) -> None:
+    if section.level == 0 or (section.level == 1 and not draft.title and not draft.seen):
+        _front(section, draft)
+        return
+    known = _SECTIONS.find(section.title.text)
+    if known is None:
+        if near := _SECTIONS.near(section.title.text):
+            message = f"the section `{section.title.text}` is not read"
+            draft.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?")
+        after = draft.seen[-1] if draft.seen else ""
+        own = OwnSection(section.title.text, whole_text(section, below), after, max(section.level, 2))
+        draft.sections.append(own)
+        return
+    draft.seen.append(known)
+    if known == titles.KEYS:
+        _keys(section, below, draft)
+        return
+    if known == titles.COLLECTIONS:
+        _collections(section, below, draft)
+        return
+    for block in section.blocks:
+        if block.kind == "table" and known in _TABLES:
+            _TABLES[known](block, known, draft)
+        elif block.kind == "list" and known == titles.DECISIONS:
+            for entry in block.items:
+                _decision(entry, draft)
+        else:
+            draft.keep(known, block.raw)
+    for extra in below:
+        draft.keep(known, f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
+
+
+def _front(section: Section, draft: Draft) -> None:
+    """Title, and the lines of the header below it: `> Status: DRAFT`."""
+    if section.level == 1:
+        draft.title = section.title.text
+        draft.notes.places.mark(("title",), section.title)
+    for block in section.blocks:
+        if section.level == 0 or block.kind != "quote":
+            draft.keep("front", block.raw)
+            continue
+        left = []
+        for at, line in enumerate(block.raw.split("\n")):
+            match = _HEADER_LINE.match(line)
+            if match is None:
+                left.append(line)
+            else:
+                _header(match[1], Text(match[2], block.line + at, match.start(2) + 1), draft)
+        draft.keep("front", "\n".join(left))
+
+
+def _header(name: str, text: Text, draft: Draft) -> None:
+    match name.lower():
+        case "status":
+            try:
+                draft.status = Status(text.text.strip("*_` ").upper())
+            except ValueError:
+                message = f"`{text.text}` is not a status"
+                draft.notes.say(codes.STATUS, text, message, "write `DRAFT`, `REVIEWED` or `APPROVED`")
+        case "access patterns":
+            draft.source = text.text
+        case "summary":
+            pass  # it is counted anew
+        case _:
+            draft.header[name] = text.text
+
+
+def _configuration(block: Block, place: str, draft: Draft) -> None:
+    for row in draft.rows(block, place, titles.SETTING_COLUMNS, *titles.SETTING_COLUMNS) or ():
+        name, value = row.cells["Setting"], row.cells.get("Value", Text("", row.first.line, row.first.column))
+        known = _SETTINGS.find(name.text)
+        draft.own(place, known or name.text, row)
+        if known is None:
+            if near := _SETTINGS.near(name.text):
+                draft.notes.say(codes.NEAR, name, f"`{name.text}` is not read", f"did you mean `{near}`?")
+            draft.own_settings[name.text] = value.text
+        elif known in draft.settings:
+            draft.notes.say(codes.TWICE, name, f"`{known}` stands there twice", "leave one of them")
+        else:
+            draft.settings[known] = value
+
+
+def _indexes(block: Block, place: str, draft: Draft) -> None:
+    for row in draft.rows(block, place, titles.INDEX_COLUMNS, "Index", "Partition Key") or ():
+        path: Path = ("slots", 1 + len(draft.indexes))
+        slot = Slot(
+            draft.cell(row, "Index", path, read_code, ""),
+            draft.cell(row, "Partition Key", (*path, "pk"), read_key, ()),
+            draft.cell(row, "Sort Key", (*path, "sk"), read_key, ()),
+            draft.cell(row, "Projection", (*path, "projection"), read_projection, Slot("", ()).projection),
+            draft.cell(row, "Purpose", (*path, "purpose"), read_prose, ""),
+            draft.cell(row, "Kind", (*path, "local"), read_local, False),
+        )
+        draft.own(place, slot.name, row)
+        draft.indexes.append(slot)
+
+
+def _guards(block: Block, place: str, draft: Draft) -> None:
+    for row in draft.rows(block, place, titles.UNIQUE_COLUMNS, "Entity", "Attributes") or ():
+        path: Path = ("guards", len(draft.guards))
+        draft.notes.places.mark(path, row.first)
+        guard = Guard(
+            draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
+            draft.cell(row, "Attributes", (*path, "attributes"), lambda text: read_list(text, r"\+|,"), ()),
+        )
+        draft.own(place, f"{guard.entity}!{'+'.join(guard.attributes)}", row)
+        draft.guards.append(guard)
+
+
+def _counters(block: Block, place: str, draft: Draft) -> None:
+    for row in draft.rows(block, place, titles.COUNTER_COLUMNS, "Entity", "Attribute", "Of", "By") or ():
+        path: Path = ("counters", len(draft.counters))
+        draft.notes.places.mark(path, row.first)
+        counter = Counter(
+            draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
+            draft.cell(row, "Attribute", (*path, "attribute"), read_code, ""),
+            draft.cell(row, "Of", (*path, "of"), read_code, ""),
+            draft.cell(row, "By", (*path, "by"), read_code, ""),
+            draft.cell(row, "Keeps", (*path, "tally"), read_tally, Tally.COUNT),
+            draft.cell(row, "Over", (*path, "over"), read_optional, ""),
+            draft.cell(row, "Shards", (*path, "shards"), read_number, 1),
+        )
+        draft.own(place, f"{counter.entity}.{counter.attribute}", row)
+        draft.counters.append(counter)
+
+
+def _patterns(block: Block, place: str, draft: Draft) -> None:
+    columns = titles.READ_COLUMNS if place == titles.READS else titles.WRITE_COLUMNS
+    for row in draft.rows(block, place, columns, "ID") or ():
+        draft.tables.add(place)
+        id_ = row.cells["ID"].text.strip("`* ")
+        draft.own(place, id_, row)
+        draft.mapped.setdefault(id_, []).append(row)
+
+
+def _validation(block: Block, place: str, draft: Draft) -> None:
+    for row in draft.rows(block, place, titles.VALIDATION_COLUMNS, "Check", "Result") or ():
+        path: Path = ("validation", len(draft.validation))
+        check, result, detail = (draft.cell(row, c, path, read_prose, "") for c in titles.VALIDATION_COLUMNS)
+        draft.own(place, check, row)
+        draft.validation.append(Validation(check, result, detail))
+
+
+_TABLES: dict[str, Callable[[Block, str, Draft], None]] = {
+    titles.CONFIGURATION: _configuration,
+    titles.INDEXES: _indexes,
+    titles.UNIQUE: _guards,
+    titles.COUNTERS: _counters,
+    titles.READS: _patterns,
+    titles.WRITES: _patterns,
+    titles.DELETES: _patterns,
+    titles.VALIDATION: _validation,
+}
+
+
+# --- Keys -----------------------------------------------------------------------------------------------------------
+
+
+def _keys(section: Section, below: list[Section], draft: Draft) -> None:
+    for block in section.blocks:
+        if block.kind != "table":
+            draft.keep(titles.KEYS, block.raw)
+            continue
+        for row in draft.rows(block, titles.KEYS, titles.ALL_KEY_COLUMNS, "Entity", "Partition Key") or ():
+            entity, copy = _item_name(row.cells["Entity"].text)
+            stored, path = draft.stored(entity, copy, row.cells["Entity"])
+            _facet(row, stored, path, draft)
+    place = titles.KEYS
+    for head in below:
+        if head.level > below[0].level:
+            draft.keep(place, f"{'#' * head.level} {head.title.text}\n\n{head.raw}")
+            continue
+        place = f"{titles.KEYS}/{head.title.text}"
+        _item(head, place, draft)
+
+
+def _item(head: Section, place: str, draft: Draft) -> None:
+    entity, copy = _item_name(head.title.text)
+    if any((i.entity, i.copy) == (entity, copy) and i.tag is not None for i in draft.items):
+        fix = "put its keys into one table; a second item of it is a copy, `### Order (copy by-user)`"
+        draft.notes.say(codes.TWICE, head.title, f"`{head.title.text}` stands there twice", fix)
+    stored, path = draft.stored(entity, copy, head.title)
+    sample = False
+    for block in head.blocks:
+        if block.kind == "list":
+            _labels(block, stored, path, place, draft)
+        elif block.kind == "table":
+            for row in draft.rows(block, place, titles.KEY_COLUMNS, "Partition Key") or ():
+                _facet(row, stored, path, draft)
+                draft.own(place, stored.facets[-1].slot, row)
+        elif not (sample and block.raw.lstrip().startswith("```json")):
+            draft.keep(place, block.raw)
+        sample = block.raw.strip() == titles.SAMPLE
+
+
+def _labels(block: Block, stored: Stored, path: Path, place: str, draft: Draft) -> None:
+    left = [entry for entry in block.items if not _label(entry, stored, path, draft)]
+    if len(left) == len(block.items):
+        draft.keep(place, block.raw)
+    elif left:
+        draft.keep(place, "\n".join("- " + entry.flat().replace("\n", "<br>") for entry in left))
+
+
+def _label(entry: Entry, stored: Stored, path: Path, draft: Draft) -> bool:
+    """Reads one entry of a list; False where it is not for us."""
+    labelled = split_label(entry.text)
+    if labelled is None:
+        return False
+    title, text = labelled
+    label = _LABELS.find(title.text)
+    if label == "Type":
+        draft.notes.places.mark((*path, "tag"), text)
+        stored.tag = read_code(text.text)
+    elif label == "Holds":
+        draft.notes.places.mark((*path, "attributes"), text)
+        stored.attributes = draft.notes.attempt(codes.CELL, text, read_list) or ()
+    elif near := _LABELS.near(title.text):
+        draft.notes.say(codes.NEAR, title, f"`{title.text}` is not read", f"did you mean `{near}`?")
+    return label is not None
+
+
+def _facet(row: Row, stored: Stored, path: Path, draft: Draft) -> None:
+    here: Path = (*path, "facets", len(stored.facets))
+    draft.notes.places.mark(here, row.first)
+    facet = Facet(
+        draft.cell(row, "Table or Index", (*here, "slot"), read_slot, TABLE),
+        draft.cell(row, "Partition Key", (*here, "pk"), read_templates, ()),
+        draft.cell(row, "Sort Key", (*here, "sk"), read_templates, ()),
+        draft.cell(row, "Only When", (*here, "when"), read_when, ()),
+    )
+    stored.facets.append(facet)
+
+
+def _item_name(title: str) -> tuple[str, str]:
+    """Entity and copy of a heading.
+
+    >>> _item_name("Order (copy by-user)"), _item_name("`first name`")
+    (('Order', 'by-user'), ('first name', ''))
+    """
+    if title.startswith("`") and (code := re.match(r"(`+)(?!`).+?(?<!`)\1(?!`)", title)):
+        head, rest = code[0], title[code.end() :]
+        copy = re.fullmatch(r"\s*\(copy\s+(.*)\)", rest, re.DOTALL)
+        return (read_code(head), read_code(copy[1])) if copy else (read_code(head + rest), "")
+    match = _TITLE.fullmatch(title)
+    return (read_code(match[1]), read_code(match[2] or match[3] or "")) if match else (title, "")
+
+
+def _collections(section: Section, below: list[Section], draft: Draft) -> None:
+    """Pictures of ours, each below the name of its slot; what else stands there is kept."""
+    place = titles.COLLECTIONS
+    for one in (section, *below):
+        place = place if one is section else f"{titles.COLLECTIONS}/{one.title.text}"
+        for block in one.blocks:
+            known = titles.names(*titles.COLLECTION_COLUMNS)
+            if block.kind != "table" or not all(known.find(cell.text) for cell in block.header):
+                draft.keep(place, block.raw)
+
+
+def _decision(entry: Entry, draft: Draft) -> None:
+    draft.notes.places.mark(("decisions", len(draft.decisions)), entry.text)
+    line = entry.text.text
+    match = _ABOUT.match(line)
+    about = (match[1].strip() if match[1] else read_code(match[2])) if match else ""
+    text = read_prose(line[match.end() :] if match else line)
+    draft.decisions.append(Choice(about, _with(text, entry.rest), tuple(_alternative(one) for one in entry.items)))
+
+
+def _alternative(entry: Entry) -> str:
+    text = read_prose(_INSTEAD.sub("", entry.text.text, count=1))
+    return _with(text, *(below.flat() for below in entry.items), entry.rest)
+
+
+def _with(text: str, *more: str) -> str:
+    """A text, and what was written below it."""
+    return "\n".join((text, *(part for part in more if part)))

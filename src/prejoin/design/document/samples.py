@@ -1,0 +1,196 @@
+"""Sample items: values that a reader can imagine, with the keys that they really have. The same for the same design."""
+
+from __future__ import annotations
+
+import base64
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from hashlib import sha256
+
+from prejoin.design.facets import types_of
+from prejoin.design.model import Design, Facet, Item, Slot, When
+from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
+from prejoin.keys.encoding import encode_datetime
+from prejoin.types import Kind, Type
+from prejoin.workload.constants import constant
+from prejoin.workload.lookup import root
+from prejoin.workload.model import Attribute, Entity, Workload
+
+Values = Mapping[str, object]
+_START = datetime(2026, 1, 15, 10, 30, tzinfo=UTC)
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PEOPLE = ("ann", "bob", "cleo", "dan", "eve")
+_WORDS = ("ash", "birch", "cedar", "elm", "fir")
+
+
+def sample_values(
+    workload: Workload, entity: Entity, design: Design, second: Iterable[str] = (), when: Iterable[When] = ()
+) -> dict[str, object]:
+    """The attributes of a sample item. Those named in `second` have another value than in the first sample."""
+    others = frozenset(second)
+    seen: dict[tuple[str, str], int] = {}
+    values: dict[str, object] = {}
+    for attribute in entity.attributes:
+        origin = _origin(workload, entity, attribute)
+        # Two roles of one entity, follower and followed, are two items.
+        seen[origin] = seen.get(origin, 0) + 1
+        number = seen[origin] + (attribute.name in others)
+        values[attribute.name] = _value(attribute, f"{origin[0]}.{origin[1]}", origin[1], number)
+    for name in _trees(design, entity):
+        values[name] = f"/docs/{2025 + (name in others)}"
+    for one in when:
+        known = entity.attribute(one.attribute)
+        if known and one.values:
+            try:
+                values[one.attribute] = constant(one.values[0], known.type)
+            except (ValueError, ArithmeticError):
+                continue  # a value that the attribute cannot have: no item is there, and that is the checks' to say
+    return values
+
+
+def _origin(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
+    """Whose value it is: what it refers to, or what it repeats."""
+    owner, _, name = (attribute.copy_of or attribute.snapshot_of).partition(".")
+    return (owner, name) if name else root(workload, entity, attribute)
+
+
+def sample_item(design: Design, workload: Workload, item: Item) -> dict[str, object]:
+    """An item as it is stored, in JSON: the keys, the type, the attributes."""
+    entity = workload.entity(item.entity)
+    if entity is None:
+        return {}
+    whens = {w.attribute: w for facet in reversed(item.facets) for w in facet.when}
+    values = sample_values(workload, entity, design, when=whens.values())
+    held = {name: plain(value) for name, value in values.items() if not item.attributes or name in _held(design, item)}
+    found: dict[str, object] = {}
+    for facet in item.facets:
+        slot = design.slot(facet.slot)
+        if slot and _is_there(facet, values):
+            found |= dict(written_key(design, entity, slot, facet, values))
+    return {**found, design.type_attribute: item.tag, **{n: v for n, v in held.items() if n not in found}}
+
+
+def _held(design: Design, item: Item) -> set[str]:
+    """What a copy holds: what is said, and what its keys and those of its item are made of."""
+    own = design.item(item.entity)
+    facets = (*item.facets, *(own.facets[:1] if own else ()))
+    return {*item.attributes, *(name for f in facets for text in (*f.pk, *f.sk) for name in fields_of(text))}
+
+
+def written_key(
+    design: Design, entity: Entity, slot: Slot, facet: Facet, values: Values
+) -> Iterator[tuple[str, object]]:
+    """The attributes of a key with their values; where no key can be made of these, the template."""
+    attributes = (*slot.pk, *slot.sk)
+    for attribute, text in zip(attributes, (*facet.pk, *facet.sk), strict=False):
+        if text == f"{{{attribute.name}}}" and attribute.name in values:
+            yield attribute.name, plain(values[attribute.name])  # the attribute is the key
+            continue
+        try:
+            template = Template.of(text, types_of(entity), design.separator, design.raw_keys)
+            yield attribute.name, template.build(values)
+        except (TemplateError, KeyValueError):
+            yield attribute.name, text
+
+
+def varying(entity: Entity, facet: Facet) -> tuple[str, ...]:
+    """The attributes by which two items of one partition differ: those of the sort key alone."""
+    fixed = {name for text in facet.pk for name in fields_of(text)} | {w.attribute for w in facet.when}
+    unique = [(a.name,) for a in entity.attributes if a.unique] + [tuple(a.name for a in entity.id), *entity.unique]
+    if any(group and set(group) <= fixed for group in unique):
+        return ()  # there is one such item
+    names = dict.fromkeys(name for text in facet.sk for name in fields_of(text))
+    return tuple(name for name in names if name not in fixed and entity.attribute(name))
+
+
+def plain(value: object) -> object:
+    """A value as JSON has it, in the form in which it is stored."""
+    match value:
+        case datetime():
+            return encode_datetime(value)
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case uuid.UUID():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case list() | set():
+            return [plain(one) for one in value]
+        case _:
+            return value
+
+
+def _is_there(facet: Facet, values: Values) -> bool:
+    for when in facet.when:
+        value = values.get(when.attribute)
+        text = plain(value)
+        text = str(text).lower() if isinstance(text, bool) else str(text)
+        if value is None or (when.values and text not in when.values):
+            return False
+    return True
+
+
+def _value(attribute: Attribute, seed: str, field: str, number: int) -> object:
+    kind = attribute.type.kind
+    if attribute.ttl and kind in {Kind.INTEGER, Kind.NUMBER}:
+        return int((_START + timedelta(days=29 + number)).timestamp())
+    if kind is Kind.STRING:
+        return _text(field, number)
+    return _typed(attribute.type, seed, number)
+
+
+def _text(field: str, number: int) -> str:
+    low = field.lower()
+    if "mail" in low:
+        return f"{_PEOPLE[(number - 1) % len(_PEOPLE)]}@example.com"
+    if low.endswith(("date", "time")) or re.search(r"(?<=[a-z])At$|_at$", field):
+        return encode_datetime(_moment(number))[:19] + "Z"
+    words = re.sub(r"[\W_]+", "-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", field)).strip("-").lower()
+    words = words.removesuffix("-id").removesuffix("-name") or "value"
+    return f"{words}-{number}"
+
+
+def _typed(type_: Type, seed: str, number: int) -> object:
+    digest = sha256(f"{seed}.{number}".encode()).digest()
+    match type_.kind:
+        case Kind.INTEGER | Kind.NUMBER:
+            return number
+        case Kind.DECIMAL:
+            return Decimal(1900 + 50 * number) / 100
+        case Kind.BOOLEAN:
+            return number % 2 == 1
+        case Kind.BINARY:
+            return digest[:8]
+        case Kind.DATE:
+            return _moment(number).date()
+        case Kind.DATETIME:
+            return _moment(number)
+        case Kind.UUID:
+            return uuid.UUID(bytes=digest[:16], version=4)
+        case Kind.ULID:
+            return "01KF" + "".join(_CROCKFORD[byte % 32] for byte in digest[:22])
+        case Kind.ENUM:
+            return type_.values[(number - 1) % len(type_.values)] if type_.values else ""
+        case Kind.LIST:
+            return [_typed(type_.of, seed, number)] if type_.of else [_WORDS[0]]
+        case Kind.SET:
+            return {_typed(type_.of, seed, number)} if type_.of else {_WORDS[0]}
+        case Kind.MAP:
+            return {"key": _WORDS[0]}
+        case _:
+            return _WORDS[(number - 1) % len(_WORDS)]
+
+
+def _moment(number: int) -> datetime:
+    return _START + timedelta(days=number - 1, minutes=7 * (number - 1))
+
+
+def _trees(design: Design, entity: Entity) -> set[str]:
+    """The attributes that keys write as paths."""
+    texts = [t for item in design.items if item.entity == entity.name for f in item.facets for t in (*f.pk, *f.sk)]
+    return {found[1] for text in texts for found in re.finditer(r"\{([^{}:?]+)\??:[^{}]*\btree\b[^{}]*\}", text)}

@@ -1,0 +1,354 @@
+"""Writes the table-design document: `write_document(design, workload)`. It reads back as the same design."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from prejoin.design.document import titles
+from prejoin.design.document.cells import (
+    write_code,
+    write_key,
+    write_list,
+    write_name,
+    write_projection,
+    write_prose,
+    write_templates,
+    write_title,
+    write_when,
+)
+from prejoin.design.document.kept import Kept, Validation
+from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
+from prejoin.design.document.read_document import parse_document, read_document
+from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
+from prejoin.design.facets import types_of
+from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, Slot
+from prejoin.keys import KeyValueError, TemplateError, guard_key
+from prejoin.workload.markdown import escape_cell, write_row
+from prejoin.workload.model import Pattern, Status, Workload
+from prejoin.workload.write_document import UnwritableError, difference
+
+_WIDEST = 48
+"""Cells are filled up to a column's width as far as this; a long one does not widen all the others."""
+
+
+def write_document(
+    design: Design, workload: Workload, kept: Kept | None = None, validation: Sequence[Validation] = ()
+) -> str:
+    """The document of a design, with what its authors wrote into it before, and what was checked.
+
+    >>> from prejoin.design.model import KeyAttribute
+    >>> shop = Design("shop", (Slot("table", (KeyAttribute("pk"),)),))
+    >>> write_document(shop, Workload(title="Shop")).splitlines()[0]
+    '# Shop: table design'
+    """
+    kept = kept or Kept()
+    document = _Document(design, workload, replace(kept, validation=tuple(validation) or kept.validation))
+    text = "\n\n".join(part.strip("\n") for part in document.parts() if part.strip()) + "\n"
+    again = parse_document(text)
+    if again.design != replace(design, operations=()):
+        where = difference(replace(design, operations=()), again.design)
+        raise UnwritableError(f"{where} cannot be written in a table-design document; write YAML or JSON")
+    return text
+
+
+def rewrite_document(
+    text: str, design: Design, workload: Workload, source: str = "", validation: Sequence[Validation] = ()
+) -> str:
+    """A document written again for a design: all that its authors wrote is kept.
+
+    One that was approved and has other keys now is a draft again, and what was checked then is not said of these.
+    """
+    before = read_document(text, workload)
+    kept = before.kept
+    if replace(before.design, operations=(), decisions=()) != replace(design, operations=(), decisions=()):
+        kept = replace(kept, status=Status.DRAFT, validation=())
+    return write_document(design, workload, replace(kept, source=source or kept.source), validation)
+
+
+class _Document:
+    def __init__(self, design: Design, workload: Workload, kept: Kept) -> None:
+        self.design = design
+        self.workload = workload
+        self.kept = kept
+        self._left = dict(kept.prose)
+        """Prose that has not been put anywhere yet."""
+
+    def parts(self) -> Iterator[str]:
+        kept = self.kept
+        yield f"# {kept.title or _title(self.workload)}"
+        header = {
+            titles.STATUS: (kept.status or Status.DRAFT).value,
+            titles.SOURCE: kept.source or "access-patterns.md",
+            titles.SUMMARY: self._summary(),
+            **kept.header,
+        }
+        yield "\n".join(f"> {name}: {text}" for name, text in header.items())
+        yield self._left.pop("front", "")
+        yield from self._own("")
+        bodies = {
+            titles.CONFIGURATION: self._configuration(),
+            titles.INDEXES: self._indexes(),
+            titles.KEYS: self._keys(),
+            titles.UNIQUE: self._guards(),
+            titles.COUNTERS: self._counters(),
+            titles.COLLECTIONS: self._collections(),
+            titles.PATTERNS: iter(()),
+            titles.READS: self._reads(),
+            titles.WRITES: self._writes(titles.WRITES, self.workload.writes),
+            titles.DELETES: self._writes(titles.DELETES, self.workload.deletes),
+            titles.DECISIONS: iter(["\n".join(map(_decision, self.design.decisions))]),
+            titles.VALIDATION: self._validation(),
+        }
+        for name, body in bodies.items():
+            yield from self._section(name, [part for part in body if part.strip()])
+
+    def _section(self, name: str, body: list[str]) -> Iterator[str]:
+        always = name in {titles.CONFIGURATION, titles.INDEXES, titles.KEYS, titles.PATTERNS, titles.VALIDATION}
+        prose = self._left.pop(name, "")
+        left = [text for place in list(self._left) if place.startswith(f"{name}/") for text in self._homeless(place)]
+        own = list(self._own(name))
+        if not (always or body or prose or left or own):
+            return
+        yield f"{'###' if name in _TABLES else '##'} {name}"
+        if body or always:
+            yield textwrap.fill(titles.INTRODUCTIONS.get(name, ""), 120)
+        yield from (prose, *body, *left, *own)
+
+    def _own(self, after: str) -> Iterator[str]:
+        """The authors' own sections that follow a known one."""
+        for section in self.kept.sections:
+            if section.after == after:
+                yield f"{'#' * section.level} {section.title}"
+                yield section.text
+
+    def _homeless(self, place: str) -> Iterator[str]:
+        """What was written about an item or index that is no more: it stays, for someone to move or delete."""
+        text = self._left.pop(place, "")
+        if text:
+            yield f"{place.partition('/')[2]}:\n\n{text}"
+
+    def _summary(self) -> str:
+        design = self.design
+        counts = [(1, "table"), (len(design.indexes), "index"), (len(design.copies), "copy")]
+        counts += [(len(design.guards), "guard"), (len(design.counters), "counter")]
+        served = sum(operation.served for operation in design.operations)
+        patterns = f"{served} of {len(design.operations)} access patterns served"
+        return ", ".join(_counted(n, word) for n, word in counts if n) + f"; {patterns}"
+
+    # --- Keys -------------------------------------------------------------------------------------------------------
+
+    def _configuration(self) -> Iterator[str]:
+        design = self.design
+        base = design.slot(TABLE) or Slot(TABLE, ())
+        values = (
+            write_code(design.table),
+            design.billing.value,
+            write_key(base.pk),
+            write_key(base.sk),
+            write_code(design.type_attribute),
+            write_code(design.separator),
+            "Yes" if design.raw_keys else "No",
+            write_code(design.ttl_attribute) if design.ttl_attribute else "-",
+            write_prose(base.purpose),
+        )
+        rows = {**dict(zip(titles.SETTINGS, values, strict=True)), **self.kept.settings}
+        if not base.purpose:
+            del rows["Purpose"]
+        cells = [(name, {"Setting": name, "Value": value}) for name, value in rows.items()]
+        yield self._table(titles.CONFIGURATION, titles.SETTING_COLUMNS, cells)
+
+    def _indexes(self) -> Iterator[str]:
+        rows = [(slot.name, self._index(slot)) for slot in self.design.indexes]
+        yield self._table(titles.INDEXES, titles.INDEX_COLUMNS, rows) if rows else titles.NO_INDEXES
+
+    def _index(self, slot: Slot) -> Cells:
+        serves = [o.pattern for o in self.design.operations if any(r.slot == slot.name for r in o.requests)]
+        return {
+            "Index": write_code(slot.name),
+            "Kind": "local" if slot.local else "-",
+            "Partition Key": write_key(slot.pk),
+            "Sort Key": write_key(slot.sk),
+            "Projection": write_projection(slot.projection),
+            "Serves": write_prose(", ".join(serves)),
+            "Purpose": write_prose(slot.purpose),
+        }
+
+    def _keys(self) -> Iterator[str]:
+        for item in self.design.items:
+            title = item_title(item)
+            yield f"### {title}"
+            yield self._left.pop(f"{titles.KEYS}/{title}", "")
+            labels = [f"- **Type**: {write_code(item.tag)}"]
+            if item.attributes:
+                labels.append(f"- **Holds**: {write_list(item.attributes)}")
+            yield "\n".join(labels)
+            place = f"{titles.KEYS}/{title}"
+            yield self._table(place, titles.KEY_COLUMNS, [(f.slot, _facet(f)) for f in item.facets])
+            if sample := sample_item(self.design, self.workload, item):
+                yield titles.SAMPLE
+                yield f"```json\n{json.dumps(sample, indent=2, ensure_ascii=_has_surrogates(sample))}\n```"
+
+    def _guards(self) -> Iterator[str]:
+        rows = [(f"{g.entity}!{'+'.join(g.attributes)}", self._guard(g)) for g in self.design.guards]
+        yield self._table(titles.UNIQUE, titles.UNIQUE_COLUMNS, rows)
+
+    def _guard(self, guard: Guard) -> Cells:
+        pk = sk = example = ""
+        entity, own = self.workload.entity(guard.entity), self.design.item(guard.entity)
+        if entity and own and guard.attributes:
+            base = self.design.slot(TABLE)
+            values = sample_values(self.workload, entity, self.design)
+            try:
+                templates = guard_key(
+                    own.tag, guard.attributes, types_of(entity), self.design.separator, bool(base and base.sk)
+                )
+                pk, sk = (template.text if template else "" for template in templates)
+                example = templates[0].build(values)
+            except (TemplateError, KeyValueError):
+                pass  # the reader says so; here it only has no example
+        return {
+            "Entity": write_name(guard.entity),
+            "Attributes": write_list(guard.attributes, " + "),
+            "Partition Key": write_code(pk) if pk else "-",
+            "Sort Key": write_code(sk) if sk else "-",
+            "Example": write_code(example) if example else "-",
+        }
+
+    def _counters(self) -> Iterator[str]:
+        rows = [(f"{c.entity}.{c.attribute}", _counter(c)) for c in self.design.counters]
+        yield self._table(titles.COUNTERS, titles.COUNTER_COLUMNS, rows)
+
+    def _collections(self) -> Iterator[str]:
+        """Each slot with a few items in it, as one sees them there."""
+        for slot in self.design.slots:
+            rows = sorted(row for item in self.design.items for row in self._pictured(slot, item))
+            if not rows:
+                continue
+            title = write_title(slot.name)
+            yield f"### {title}"
+            yield self._left.pop(f"{titles.COLLECTIONS}/{title}", "")
+            cells = [
+                ("", {"Partition Key": write_list(pk), "Sort Key": write_list(sk), "Item": item})
+                for pk, sk, item in rows
+            ]
+            yield self._table(f"{titles.COLLECTIONS}/{title}", titles.COLLECTION_COLUMNS, cells)
+
+    def _pictured(self, slot: Slot, item: Item) -> Iterator[tuple[list[str], list[str], str]]:
+        facet = item.facet(slot.name)
+        entity = self.workload.entity(item.entity)
+        if facet is None or entity is None:
+            return
+        others = varying(entity, facet)
+        for second in ((), others) if others else ((),):
+            values = sample_values(self.workload, entity, self.design, second, facet.when)
+            key = [str(plain(v)) for _, v in written_key(self.design, entity, slot, facet, values)]
+            yield key[: len(slot.pk)], key[len(slot.pk) :], item_title(item)
+
+    # --- What follows from them -------------------------------------------------------------------------------------
+
+    def _reads(self) -> Iterator[str]:
+        rows = [(p.id, row) for p in self.workload.reads for row in self._mapped(p)]
+        yield self._table(titles.READS, titles.READ_COLUMNS, rows)
+
+    def _writes(self, name: str, patterns: Sequence[Pattern]) -> Iterator[str]:
+        rows = [(p.id, row) for p in patterns for row in self._mapped(p)]
+        yield self._table(name, titles.WRITE_COLUMNS, rows)
+
+    def _mapped(self, pattern: Pattern) -> Iterator[Cells]:
+        operation = self.design.operation(pattern.id)
+        if operation is not None:
+            rows_of = read_rows_of if pattern in self.workload.reads else write_rows_of
+            yield from rows_of(pattern, operation)
+
+    def _validation(self) -> Iterator[str]:
+        rows = [
+            (v.check, {"Check": write_prose(v.check), "Result": write_prose(v.result), "Detail": write_prose(v.detail)})
+            for v in self.kept.validation
+        ]
+        yield self._table(titles.VALIDATION, titles.VALIDATION_COLUMNS, rows) if rows else titles.NOT_CHECKED
+
+    def _table(self, place: str, columns: Sequence[str], rows: Sequence[tuple[str, Cells]]) -> str:
+        """A table of ours, with the columns that its authors added."""
+        if not rows:
+            return ""
+        own = [self.kept.cells.get(f"{place}/{name}", {}) for name, _ in rows]
+        header = [*columns, *dict.fromkeys(title for cells in own for title in cells)]
+        used = [c for c in header if c not in _OPTIONAL or any(row.get(c, "-") not in {"", "-"} for _, row in rows)]
+        cells = [
+            [escape_cell({**row, **extra}.get(c, "" if c in extra else "-")) for c in used]
+            for (_, row), extra in zip(rows, own, strict=True)
+        ]
+        return _aligned([escape_cell(c) for c in used], cells)
+
+
+_TABLES = frozenset({titles.READS, titles.WRITES, titles.DELETES})
+_OPTIONAL = frozenset({"Only When", "Remarks", "Over", "Detail", "Purpose", "Serves", "Action", "Kind"})
+"""Columns that are left out where nothing stands in them."""
+
+
+def item_title(item: Item) -> str:
+    """The heading of an item: its entity, and which copy of it."""
+    title = write_title(item.entity)
+    return f"{title} (copy {write_title(item.copy)})" if item.copy else title
+
+
+def _title(workload: Workload) -> str:
+    title = " ".join(workload.title.split())
+    return f"{title}: {titles.TITLE}" if title else titles.TITLE.capitalize()
+
+
+def _counted(count: int, word: str) -> str:
+    """
+    >>> _counted(2, "index"), _counted(1, "copy"), _counted(3, "copy")
+    ('2 indexes', '1 copy', '3 copies')
+    """
+    plurals = {"index": "indexes", "copy": "copies"}
+    return f"{count} {word if count == 1 else plurals.get(word, word + 's')}"
+
+
+def _facet(facet: Facet) -> Mapping[str, str]:
+    return {
+        "Table or Index": facet.slot if facet.slot == TABLE else write_code(facet.slot),
+        "Partition Key": write_templates(facet.pk),
+        "Sort Key": write_templates(facet.sk),
+        "Only When": write_when(facet.when),
+    }
+
+
+def _counter(counter: Counter) -> Cells:
+    return {
+        "Entity": write_name(counter.entity),
+        "Attribute": write_code(counter.attribute),
+        "Keeps": counter.tally.value,
+        "Of": write_name(counter.of),
+        "By": write_code(counter.by),
+        "Over": write_code(counter.over) if counter.over else "-",
+        "Shards": str(counter.shards),
+    }
+
+
+def _decision(choice: Choice) -> str:
+    """`- **Order**: lives under its user.`, and below it what else there was."""
+    bold = choice.about and not set(choice.about) & set("*`\\_[]<>\n") and choice.about == choice.about.strip(" :")
+    about = f"**{choice.about}**" if bold and write_code(choice.about)[1] != '"' else write_code(choice.about)
+    text = write_prose(choice.text) if choice.text else write_code("")
+    instead = [f"  - Instead: {write_prose(one) if one else write_code('')}" for one in choice.alternatives]
+    return "\n".join([f"- {about}: {text}", *instead])
+
+
+def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [
+        max(3, *(min(len(row[at]), _WIDEST) for row in (header, *rows)))  # `---` takes three
+        for at in range(len(header))
+    ]
+    lines = [header, ["-" * width for width in widths], *rows]
+    return "\n".join(write_row(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in lines)
+
+
+def _has_surrogates(sample: Mapping[str, object]) -> bool:
+    text = json.dumps(sample, ensure_ascii=False)
+    return any("\ud800" <= char <= "\udfff" for char in text)

@@ -1,0 +1,108 @@
+"""What each part of a design costs in a month: the bill, taken apart by what is asked why it is there."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.design.explain.model import Written
+from prejoin.design.explain.phrases import amount, count
+from prejoin.design.figures import Figures
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import Call, Design, Units
+from prejoin.design.price import Amplification, Bill, amplification, bill
+from prejoin.design.units import units_of
+from prejoin.protocol.prices import dollars
+from prejoin.workload.model import Verb, Workload
+
+_DIGITS = 6
+_DOING = {Verb.CREATE: "Creating", Verb.DELETE: "Deleting"}
+
+
+class Costs(msgspec.Struct, frozen=True):
+    """Dollars a month."""
+
+    bill: Bill
+    reading: float
+    writing: float
+    storing: float
+    indexes: dict[str, float]
+    """What is written to each, and what it stores."""
+    copies: dict[str, float]
+    """By `Order/lookup`: what there would be less to pay without it, apart from what it serves."""
+    written: dict[str, tuple[Written, ...]]
+
+    @property
+    def total(self) -> float:
+        return _rounded(self.bill.total)
+
+    def units(self, pattern: str) -> Units:
+        """Of one call."""
+        found = self.bill.pattern(pattern)
+        return found.units if found else Units()
+
+    def pattern(self, pattern: str) -> float:
+        found = self.bill.pattern(pattern)
+        return _rounded(found.dollars) if found else 0.0
+
+
+def costs_of(workload: Workload, design: Design) -> Costs:
+    whole = bill(workload, design)
+    keeping = _keeping(workload, whole)
+    copies = {}
+    for item in design.copies:
+        rest = replace(design, items=tuple(one for one in design.items if one is not item))
+        less = _keeping(workload, bill(workload, map_patterns(rest, workload)))
+        copies[f"{item.entity}/{item.copy}"] = _rounded(keeping - less)
+    written: dict[str, tuple[Written, ...]] = {}
+    for one in amplification(workload, design):
+        written[one.entity] = (*written.get(one.entity, ()), _written(one))
+    reads = sum((dollars(reads=one.calls * one.units.read) for one in whole.patterns), Decimal())
+    return Costs(
+        whole,
+        _rounded(reads),
+        _rounded(whole.requests - reads),
+        _rounded(whole.kept),
+        {slot.name: _index(workload, design, whole, slot.name) for slot in design.indexes},
+        copies,
+        written,
+    )
+
+
+def total(workload: Workload, design: Design) -> float:
+    return _rounded(bill(workload, design).total)
+
+
+def _keeping(workload: Workload, whole: Bill) -> Decimal:
+    """Writes and storage: what it takes to keep what is there, whoever reads it."""
+    reads = {read.id for read in workload.reads}
+    return whole.kept + sum((one.dollars for one in whole.patterns if one.pattern not in reads), Decimal())
+
+
+def _index(workload: Workload, design: Design, whole: Bill, name: str) -> float:
+    figures = Figures(design, workload)
+    units = 0.0
+    for operation in design.operations:
+        cost = whole.pattern(operation.pattern)
+        for request in operation.requests:
+            if cost and request.actions:
+                together = request.call is Call.TRANSACT_WRITE
+                entries = [e for e in figures.entries(operation, request) if e.slot == name]
+                units += cost.calls * sum(e.times * units_of(e, together) for e in entries)
+    return _rounded(dollars(writes=units) + whole.slot(name))
+
+
+def _written(one: Amplification) -> Written:
+    parts = [count(one.items, "item") if one.items > 1 else "one item"]
+    if one.entries:
+        parts.append(count(one.entries, "index entry", "index entries"))
+    more = f", where the item alone would cost {amount(one.alone)}" if one.units != one.alone else ""
+    how = " in a transaction" if one.transaction else ""
+    text = f"{_DOING[one.verb]} one writes {' and '.join(parts)}{how}: {count(one.units, 'write unit')}{more}."
+    return Written(one.verb, one.items, one.entries, one.units, one.alone, text)
+
+
+def _rounded(number: Decimal | float) -> float:
+    return round(float(number), _DIGITS)

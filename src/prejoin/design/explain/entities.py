@@ -1,0 +1,116 @@
+"""Each entity: why its items live where they do, how many there are, what makes them unique, what a write becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from prejoin.design.assumed import count_of, size_of
+from prejoin.design.explain.costs import Costs
+from prejoin.design.explain.keyed import worded
+from prejoin.design.explain.model import AboutEntity, AboutKey, Written
+from prejoin.design.explain.phrases import coded, count, in_order, listed, size, verb
+from prejoin.design.keeping import writes_of
+from prejoin.design.model import TABLE, Design
+from prejoin.keys import Plan
+from prejoin.protocol.prices import STORAGE_OVERHEAD
+from prejoin.workload.model import Entity, FixedKey, Under, Verb, Workload
+
+
+def entities(
+    workload: Workload, design: Design, keys: Sequence[AboutKey], planned: Mapping[str, Plan], costs: Costs
+) -> tuple[AboutEntity, ...]:
+    """All entities that the table holds, in the order of the document."""
+    found = []
+    for entity in workload.entities:
+        mine = [key for key in keys if key.entity == entity.name]
+        own = next((key for key in mine if key.slot == TABLE and not key.copy), None)
+        if own is None:
+            continue
+        written = costs.written.get(entity.name, ())
+        said = (
+            *own.text,
+            *_together(own, keys, planned),
+            *_decided(workload, entity),
+            *_unique(workload, entity, own, design),
+            *_stored(workload, entity),
+            *_elsewhere(mine),
+            *_written(written),
+        )
+        guards = tuple("+".join(g.attributes) for g in design.guards if g.entity == entity.name)
+        found.append(AboutEntity(entity.name, own, size_of(entity), count_of(workload, entity), guards, written, said))
+    return tuple(found)
+
+
+def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Plan]) -> Iterator[str]:
+    """Who lies beside it, and which reads want that."""
+    beside = [
+        k
+        for k in keys
+        if k is not own and k.slot == own.slot and worded(k.pk) == worded(own.pk) and k.entity != own.entity
+    ]
+    wanted = in_order(read for read in own.patterns if read in planned and len(planned[read].ask.entities) > 1)
+    if wanted:
+        others = dict.fromkeys(e for read in wanted for e in planned[read].ask.entities if e != own.entity)
+        reads = f"{listed(wanted)} {verb(wanted, 'reads', 'read')}"
+        yield f"It lies beside {listed(others)}, in an item collection that {reads} in one request."
+    elif beside:
+        names = list(dict.fromkeys(key.entity for key in beside))
+        yield f"{listed(names)} {verb(names, 'is', 'are')} in the same partition."
+
+
+def _decided(workload: Workload, entity: Entity) -> Iterator[str]:
+    """What the document decided about its place."""
+    for decision in workload.decisions:
+        if isinstance(decision.pin, Under) and decision.pin.entity == entity.name:
+            yield f"The document says that it lives under {decision.pin.parent}."
+        if isinstance(decision.pin, FixedKey) and decision.pin.entity == entity.name and not decision.pin.index:
+            yield "The document says what its key is."
+
+
+def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -> Iterator[str]:
+    """What keeps two items from being one, or one from being two."""
+    ids = [a.name for a in entity.id]
+    made = [a.name for a in entity.id if a.generated]
+    key = {part.attribute for part in (*own.partition, *own.sort)}
+    if made:
+        yield f"{coded(made)} {verb(made, 'is', 'are')} generated: no two writers ever make the same."
+    elif ids and key == set(ids):
+        verbs = {action.verb for _, action in writes_of(workload, entity)}
+        second = "a second write would replace the first"
+        if Verb.CREATE in verbs:
+            second = "the second one is refused"
+        elif Verb.PUT in verbs:
+            second = "the second one replaces the first"
+        chosen = f"{coded(ids)} {verb(ids, 'is', 'are')} chosen, not generated"
+        yield f"{chosen}: two writers may choose the same, and as the key is just that, {second}."
+    for guard in (g for g in design.guards if g.entity == entity.name):
+        yield (
+            f"No two have the same {coded(guard.attributes)}: an item of its own, the guard, has the value as its key "
+            "and is written in the same transaction."
+        )
+
+
+def _stored(workload: Workload, entity: Entity) -> Iterator[str]:
+    number, each = count_of(workload, entity), size_of(entity)
+    if entity.singleton:
+        yield f"It takes {size(each)}."
+        return
+    yield f"About {count(number, 'item')} of {size(each)}: {size(number * (each + STORAGE_OVERHEAD))} in the table."
+
+
+def _elsewhere(mine: Sequence[AboutKey]) -> Iterator[str]:
+    indexes = [key.slot for key in mine if key.slot != TABLE and not key.copy]
+    copies = dict.fromkeys(key.copy for key in mine if key.copy)
+    parts = [f"in {listed(indexes)}" if indexes else "", f"as the copy {listed(copies)}" if copies else ""]
+    if any(parts):
+        yield f"It is found {' and '.join(p for p in parts if p)}, too."
+
+
+def _written(written: Sequence[Written]) -> Iterator[str]:
+    """What creating and deleting one takes; in one sentence where it is the same."""
+    said: dict[str, list[str]] = {}
+    for one in written:
+        doing, _, rest = one.text.partition(" ")
+        said.setdefault(rest, []).append(doing)
+    for rest, verbs in said.items():
+        yield f"{' or '.join(verbs).capitalize()} {rest}"

@@ -1,0 +1,116 @@
+"""What a pattern becomes, told in a sentence or two for someone who has never sent a request to DynamoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prejoin.design.explain.phrases import count, listed
+from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, Request
+from prejoin.workload.model import Op
+
+_DONE = {Did.PUT: "puts", Did.UPDATE: "updates", Did.DELETE: "deletes", Did.CHECK: "checks"}
+_ASKING = frozenset(op.value.rpartition(" ")[2] for op in Op if op not in (Op.EXISTS, Op.NOT_EXISTS))
+_WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.TRANSACT_WRITE})
+
+
+def operation_words(operation: Operation) -> Iterator[str]:
+    """One sentence for each request, and what there is to know about it."""
+    for at, request in enumerate(operation.requests):
+        lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
+        if request.call in _WRITES:
+            yield lead + _write(request)
+        else:
+            yield lead + _read(request)
+            if request.filters:
+                kept = listed(map(_filter, request.filters))
+                yield f"Items are left out unless {kept}; those are read and paid for, too."
+
+
+def _read(request: Request) -> str:
+    where = "the table" if request.slot == TABLE else request.slot
+    what = listed(request.entities)
+    if not request.pk:
+        return f"{request.call} of {what}, by the ids that the first one found."
+    if request.call in (Call.GET, Call.BATCH_GET):
+        sk = f" / `{request.sk.removeprefix('= ')}`" if request.sk else ""
+        return f"{request.call}: {what} by the whole key, `{request.pk}`{sk}{_how(request)}."
+    number = "One Query"
+    if request.shards > 1:
+        number = f"{request.shards} Queries side by side, one a shard"
+    if request.bucket:
+        number = f"A Query for each {request.bucket}" + (" and shard" if request.shards > 1 else "")
+    sk = f", sort key {_condition(request.sk)}" if request.sk else ""
+    lie = " side by side" if len(request.entities) > 1 else ""
+    return f"{number} on {where}: {what}{lie} in partition `{request.pk}`{sk}{_how(request)}."
+
+
+def _filter(text: str) -> str:
+    """A filter on what the caller gives ends with the operator."""
+    return f"{text} what is given" if text.rpartition(" ")[2] in _ASKING else text
+
+
+def _condition(text: str) -> str:
+    op, _, rest = text.partition(" ")
+    low, two, high = rest.partition(" and ")
+    if op == "between":
+        return f"between `{low}` and `{high}`" if two else f"from one `{low}` to another"
+    return f"{op.replace('_', ' ')} `{rest}`"
+
+
+def _how(request: Request) -> str:
+    parts = [
+        "backwards" if request.reverse else "",
+        f"{request.limit} at a time" if request.limit else "",
+        "consistently" if request.consistent else "",
+        "only counted" if request.count else "",
+        f"only {listed(request.attributes)}" if request.attributes else "",
+    ]
+    return "".join(f", {part}" for part in parts if part)
+
+
+def _write(request: Request) -> str:
+    done = "; ".join(_action(action) for action in request.actions)
+    if request.call is Call.TRANSACT_WRITE:
+        return f"One TransactWriteItems, all of it or nothing: {done}."
+    if request.call is Call.BATCH_WRITE:
+        return f"BatchWriteItem, 25 at a time: {done}."
+    return f"One {request.call}: {done}."
+
+
+def _action(action: ItemAction) -> str:
+    what = ("each " if action.many else "") + _named(action)
+    conditions = f", if {listed(map(_plain, action.conditions))}" if action.conditions else ""
+    return f"{_DONE[action.action]} {what}{conditions}"
+
+
+def _plain(condition: str) -> str:
+    """A condition on the key is one on the item: a new one must not be there, a changed one must."""
+    if condition.startswith("attribute_not_exists("):
+        return "there is none yet"
+    return "it is there" if condition.startswith("attribute_exists(") else condition
+
+
+def _named(action: ItemAction) -> str:
+    entity, copied, copy = action.item.partition("/")
+    if copied:
+        return f"the copy {copy} of {entity}"
+    entity, guarded, attributes = action.item.partition("!")
+    if guarded:
+        return f"the guard of {entity}'s {listed(attributes.split('+'))}"
+    return entity
+
+
+def shape(operation: Operation) -> str:
+    """In a few words: `Query gsi1`, `TransactWriteItems of 4`."""
+    found = []
+    for request in operation.requests:
+        if request.call in _WRITES:
+            many = any(action.many for action in request.actions)
+            several = len(request.actions) > 1 or many
+            found.append(
+                f"{request.call} of {len(request.actions)}{' or more' if many else ''}" if several else request.call
+            )
+        else:
+            times = f"{count(request.shards, 'shard')} of " if request.shards > 1 else ""
+            found.append(f"{request.call} {times}{request.slot}" + (f" by {request.bucket}" if request.bucket else ""))
+    return ", then ".join(found)

@@ -1,0 +1,117 @@
+"""The explanation as lines of text, and as Markdown: the same sentences, in the order in which one asks."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from prejoin.design.explain.model import (
+    AboutCopy,
+    AboutEntity,
+    AboutIndex,
+    AboutKey,
+    AboutPartition,
+    AboutPattern,
+    Alternative,
+    Explanation,
+)
+
+WIDTH = 100
+
+
+class Block:
+    """A heading and what is said under it."""
+
+    def __init__(
+        self, title: str, sentences: Iterable[str], others: Iterable[Alternative] = (), label: str = "Instead"
+    ) -> None:
+        self.title = title
+        self.sentences = list(sentences)
+        self.others = [f"{label}: {one.text}." for one in others]
+
+
+def as_text(explanation: Explanation, width: int = WIDTH) -> list[str]:
+    """Plain lines for a terminal."""
+    lines: list[str] = []
+    for title, blocks in sections(explanation):
+        lines += ["", title, "=" * len(title)] if lines else [title, "=" * len(title)]
+        for block in blocks:
+            lines += ["", *block_lines(block, width)]
+    return lines
+
+
+def as_markdown(explanation: Explanation, level: int = 2) -> list[str]:
+    """Lines of Markdown, with headings from a level on."""
+    lines: list[str] = []
+    for title, blocks in sections(explanation):
+        lines += ([""] if lines else []) + [f"{'#' * level} {title}"]
+        for block in blocks:
+            lines += ["", *([f"{'#' * (level + 1)} {block.title}", ""] if block.title else [])]
+            lines += [f"- {sentence}" for sentence in block.sentences]
+            lines += [f"- {text}" for text in block.others]
+    return lines
+
+
+def block_lines(block: Block, width: int = WIDTH) -> list[str]:
+    """A block as text: its title, and each sentence indented."""
+    lead = [block.title] if block.title else []
+    indent = "  " if block.title else ""
+    return lead + [line for sentence in (*block.sentences, *block.others) for line in _wrapped(sentence, indent, width)]
+
+
+def _wrapped(sentence: str, indent: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        sentence,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def sections(explanation: Explanation) -> Iterator[tuple[str, list[Block]]]:
+    """The headings, each with its blocks; those that have nothing to say are left out."""
+    yield "The table", [Block("", explanation.text, explanation.alternatives)]
+    found: Sequence[tuple[str, list[Block]]] = (
+        ("Entities", [entity_block(one) for one in explanation.entities]),
+        ("Indexes", [index_block(one) for one in explanation.indexes]),
+        ("Copies", [copy_block(one) for one in explanation.copies]),
+        ("Access patterns", [pattern_block(one) for one in explanation.patterns]),
+        ("Busy partitions", [partition_block(one) for one in explanation.partitions]),
+        ("What was assumed", [Block("", explanation.assumed)] if explanation.assumed else []),
+    )
+    yield from ((title, blocks) for title, blocks in found if blocks)
+
+
+def entity_block(about: AboutEntity) -> Block:
+    return Block(f"{about.entity}: {_key(about.key)}", about.text, about.alternatives)
+
+
+def index_block(about: AboutIndex) -> Block:
+    keys = [f"{_whose(key)}: {_key(key)}. {' '.join(key.text)}" for key in about.keys]
+    return Block(about.index, [*about.text, *keys], about.alternatives)
+
+
+def copy_block(about: AboutCopy) -> Block:
+    own = about.keys[0]
+    title = f"{about.entity}, copy {about.copy}: {_key(own)}"
+    return Block(title, [*about.text, *own.text], about.alternatives)
+
+
+def pattern_block(about: AboutPattern) -> Block:
+    title = f"{about.pattern}{': ' + about.name if about.name else ''}"
+    return Block(title, about.text, about.alternatives, "Instead" if about.served else "Possible")
+
+
+def partition_block(about: AboutPartition) -> Block:
+    copy = f", copy {about.copy}," if about.copy else ""
+    return Block(f"{about.entity}{copy} in {about.slot}: `{about.pk}`", about.text)
+
+
+def _whose(key: AboutKey) -> str:
+    return f"{key.entity}, copy {key.copy}" if key.copy else key.entity
+
+
+def _key(key: AboutKey) -> str:
+    return f"`{key.pk}` / `{key.sk}`" if key.sk else f"`{key.pk}`"

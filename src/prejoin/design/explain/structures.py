@@ -1,0 +1,120 @@
+"""Indexes and copies: who needs them, what is in them, what they cost, and what keeps a copy right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from prejoin.design.explain.costs import Costs
+from prejoin.design.explain.model import AboutCopy, AboutIndex, AboutKey
+from prejoin.design.explain.phrases import coded, in_order, listed, money, verb
+from prejoin.design.model import Design, Projection, ProjectionKind, Slot
+from prejoin.design.project import WORTH, projected
+from prejoin.workload.model import Consistency, Read, Workload
+
+
+def indexes(workload: Workload, design: Design, keys: Sequence[AboutKey], costs: Costs) -> tuple[AboutIndex, ...]:
+    found = []
+    for slot in design.indexes:
+        there = tuple(key for key in keys if key.slot == slot.name)
+        patterns = tuple(in_order(read for key in there for read in key.patterns))
+        dollars = costs.indexes[slot.name]
+        said = tuple(_index_words(workload, design, slot, there, patterns, dollars))
+        found.append(AboutIndex(slot.name, patterns, there, _projected(slot.projection), dollars, said))
+    return tuple(found)
+
+
+def _index_words(
+    workload: Workload, design: Design, slot: Slot, there: Sequence[AboutKey], patterns: Sequence[str], dollars: float
+) -> Iterator[str]:
+    if patterns:
+        gives = verb(patterns, "needs it: what it gives", "need it: what they give")
+        yield f"{listed(patterns)} {gives} is not the table's key."
+    else:
+        yield "No access pattern needs it."
+    names = list(dict.fromkeys(key.entity for key in there))
+    if len(names) > 1:
+        yield f"{listed(names)} share it, each under keys of its own words: an index serves more than one entity."
+    yield _projection_words(workload, design, slot, patterns)
+    yield f"It costs {money(dollars)} a month: whatever is in it is written once more, and stored once more."
+
+
+def _projected(projection: Projection) -> str:
+    more = f" {', '.join(projection.attributes)}" if projection.attributes else ""
+    return f"{projection.kind.value}{more}"
+
+
+def _projection_words(workload: Workload, design: Design, slot: Slot, patterns: Sequence[str]) -> str:
+    match slot.projection.kind:
+        case ProjectionKind.KEYS_ONLY:
+            return "It holds keys only (KEYS_ONLY): its reads need no more."
+        case ProjectionKind.INCLUDE:
+            return f"Beside the keys it holds {coded(slot.projection.attributes)} (INCLUDE): its reads need no more."
+        case ProjectionKind.ALL:
+            whole = [p for p in patterns if isinstance(r := workload.pattern(p), Read) and not r.needs]
+            if whole:
+                return f"It holds whole items (ALL): {listed(whole)} {verb(whole, 'wants', 'want')} them whole."
+            return f"It holds whole items (ALL): {_all_the_same(workload, design, slot)}."
+
+
+def _all_the_same(workload: Workload, design: Design, slot: Slot) -> str:
+    """Why everything, if its reads would do with less."""
+    narrow = projected(design, workload).slot(slot.name)
+    if narrow is None or narrow.projection.kind is ProjectionKind.ALL:
+        return f"to hold only what its reads need would save less than {money(WORTH)} a month, if that"
+    return f"{_projected(narrow.projection)} would be enough for its reads, and cheaper"
+
+
+def copies(workload: Workload, design: Design, keys: Sequence[AboutKey], costs: Costs) -> tuple[AboutCopy, ...]:
+    found = []
+    for item in design.copies:
+        mine = tuple(key for key in keys if (key.entity, key.copy) == (item.entity, item.copy))
+        patterns = tuple(in_order(read for key in mine for read in key.patterns))
+        name = f"{item.entity}/{item.copy}"
+        kept = tuple(o.pattern for o in design.operations if any(a.item == name for r in o.requests for a in r.actions))
+        dollars = costs.copies[name]
+        said = tuple(_copy_words(workload, design, mine, kept, dollars))
+        found.append(AboutCopy(item.entity, item.copy, patterns, kept, mine, dollars, said))
+    return tuple(found)
+
+
+def _copy_words(
+    workload: Workload, design: Design, mine: Sequence[AboutKey], kept: Sequence[str], dollars: float
+) -> Iterator[str]:
+    own, *others = mine
+    reads = own.patterns
+    if reads:
+        finds = f"{listed(reads)} {verb(reads, 'finds', 'find')}"
+        yield f"A second item for each {own.entity}, so that {finds} it in the table."
+    yield from _not_an_index(workload, own, others)
+    if kept:
+        writes = f"{listed(kept)} {verb(kept, 'writes', 'write')}"
+        yield f"{writes} it in one transaction with the item, so it is never stale."
+    else:
+        yield "No access pattern writes it; whatever writes the item must write it, too."
+    yield f"It costs {money(dollars)} a month: it is stored again, and what is written in a transaction costs twice."
+
+
+def _not_an_index(workload: Workload, own: AboutKey, others: Sequence[AboutKey]) -> Iterator[str]:
+    """Why a copy: an index is one more key for an item, a copy is one more key in every index, too."""
+    strong = [r for r in own.patterns if _strong(workload.pattern(r))]
+    beside = [r for r in own.patterns if _several(workload.pattern(r))]
+    used = [key for key in others if key.patterns]
+    if strong:
+        reads = f"{listed(strong)} {verb(strong, 'reads', 'read')}"
+        yield f"An index would not do: {reads} consistently, which only the table allows."
+    if beside:
+        reads = f"{listed(beside)} {verb(beside, 'reads', 'read')}"
+        yield f"It lies in the partition that {reads}, beside the others that are asked for with it."
+    if used:
+        more = listed(f"{listed(key.patterns)} in {key.slot}" for key in used)
+        yield f"It serves {more}, too: an item has one key in each index, and a copy brings keys of its own."
+    elif not (strong or beside):
+        yield "An index for that would be one more structure all the same, and would be read a moment late."
+
+
+def _strong(pattern: object) -> bool:
+    return isinstance(pattern, Read) and pattern.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL)
+
+
+def _several(pattern: object) -> bool:
+    return isinstance(pattern, Read) and len(pattern.entities) > 1

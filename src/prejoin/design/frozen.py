@@ -1,0 +1,107 @@
+"""Keys that are there already, or decided: they stay as they are, and others are found beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from prejoin import keys
+from prejoin.design.candidates import Candidate
+from prejoin.design.facets import planner_facet
+from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Slot
+from prejoin.design.needs import Question, Tail
+from prejoin.workload.model import Entity, FixedKey, Workload
+
+Place = tuple[str, int, int]
+"""An entity, the number of its item (0 is its own), the number of the slot (0 is the table)."""
+
+
+class Frozen(msgspec.Struct, frozen=True):
+    """A design as far as it is fixed."""
+
+    design: Design
+    facets: Mapping[Place, Facet]
+    candidates: Mapping[Place, Candidate]
+    planned: Mapping[Place, keys.Facet]
+
+    def slot(self, number: int) -> Slot | None:
+        return self.design.slots[number] if number < len(self.design.slots) else None
+
+    @property
+    def indexes(self) -> int:
+        return max(0, len(self.design.slots) - 1)
+
+    def is_open(self, number: int) -> bool:
+        """Whether other entities can have keys in a slot: one text on each side, that nobody else gives a meaning."""
+        slot = self.slot(number)
+        if slot is None:
+            return True
+        texts = [(f.pk, f.sk) for place, f in self.facets.items() if place[2] == number]
+        natural = any(pk == (f"{{{slot.pk[0].name}}}",) for pk, _ in texts)
+        return len(slot.pk) == len(slot.sk) == 1 and slot.pk[0].type == slot.sk[0].type == "S" and not natural
+
+    def copies(self, entity: str) -> Sequence[Item]:
+        return [item for item in self.design.items if item.entity == entity and item.copy]
+
+    def answers(self, place: Place, question: Question) -> bool:
+        """Whether the planner finds with this key what a question asks of its entity."""
+        ask, entity = question.ask, place[0]
+        order = tuple(one for one in ask.order if one.entity in ("", entity))
+        own = msgspec.structs.replace(ask, entities=(entity,), order=order)
+        return isinstance(keys.plan([self.planned[place]], own), keys.Plan)
+
+
+def frozen(workload: Workload, decided: Sequence[FixedKey], kept: Design | None = None) -> Frozen:
+    """What stays: a design that is kept, and keys that somebody decided."""
+    design = kept or Design(TABLE, ())
+    for pin in decided:
+        design = _with(design, pin, workload)
+    facets: dict[Place, Facet] = {}
+    candidates: dict[Place, Candidate] = {}
+    planned: dict[Place, keys.Facet] = {}
+    numbers = {slot.name: number for number, slot in enumerate(design.slots)}
+    counts: dict[str, int] = {}
+    for item in design.items:
+        entity = workload.entity(item.entity)
+        if entity is None:
+            continue
+        number = 0
+        if item.copy:
+            number = counts[entity.name] = counts.get(entity.name, 0) + 1
+        for facet in item.facets:
+            place = (entity.name, number, numbers[facet.slot])
+            facets[place] = facet
+            planned[place] = found = planner_facet(design, entity, item, facet)
+            candidates[place] = _candidate(entity, facet, found)
+    return Frozen(design, facets, candidates, planned)
+
+
+def _with(design: Design, pin: FixedKey, workload: Workload) -> Design:
+    """A design with a key that was decided; the slot is made if it is not there."""
+    slots = list(design.slots) or [Slot(TABLE, (KeyAttribute("pk"),), (KeyAttribute("sk"),))]
+    name = pin.index or TABLE
+    if name not in [slot.name for slot in slots]:
+        slots.append(Slot(name, (KeyAttribute(f"{name}pk"),), (KeyAttribute(f"{name}sk"),)))
+    entity = workload.entity(pin.entity)
+    if entity is None:
+        return msgspec.structs.replace(design, slots=tuple(slots))
+    facet = Facet(name, (pin.pk,), (pin.sk,) if pin.sk else ())
+    items = list(design.items)
+    at = next((at for at, item in enumerate(items) if item.entity == pin.entity and not item.copy), None)
+    if at is None:
+        items.append(Item(pin.entity, pin.entity, (facet,)))
+    else:
+        others = tuple(one for one in items[at].facets if one.slot != name)
+        items[at] = msgspec.structs.replace(items[at], facets=tuple(sorted((*others, facet), key=_table_first)))
+    return msgspec.structs.replace(design, slots=tuple(slots), items=tuple(items))
+
+
+def _table_first(facet: Facet) -> bool:
+    return facet.slot != TABLE
+
+
+def _candidate(entity: Entity, facet: Facet, planned: keys.Facet) -> Candidate:
+    sk = planned.sk.attributes if planned.sk else ()
+    when = tuple((one.attribute, one.values[0]) for one in facet.when if len(one.values) == 1)
+    return Candidate(entity.name, tuple(planned.pk.attributes), tuple(map(Tail, sk)), when, 0, fixed=True)

@@ -1,0 +1,79 @@
+"""What a new design adds to one that is in use: indexes to make, keys and items to write for what is there already."""
+
+from __future__ import annotations
+
+from prejoin.design.assumed import count_of
+from prejoin.design.model import TABLE, Design, Facet, Guard, Item, Slot
+from prejoin.workload.model import Model, Workload
+
+
+class NewKey(Model, frozen=True):
+    """An item of an entity gets a key in an index, in which it was not before."""
+
+    entity: str
+    slot: str
+    attributes: tuple[str, ...]
+    """What is to be written into each item."""
+    facet: Facet
+    copy: str = ""
+
+
+class Backfill(Model, frozen=True):
+    """Items that are there already and have to be written again, or for which others have to be written."""
+
+    entity: str
+    items: int
+    """How many there are, as the document says or is assumed."""
+    why: tuple[str, ...]
+
+
+class Growth(Model, frozen=True):
+    """The change from one design to another, all of which adds; what is there stays as it is."""
+
+    indexes: tuple[Slot, ...] = ()
+    entities: tuple[str, ...] = ()
+    keys: tuple[NewKey, ...] = ()
+    copies: tuple[Item, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    backfills: tuple[Backfill, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.indexes or self.entities or self.keys or self.copies or self.guards)
+
+
+def growth(before: Design, after: Design, workload: Workload) -> Growth:
+    """What has to be done to a table of one design, so that it is one of the other."""
+    old = {slot.name for slot in before.slots}
+    there = {item.entity for item in before.items}
+    keys, copies, why = [], [], dict[str, list[str]]()
+    for item in after.items:
+        earlier = before.item(item.entity, item.copy)
+        if earlier is None:
+            if item.copy:
+                copies.append(item)
+                if item.entity in there:
+                    why.setdefault(item.entity, []).append(f"the copy {item.copy} of each")
+            continue
+        for facet in item.facets:
+            if earlier.facet(facet.slot) is None:
+                slot = after.slot(facet.slot)
+                names = tuple(one.name for one in (*slot.pk, *slot.sk)) if slot else ()
+                keys.append(NewKey(item.entity, facet.slot, names, facet, item.copy))
+                of = f"its copy {item.copy}" if item.copy else "each"
+                why.setdefault(item.entity, []).append(f"{' and '.join(names)} in {of}")
+    guards = tuple(guard for guard in after.guards if guard not in before.guards)
+    for guard in guards:
+        if guard.entity in there:
+            why.setdefault(guard.entity, []).append(f"the item that makes its {' and '.join(guard.attributes)} unique")
+    return Growth(
+        tuple(slot for slot in after.slots if slot.name not in old and slot.name != TABLE),
+        tuple(dict.fromkeys(item.entity for item in after.items if item.entity not in there)),
+        tuple(keys),
+        tuple(copies),
+        guards,
+        tuple(
+            Backfill(entity.name, count_of(workload, entity), tuple(why[entity.name]))
+            for entity in workload.entities
+            if entity.name in why
+        ),
+    )

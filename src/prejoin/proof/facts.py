@@ -1,0 +1,126 @@
+"""What the units of a call should be: the design's prediction, told the sizes of the items that there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from prejoin.design.facts import Entry, Page, Seen, entries_of, held
+from prejoin.design.model import TABLE, Operation
+from prejoin.design.model import Call as Called
+from prejoin.design.units import predicted
+from prejoin.proof.bench import Bench
+from prejoin.proof.state import Dump, Json, State
+from prejoin.proof.steps import Case, Step
+from prejoin.protocol.sizes import item_size
+from prejoin.table import Call
+
+_READS = {"GetItem", "Query", "BatchGetItem"}
+_OF_A_QUERY = (
+    "TableName",
+    "IndexName",
+    "KeyConditionExpression",
+    "ScanIndexForward",
+    "ConsistentRead",
+    "ExclusiveStartKey",
+    "Limit",
+)
+"""What decides which items a Query looks at."""
+
+
+def read_units(bench: Bench, operation: Operation, calls: Sequence[Call], there: Dump) -> float | None:
+    """The units that a read should have used, by what it looked at. None where it was not the operation that ran."""
+    pages: dict[int, list[Page]] = {}
+    for call in calls:
+        sizes, number = _sizes(bench, call, there), _request(operation, call)
+        if sizes is None or number is None:
+            return None
+        found = [Page(size) for size in sizes] if call.operation == "BatchGetItem" else [Page(sum(sizes))]
+        pages.setdefault(number, []).extend(found)
+    return predicted(operation, bench.design, bench.workload, Seen(pages)).read
+
+
+def _request(operation: Operation, call: Call) -> int | None:
+    return next((at for at, r in enumerate(operation.requests) if r.call == call.operation), None)
+
+
+def _sizes(bench: Bench, call: Call, there: Dump) -> list[int] | None:
+    """The bytes of each item that a call looked at; an item that is not there is looked at, too."""
+    slot = bench.design.slot(call.index or TABLE)
+    if slot is None:
+        return None
+    match call.operation:
+        case "Query":
+            items = _looked_at(bench, call)
+        case "GetItem":
+            items = [call.request["Key"]]
+        case _:
+            items = call.request["RequestItems"][bench.design.table]["Keys"]
+    names = [k.name for k in (*bench.design.slots[0].pk, *bench.design.slots[0].sk)]
+    found = []
+    for item in items:
+        whole = there.get(tuple(text for name in names for text in item[name].values()))
+        part = held(slot, bench.design, whole) if whole is not None else None
+        found.append(item_size(part) if part is not None else 0)
+    return found
+
+
+def _looked_at(bench: Bench, call: Call) -> list[Json]:
+    """What a Query looked at: where it gave only a number, or left something out, it is asked again for all of it."""
+    request = call.request
+    if not {"FilterExpression", "Select"} & set(request):
+        return list(call.response["Items"])
+    body = {name: request[name] for name in _OF_A_QUERY if name in request}
+    for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
+        texts = re.findall(r"[#:]\w+", str(request["KeyConditionExpression"]))
+        body[member] = {name: value for name, value in request[member].items() if name in texts}
+    return list(bench.client.call("Query", body)["Items"])
+
+
+def write_units(case: Case, steps: Sequence[Step], calls: Sequence[Call], before: State, there: Dump) -> float | None:
+    """The units that a write should have used, by what became of each item; what it read first counts, too."""
+    bench, operation = case.bench, case.operation
+    pages: dict[int, list[Page]] = {}
+    written: dict[int, list[Entry]] = {}
+    for call in calls:
+        if call.operation in _READS:
+            sizes, number = _sizes(bench, call, there), _request(operation, call)
+            if sizes is None or number is None:
+                return None
+            pages.setdefault(number, []).append(Page(sum(sizes)))
+    for step in steps:
+        old = before.of(step.entity.name, step.before) if step.before is not None else {}
+        new = before.of(step.entity.name, step.after) if step.after is not None else {}
+        own = _tag(bench, step)
+        for key in old | new:
+            one, other = old.get(key), new.get(key)
+            item = one or other or {}
+            number = _writing(bench, operation, item)
+            if number is None:
+                return None
+            if one != other or item.get(bench.design.type_attribute) == own:
+                written.setdefault(number, []).extend(entries_of(bench.design, one, other))
+    for name, values in case.checked.items():
+        item = next(iter(before.of(name, values).values()))
+        number = next(at for at, r in enumerate(operation.requests) if r.call is Called.TRANSACT_WRITE)
+        written.setdefault(number, []).append(Entry("table", item_size(item), item_size(item), same=True))
+    found = predicted(operation, bench.design, bench.workload, Seen(pages, written))
+    return found.read + found.write
+
+
+def _tag(bench: Bench, step: Step) -> Json:
+    item = bench.design.item(step.entity.name)
+    return {"S": item.tag if item else step.entity.name}
+
+
+def _writing(bench: Bench, operation: Operation, item: Json) -> int | None:
+    """The request that writes an item, by what the item is."""
+    tag = str(item.get(bench.design.type_attribute, {}).get("S", ""))
+    for at, request in enumerate(operation.requests):
+        for action in request.actions:
+            entity = action.item.partition("/")[0].partition("!")[0]
+            own = bench.design.item(entity)
+            name = own.tag if own else entity
+            if tag == name or tag.startswith((f"{name}.", f"{name} unique ")):
+                return at
+    return None

@@ -1,0 +1,397 @@
+"""One call of a write, made up: the items it is about, what the caller gives, and each item before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from prejoin.design.addressing import NEW, actions_of, known
+from prejoin.design.model import Call, Operation
+from prejoin.proof.bench import Bench
+from prejoin.proof.constants import value_of
+from prejoin.proof.data import Values
+from prejoin.proof.reference import compare
+from prejoin.table import Changes
+from prejoin.types import Kind
+from prejoin.workload.lookup import chain, changes, root, target
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    Change,
+    ChangeOp,
+    Check,
+    CheckKind,
+    Entity,
+    Op,
+    Value,
+    Verb,
+    Write,
+)
+
+SEVERAL = 2
+"""How many items stand for several."""
+_ATTEMPTS = 4
+
+
+class NothingFitsError(Exception):
+    """There is no item that the write could be about, and none could be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happens to one item: before and after, None where there is none."""
+
+    action: Action
+    entity: Entity
+    before: Values | None
+    after: Values | None
+    changed: Changes = field(default_factory=Changes)
+
+    @property
+    def item(self) -> Values:
+        """What its keys are made of: as it is, or, of a new one, as it will be."""
+        return self.before if self.before is not None else self.after or {}
+
+
+@dataclass(slots=True)
+class Case:
+    """One call of a pattern. Inputs are variables: all items agree in what they take from one."""
+
+    bench: Bench
+    write: Write
+    operation: Operation
+    turn: int = 0
+    """Which of the items that would do is taken first: so that two cases are of different ones."""
+    given: Values = field(default_factory=dict)
+    checked: dict[str, Values] = field(default_factory=dict)
+    """The items that are looked at and not written, by entity."""
+    made: list[tuple[Entity, Values]] = field(default_factory=list)
+    """Items that had to be there first, and were not in the data."""
+    lists: dict[str, list[Any]] = field(default_factory=dict)
+    """The values of inputs that are lists."""
+    anew: bool = False
+    """Whether what it is about is made for it: among what is there, nothing fits together."""
+
+    @property
+    def found_first(self) -> frozenset[str]:
+        """The entities whose items are found by a Query first."""
+        return frozenset(e for r in self.operation.requests if r.call is Call.QUERY for e in r.entities)
+
+    @property
+    def read_first(self) -> frozenset[str]:
+        """The entities whose items are read first."""
+        return frozenset(e for r in self.operation.requests if r.call is Call.GET for e in r.entities)
+
+    def param(self, name: str, like: Attribute) -> Any:
+        """The value of an input that is no attribute: small, so that stock and balances suffice."""
+        if name not in self.given:
+            self.given[name] = 1 if like.type.numeric else self.bench.maker.value(like)
+        return self.given[name]
+
+    def value(self, value: Value, attribute: Attribute) -> Any:
+        if value.param is not None:
+            self.param(value.param, attribute)
+        return value_of(value, attribute, self.bench.now, self.given)
+
+
+def steps_of(case: Case, replacing: bool = False) -> list[Step]:
+    """What the write does: items that are there are picked first, then new ones are made that belong to them.
+
+    With `replacing`, what is put is an item that is there already.
+    """
+    first = case.turn
+    for attempt in range(_ATTEMPTS):
+        case.turn, case.anew = first + attempt, attempt == _ATTEMPTS - 1
+        case.given.clear()
+        case.lists.clear()
+        try:
+            return _steps(case, replacing)
+        except NothingFitsError:
+            if case.anew:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _steps(case: Case, replacing: bool) -> list[Step]:
+    bench = case.bench
+    actions = [a for a in actions_of(bench.workload, case.write) if a.verb is not Verb.EXPIRE]
+    found: dict[int, list[Step]] = {}
+    for at, action in enumerate(actions):
+        if action.verb not in NEW:
+            entity = bench.entity(action.entity)
+            taken = [s.before for steps in found.values() for s in steps if s.entity is entity]
+            items = _pick(case, action, entity, taken)
+            found[at] = [_change(case, action, entity, item) for item in items]
+    for at, action in enumerate(actions):
+        if action.verb in NEW:
+            entity = bench.entity(action.entity)
+            if replacing and action.verb is Verb.PUT and bench.items.get(entity.name):
+                found[at] = [_replaced(case, action, entity)]
+            else:
+                found[at] = [Step(action, entity, None, item) for item in _make(case, action, entity)]
+    steps = [step for at in sorted(found) for step in found[at]]
+    for check in case.write.checks:
+        if check.entity and check.entity not in {s.entity.name for s in steps}:
+            case.checked[check.entity] = _looked_at(case, bench.entity(check.entity), check, steps)
+    return steps
+
+
+# --- Which items ----------------------------------------------------------------------------------------------------
+
+
+def links(case: Case, action: Action, entity: Entity) -> dict[str, str]:
+    """The attributes of an action's items that come from an input, and from which."""
+    workload, write = case.bench.workload, case.write
+    inputs = [i.attribute for i in write.inputs]
+    if action.verb in NEW:
+        return {a.name: a.name for a in entity.attributes if a.name in inputs}
+    named = known(workload, write, action)
+    found = {a.name: a.name for a in entity.attributes if a.name in inputs and a.name in named}
+    if action.by:
+        return found | dict(zip((a.name for a in entity.id), action.by, strict=False))
+    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    for name in inputs:
+        for other in filter(None, map(workload.entity, touched)):
+            attribute = other.attribute(name)
+            for id_ in entity.id if attribute is not None and other is not entity else ():
+                places = chain(workload, other, attribute) if attribute else []
+                same = (entity.name, id_.name) in places
+                if same or (len(entity.id) == 1 and root(workload, entity, id_) in places):
+                    found.setdefault(id_.name, name)
+    return found
+
+
+def _pick(case: Case, action: Action, entity: Entity, taken: list[Values | None]) -> list[Values]:
+    """Items of the data that satisfy the conditions, and agree with what was picked before; else a new one."""
+    linked = links(case, action, entity)
+    single = {name: source for name, source in linked.items() if source not in case.lists}
+    items = case.bench.items.get(entity.name, [])
+    turned = items[case.turn % len(items) :] + items[: case.turn % len(items)] if items else []
+    found = [i for i in turned if not any(i is t for t in taken) and _fits(case, entity, i, single)]
+    if not found or (case.anew and not action.many and not entity.singleton):
+        found = [_provide(case, entity, single)]
+    first = found[0]
+    many = {i.attribute for i in case.write.inputs if i.many}
+    for name, source in single.items():
+        if source not in many and first.get(name) is not None:
+            case.given.setdefault(source, first[name])
+    if not action.many:
+        _bind(case, entity, first)
+        return [first]
+    alike = [i for i in found if all(i.get(n) == case.given.get(s, i.get(n)) for n, s in single.items())]
+    chosen = alike if entity.name in case.found_first else alike[:SEVERAL]
+    for name, source in linked.items():
+        if source in many:
+            case.lists[source] = [item.get(name) for item in chosen]
+    return chosen
+
+
+def _fits(case: Case, entity: Entity, item: Values, linked: dict[str, str]) -> bool:
+    if any(source in case.given and item.get(name) != case.given[source] for name, source in linked.items()):
+        return False
+    return all(holds(case, c, entity, item) for c in case.write.checks)
+
+
+def _bind(case: Case, entity: Entity, item: Values) -> None:
+    """An input that a condition says is equal to an attribute is what the item has: `version = newestBefore`."""
+    for check in case.write.checks:
+        attribute = about(check, entity)
+        if attribute is not None and check.op is Op.EQ and check.values and check.values[0].param is not None:
+            case.given.setdefault(check.values[0].param, item.get(attribute.name))
+
+
+def _provide(case: Case, entity: Entity, linked: dict[str, str]) -> Values:
+    """An item put into the table for the write to be about."""
+    wanted = {name: case.given[source] for name, source in linked.items() if source in case.given}
+    for check in case.write.checks:
+        attribute = about(check, entity)
+        if attribute is not None:
+            wanted[attribute.name] = satisfying(case, check, attribute)
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    item = case.bench.maker.another(entity, wanted) or _elsewhere(case, entity, wanted)
+    case.bench.maker.keep(entity, item)
+    case.made.append((entity, item))
+    return item
+
+
+def _make(case: Case, action: Action, entity: Entity) -> list[Values]:
+    """New items: each takes what is given, and belongs to the items that were picked."""
+    linked = links(case, action, entity)
+    counts = [len(case.lists[source]) for source in linked.values() if source in case.lists]
+    found: list[Values] = []
+    for index in range((max(counts) if counts else SEVERAL) if action.many else 1):
+        wanted = {name: case.given[source] for name, source in linked.items() if source in case.given}
+        for name, source in linked.items():
+            if source in case.lists and index < len(case.lists[source]):
+                wanted[name] = case.lists[source][index]
+        for change in action.changes:
+            attribute = entity.attribute(change.attribute)
+            if attribute and change.value and change.op is ChangeOp.SET:
+                wanted[attribute.name] = case.value(change.value, attribute)
+        item = case.bench.maker.another(entity, wanted) or _elsewhere(case, entity, wanted)
+        case.bench.maker.reserve(entity, item)
+        found.append(item)
+    if not action.many:
+        for name, source in linked.items():
+            if found[0].get(name) is not None:
+                case.given.setdefault(source, found[0][name])
+    return found
+
+
+def _elsewhere(case: Case, entity: Entity, wanted: Values) -> Values:
+    """A new item for a parent that was not there: among those that are, all ids may be taken."""
+    for attribute in entity.attributes:
+        held = target(case.bench.workload, attribute)
+        if held is None or attribute.name in wanted or held[0] is entity:
+            continue
+        parent = case.bench.maker.add(held[0])
+        if parent is not None:
+            case.made.append((held[0], parent))
+            item = case.bench.maker.another(entity, {**wanted, attribute.name: parent[held[1].name]})
+            if item is not None:
+                return item
+    raise NothingFitsError(f"the data has no room for another {entity.name}")
+
+
+def _replaced(case: Case, action: Action, entity: Entity) -> Step:
+    """An item that is there, put again with other values."""
+    items = case.bench.items[entity.name]
+    before = items[case.turn % len(items)]
+    base = next(f for f in case.bench.facets if f.entity == entity.name and f.slot == "table" and not f.copy)
+    kept = {a.name for a in entity.attributes if a.id or a.unique or a.name in base.attributes or a.references}
+    kept |= {name for group in entity.unique for name in group}
+    after = case.bench.maker.make(entity, {name: before[name] for name in kept if name in before})
+    return Step(action, entity, before, {k: v for k, v in after.items() if k not in kept or k in before})
+
+
+def _looked_at(case: Case, entity: Entity, check: Check, steps: Iterable[Step]) -> Values:
+    """The item that a condition is about and that is not written: the one that the others refer to."""
+    items = case.bench.items.get(entity.name, [])
+    for step in steps:
+        for attribute in step.entity.attributes:
+            held = target(case.bench.workload, attribute)
+            value = (step.after or step.before or {}).get(attribute.name)
+            if held and held[0] is entity and value is not None:
+                found = [i for i in items if i.get(held[1].name) == value and holds(case, check, entity, i)]
+                if found:
+                    return found[0]
+    found = [i for i in items if holds(case, check, entity, i)]
+    for item in found:
+        if all(item.get(a.name) == case.given.get(a.name, item.get(a.name)) for a in entity.id):
+            return item
+    if not found:
+        raise NothingFitsError(f"the data has no {entity.name} for which the condition holds")
+    return found[0]
+
+
+# --- Conditions -----------------------------------------------------------------------------------------------------
+
+
+def about(check: Check, entity: Entity) -> Attribute | None:
+    """The attribute of an entity that a comparison is about."""
+    if check.kind is not CheckKind.COMPARE or check.op is None or check.entity not in {"", entity.name}:
+        return None
+    return entity.attribute(check.attribute)
+
+
+def holds(case: Case, check: Check, entity: Entity, item: Values) -> bool:
+    """Whether a condition holds for an item; what is not about it, holds."""
+    attribute = about(check, entity)
+    if attribute is None or check.op is None:
+        return True
+    if attribute.name not in item:
+        return False
+    if check.op is Op.EQ and check.values and check.values[0].param not in {None, *case.given}:
+        return True  # whatever it is, the caller knows it
+    return compare(check.op, item[attribute.name], [case.value(v, attribute) for v in check.values])
+
+
+def satisfying(case: Case, check: Check, attribute: Attribute) -> Any:
+    """A value for which a condition holds; None where any will do."""
+    if not check.values or check.op in {Op.EXISTS, Op.NOT_EXISTS}:
+        return None
+    if check.op is Op.EQ and check.values[0].param not in {None, *case.given}:
+        return None
+    values = [case.value(v, attribute) for v in check.values]
+    return next((v for v in _around(case, attribute, values) if compare(check.op or Op.EQ, v, values)), None)
+
+
+def violating(case: Case, check: Check, attribute: Attribute) -> Any:
+    """A value for which a condition does not hold; None where there is none."""
+    if not check.values:
+        return None
+    values = [case.value(v, attribute) for v in check.values]
+    return next((v for v in _around(case, attribute, values) if not compare(check.op or Op.EQ, v, values)), None)
+
+
+def _around(case: Case, attribute: Attribute, values: list[Any]) -> list[Any]:
+    """Values to try: those compared with, a little less and more, and any others."""
+    found = list(values)
+    if attribute.type.numeric and all(isinstance(v, int) or hasattr(v, "as_tuple") for v in values):
+        found += [v + step for v in values for step in (-1, 1)]
+    if attribute.type.kind is Kind.ENUM:
+        return [*found, *attribute.type.values]
+    return [*found, *(case.bench.maker.value(attribute) for _ in range(12))]
+
+
+# --- What becomes of them -------------------------------------------------------------------------------------------
+
+
+def _change(case: Case, action: Action, entity: Entity, item: Values) -> Step:
+    if action.verb is Verb.DELETE:
+        return Step(action, entity, item, None)
+    after = dict(item)
+    sets: Values = {}
+    adds: Values = {}
+    removes: set[str] = set()
+    for change in changes(case.write, action, entity):
+        attribute = entity.attribute(change.attribute)
+        if attribute is None:
+            continue
+        name = attribute.name
+        match change.op:
+            case ChangeOp.ADD | ChangeOp.SUBTRACT:
+                amount = (_value(case, change, attribute) or 1) * (1 if change.op is ChangeOp.ADD else -1)
+                adds[name] = amount
+                after[name] = after.get(name, 0) + amount
+            case ChangeOp.REMOVE:
+                removes.add(name)
+                after.pop(name, None)
+            case ChangeOp.APPEND:
+                more = [_value(case, change, attribute)] if change.value else case.bench.maker.value(attribute)
+                old = after.get(name, set() if attribute.type.kind is Kind.SET else [])
+                sets[name] = after[name] = old | set(more) if isinstance(old, set) else [*old, *more]
+            case _:
+                new = _value(case, change, attribute) if change.value else _other(case, entity, attribute, item)
+                sets[name] = after[name] = new
+    return Step(action, entity, item, after, Changes(sets, adds, frozenset(removes)))
+
+
+def _value(case: Case, change: Change, attribute: Attribute) -> Any:
+    return None if change.value is None else case.value(change.value, attribute)
+
+
+def _other(case: Case, entity: Entity, attribute: Attribute, item: Values) -> Any:
+    """Another value than the old one, where the type has one; the same for all items of one call."""
+    if attribute.name in case.given:
+        return case.given[attribute.name]
+    old = item.get(attribute.name)
+    held = target(case.bench.workload, attribute)
+    owners = case.bench.items.get(held[0].name, []) if held else []
+    if held and owners:
+        others = [o[held[1].name] for o in owners if o.get(held[1].name) not in (None, old)]
+        new = others[0] if others else old
+    else:
+        new = case.bench.maker.value(attribute)
+        for _ in range(20):
+            if new != old and not _is_taken(case, entity, attribute, new):
+                break
+            new = case.bench.maker.value(attribute)
+    case.given[attribute.name] = new
+    return new
+
+
+def _is_taken(case: Case, entity: Entity, attribute: Attribute, value: Any) -> bool:
+    """Whether a unique value is another's already."""
+    return attribute.unique and any(i.get(attribute.name) == value for i in case.bench.items.get(entity.name, []))

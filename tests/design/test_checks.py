@@ -1,0 +1,537 @@
+"""Each message about a design: a mistake made in a sound one, and what is said. All codes are here."""
+
+from __future__ import annotations
+
+import pytest
+from tests.shop import shop_design, shop_workload
+
+from prejoin.design import codes
+from prejoin.design.checks import check_design, fit
+from prejoin.design.checks.fit import Verdict
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import Design
+from prejoin.design.solve import solve
+from prejoin.diagnostics import Diagnostic, Severity, Span
+from prejoin.workload.files import read_text
+from prejoin.workload.model import Workload
+from prejoin.workload.trees import convert_tree, read_tree
+
+DOCUMENT = """\
+# Library
+
+> Status: DRAFT
+
+## Context
+
+- **Teams**: 1
+- **Access patterns**: stable
+
+## Entities
+
+### Member
+
+- **Attributes**:
+  - `memberId` (uuid, generated)
+  - `email` (string, unique)
+  - `fullName` (string, mutable)
+  - `joinedAt` (datetime, immutable)
+  - `loanCount` (integer, mutable)
+- **Cardinality**: ~2K total
+
+### Loan
+
+- **Attributes**:
+  - `loanId` (ulid, generated)
+  - `memberId` (uuid, immutable, → Member)
+  - `branchId` (string, immutable)
+  - `book` (string, immutable)
+  - `dueOn` (date, immutable)
+  - `loanState` (OUT | BACK, mutable)
+- **Cardinality**: ~5 per Member, ~10K total
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Member | one | memberId | Single | - | No | Warm | Strong | No |
+| AP-002 | Member | sign in | email | Single | - | No | Warm | Eventual | No |
+| AP-003 | Loan | by due date | memberId | Collection | dueOn ASC | Yes (20) | Warm | Eventual | No |
+| AP-004 | Member, Loan | account | memberId | Collection | - | Yes (50) | Warm | Eventual | Collection |
+| AP-005 | Loan | of a branch | branchId, dueOn < | Collection | dueOn ASC | Yes (20) | Warm | Eventual | No |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-010 | Member | join | Member | create Member | Yes | email unique | Cold |
+| AP-011 | Loan, Member | lend | Loan | create Loan; update Member (loanCount += 1) | Yes | - | Warm |
+| AP-012 | Loan | back | memberId, dueOn, loanId, loanState | update Loan (loanState) | No | - | Warm |
+
+### Deletes
+
+| ID | Entity | Description | Input Parameters | Items Deleted | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-020 | Loan | forget | memberId, dueOn, loanId | delete Loan | No | - | Cold |
+
+## Decisions
+
+- Members and loans are in one table.
+"""
+
+KEYS = """\
+table: library
+slots:
+  - {name: table, pk: [{name: pk}], sk: [{name: sk}]}
+  - {name: gsi1, pk: [{name: gsi1pk}], sk: [{name: gsi1sk}]}
+items:
+  - entity: Member
+    tag: Member
+    facets:
+      - {slot: table, pk: ["MEMBER#{memberId}"], sk: ["MEMBER"]}
+      - {slot: gsi1, pk: ["EMAIL#{email}"], sk: ["MEMBER"]}
+  - entity: Loan
+    tag: Loan
+    facets:
+      - {slot: table, pk: ["MEMBER#{memberId}"], sk: ["LOAN#{dueOn}#{loanId}"]}
+      - {slot: gsi1, pk: ["BRANCH#{branchId}"], sk: ["{dueOn}#{loanId}"]}
+guards:
+  - {entity: Member, attributes: [email]}
+"""
+
+LOAN = 'sk: ["LOAN#{dueOn}#{loanId}"]'
+BRANCH = '{slot: gsi1, pk: ["BRANCH#{branchId}"], sk: ["{dueOn}#{loanId}"]}'
+GSI1 = "  - {name: gsi1, pk: [{name: gsi1pk}], sk: [{name: gsi1sk}]}\n"
+GUARDS = "guards:\n  - {entity: Member, attributes: [email]}\n"
+COPY = """\
+  - entity: Loan
+    tag: Loan.by-book
+    copy: by-book
+    facets:
+      - {slot: table, pk: ["BOOK#{book}"], sk: ["LOAN#{dueOn}#{loanId}"]}
+"""
+BY_BOOK = "| AP-006 | Loan | of a book | book | Collection | - | Yes (20) | Warm | Eventual | No |\n"
+RAW = (GUARDS, GUARDS + "rawKeys: true\n")
+Edits = tuple[tuple[str, str], ...]
+
+
+def member(attribute: str) -> tuple[str, str]:
+    line = "  - `loanCount` (integer, mutable)\n"
+    return line, f"{line}  - {attribute}\n"
+
+
+def loan(attribute: str) -> tuple[str, str]:
+    line = "  - `loanState` (OUT | BACK, mutable)\n"
+    return line, f"{line}  - {attribute}\n"
+
+
+def read(row: str) -> tuple[str, str]:
+    before = "\n### Writes"
+    return before, f"{row}{before}" if row.endswith("\n") else f"{row}\n{before}"
+
+
+def write(row: str) -> tuple[str, str]:
+    before = "\n### Deletes"
+    return before, f"{row}\n{before}"
+
+
+def written(operation: str) -> tuple[str, str]:
+    """The design with an operation that its author wrote down."""
+    return GUARDS, f"{GUARDS}operations:\n  - {operation}\n"
+
+
+def index(name: str, entity: str, pk: str, sk: str, more: str = "") -> Edits:
+    """A further index with one entity in it."""
+    slot = f"  - {{name: {name}, pk: [{{name: {name}pk}}], sk: [{{name: {name}sk}}]{more}}}\n"
+    last = {"Member": EMAIL, "Loan": f"      - {BRANCH}\n"}[entity]
+    return (GSI1, GSI1 + slot), (last, f'{last}      - {{slot: {name}, pk: ["{pk}"], sk: ["{sk}"]}}\n')
+
+
+LISTED = "| by due date | memberId | Collection | dueOn ASC"
+PAGES = "Yes (20) | Warm | Eventual | No |\n"
+UNSORTED = (f"Collection | dueOn ASC | {PAGES}\n", f"Collection | - | {PAGES}\n")
+ACCOUNT = "| AP-004 | Member, Loan | account | memberId | Collection | - | Yes (50) | Warm | Eventual | Collection |\n"
+LENDERS = (
+    "| AP-003 | Loan, Member | lenders | branchId | Collection | dueOn ASC | Yes (20) | Warm | Eventual | Join |\n"
+)
+SIGN_IN = "| sign in | email | Single | - | No | Warm |"
+EMAIL = '      - {slot: gsi1, pk: ["EMAIL#{email}"], sk: ["MEMBER"]}\n'
+MANY = tuple(edit for number in range(2, 8) for edit in index(f"gsi{number}", "Member", "M#{memberId}", f"M{number}"))
+LOTS = tuple(edit for number in range(2, 23) for edit in index(f"gsi{number}", "Member", "M#{memberId}", f"M{number}"))
+
+
+def update(change: str) -> tuple[str, str]:
+    action = f'{{action: Update, item: Loan, pk: x, changes: ["{change}"]}}'
+    return written(f"{{pattern: AP-012, requests: [{{call: UpdateItem, actions: [{action}]}}]}}")
+
+
+def put(pattern: str, call: str) -> tuple[str, str]:
+    action = "{action: Put, item: Loan, pk: x}"
+    return written(f"{{pattern: {pattern}, requests: [{{call: {call}, actions: [{action}]}}]}}")
+
+
+def asked(pattern: str, request: str) -> tuple[str, str]:
+    return written(f"{{pattern: {pattern}, requests: [{{{request}}}]}}")
+
+
+CASES: list[tuple[str, Edits, Edits, str]] = [
+    ("PJ510", (), ((LOAN, 'sk: ["MEMBER"]'),), "can have the same key"),
+    ("PJ511", (), ((BRANCH, BRANCH.replace("{dueOn}#", "{book}")),), "where `book` ends"),
+    ("PJ512", (loan("`fee` (integer)"),), (RAW, (LOAN, 'sk: ["LOAN#{fee}#{loanId}"]')), "10 before 9"),
+    ("PJ513", (), (RAW, (LOAN, 'sk: ["LOAN#{dueOn:MM/DD/YY}#{loanId}"]')), "do not sort by time"),
+    ("PJ514", (loan("`fee` (number)"),), ((LOAN, 'sk: ["LOAN#{fee:floor}#{loanId}"]'),), "rounded"),
+    ("PJ515", (), ((LOAN, 'sk: ["LOAN#{loanState}#{loanId}"]'),), "`AP-012` changes it"),
+    ("PJ516", (loan("`shelf` (string, optional)"),), ((LOAN, 'sk: ["LOAN#{shelf}#{loanId}"]'),), "may be absent"),
+    ("PJ517", (), ((LOAN, 'sk: ["LOAN#{dueOn}"]'),), "`loanId` is not in the table's key"),
+    ("PJ518", (), ((LOAN, 'sk: ["LOAN#{day}#{loanId}"]'),), "has no attribute `day`"),
+    (
+        "PJ519",
+        (("### Loan\n", "### Fee\n\n- **Attributes**:\n  - `feeId` (ulid, generated)\n\n### Loan\n"),),
+        (),
+        "Fee has no",
+    ),
+    ("PJ520", (), ((GUARDS, ""),), "nothing keeps `email` of Member unique"),
+    ("PJ521", (("loanId` (ulid, generated)", "loanId` (string, natural)"),), (), "two items with the same `loanId`"),
+    (
+        "PJ522",
+        (("`dueOn` (date,", "`dueDate` (string,"), ("dueOn", "dueDate")),
+        (("dueOn", "dueDate"),),
+        "how it is written",
+    ),
+    (
+        "PJ523",
+        (("`book` (string, immutable)", "`book` (string, immutable, 2 KB)"),),
+        ((LOAN, 'sk: ["LOAN#{book}#{loanId}"]'),),
+        "2,",
+    ),
+    ("PJ524", (), (RAW, (LOAN, 'sk: ["LOAN#{book}#{loanId}"]')), "would look like two values"),
+    (
+        "PJ525",
+        (),
+        (RAW, ('sk: ["MEMBER"]', 'sk: ["MEMBER DATA"]'), (LOAN, 'sk: ["{book}"]')),
+        "spelled like the other's",
+    ),
+    ("PJ530", (read(BY_BOOK),), (), "scan"),
+    ("PJ531", ((LISTED, "| by book | memberId | Collection | book ASC"),), (), "order of book"),
+    ("PJ532", (("branchId, dueOn <", "branchId, book <"), UNSORTED), (), "the range over book"),
+    ("PJ533", ((f"{SIGN_IN} Eventual", f"{SIGN_IN} Strong"),), (), "never read consistently"),
+    (
+        "PJ534",
+        (),
+        (("sk: [{name: gsi1sk}]}", "sk: [{name: gsi1sk}], projection: {kind: KEYS_ONLY}}"),),
+        "does not hold all",
+    ),
+    ("PJ535", ((LISTED, "| of a book | memberId, book | Collection | -"),), (), "book would be left to a filter"),
+    (
+        "PJ536",
+        (),
+        ((f'pk: ["MEMBER#{{memberId}}"], {LOAN}', f'pk: ["LOANS#{{memberId}}"], {LOAN}'),),
+        "not side by side",
+    ),
+    ("PJ537", (), (asked("AP-003", "call: GetItem, entities: [Loan]"),), "`dueOn`, `loanId` is not given"),
+    (
+        "PJ538",
+        (),
+        (
+            asked("AP-003", "call: Query, entities: [Loan], sk: begins_with L"),
+            ('sk: ["MEMBER"]}\n      - {slot: gsi1', 'sk: ["LIBRARY"]}\n      - {slot: gsi1'),
+        ),
+        "also finds `Member`",
+    ),
+    ("PJ539", (), (asked("AP-001", "call: Query, entities: [Member]"),), "knows the whole key"),
+    (
+        "PJ540",
+        (("branchId, dueOn <", "branchId, book begins_with"), UNSORTED),
+        ((BRANCH, BRANCH.replace("{dueOn}", "{book:lower}")),),
+        "another case",
+    ),
+    (
+        "PJ541",
+        (
+            ("Yes (20) | Warm | Eventual | No |\n| AP-004", "No | Warm | Eventual | No |\n| AP-004"),
+            ("~5 per Member", "~50000 per Member"),
+        ),
+        (),
+        "MB in one answer",
+    ),
+    ("PJ542", (("| of a branch | branchId, dueOn <", "| overdue | branchId, dueOn >"),), (), "what is overdue"),
+    (
+        "PJ543",
+        (loan("`endsAt` (datetime, optional, ttl)"),),
+        ((GUARDS, GUARDS + "ttlAttribute: endsAt\n"),),
+        "has passed",
+    ),
+    ("PJ544", (), ((BRANCH, BRANCH.replace("{branchId}", "{branchId}#{loanId:shard(20)}")),), "20 shards"),
+    (
+        "PJ545",
+        (),
+        (
+            (BRANCH, '{slot: gsi1, pk: ["EMAIL#{branchId}"], sk: ["{dueOn}#{loanId}"]}'),
+            ('pk: ["EMAIL#{email}"], sk: ["MEMBER"]', 'pk: ["EMAIL#{email}"], sk: ["{joinedAt}"]'),
+        ),
+        "also reads",
+    ),
+    ("PJ546", ((LISTED, "| of a book | memberId, filter book | Collection | -"),), (), "filters by `book`"),
+    ("PJ550", (("memberId, dueOn, loanId, loanState", "memberId, loanId, loanState"),), (), "without `dueOn`"),
+    (
+        "PJ551",
+        (("memberId, dueOn, loanId, loanState", "memberId, dueOn, loanId, loanState"),),
+        ((BRANCH, BRANCH.replace("{dueOn}", "{loanState}#{book}#{dueOn}")),),
+        "also needs `book`",
+    ),
+    (
+        "PJ552",
+        (),
+        ((BRANCH, BRANCH.replace("{dueOn}", "{loanState}#{dueOn}")), update("SET loanState = {loanState}")),
+        "leaves `gsi1sk`",
+    ),
+    ("PJ553", (read(BY_BOOK),), ((GUARDS, COPY + GUARDS), update("SET loanState = {loanState}")), "leaves its copy"),
+    (
+        "PJ554",
+        (
+            loan("`lender` (string, mutable, copy of Member.fullName)"),
+            write("| AP-013 | Member | rename | memberId, fullName | update Member (fullName) | No | - | Cold |"),
+        ),
+        (),
+        "stays as it was",
+    ),
+    (
+        "PJ555",
+        (
+            ("update Member (loanCount += 1)", "update Member (loanCount += 1); update Member (fullName)"),
+            ("| lend | Loan |", "| lend | Loan, fullName |"),
+        ),
+        (),
+        "two actions on the same Member",
+    ),
+    (
+        "PJ556",
+        (("~5 per Member", "at most 500 per Member"), ("create Loan; update", "create Loan[]; update")),
+        (),
+        "501 actions",
+    ),
+    (
+        "PJ557",
+        (("~5 per Member, ~10K total", "~10K total"), ("create Loan; update", "create Loan[]; update")),
+        (),
+        "nothing says how many",
+    ),
+    (
+        "PJ558",
+        (loan("`views` (integer, optional, mutable)"), ("update Loan (loanState)", "update Loan (views += 1)")),
+        (update("SET views = views + 1"),),
+        "fails on an item without `views`",
+    ),
+    ("PJ559", (), (put("AP-011", "BatchWriteItem"),), "must be atomic"),
+    (
+        "PJ560",
+        (("loanId` (ulid, generated)", "loanId` (string, natural)"),),
+        (put("AP-011", "PutItem"),),
+        "over one that is there",
+    ),
+    ("PJ561", (), ((BRANCH, BRANCH.replace("{dueOn}", "{loanState}#{dueOn}")),), "moves Loan in `gsi1`"),
+    (
+        "PJ570",
+        (("| Yes | - | Warm |\n| AP-012", "| Yes | - | 5000/s |\n| AP-012"),),
+        ((BRANCH, BRANCH.replace("BRANCH#{branchId}", "LOANS#{dueOn:day}")),),
+        "cut it into",
+    ),
+    (
+        "PJ571",
+        (("branchId, dueOn <", "dueOn <"),),
+        ((BRANCH, BRANCH.replace("BRANCH#{branchId}", "LOANS")),),
+        "it bears",
+    ),
+    (
+        "PJ572",
+        (("~5 per Member", "unbounded per Member"),),
+        index("lsi1", "Loan", "MEMBER#{memberId}", "{loanState}#{loanId}", ", local: true"),
+        "10 GB",
+    ),
+    ("PJ573", (("~5 per Member", "unbounded per Member"),), (), "nothing limits how many"),
+    ("PJ574", (loan("`scan` (binary, 500 KB)"),), (), "500 KB"),
+    ("PJ575", (loan("`scan` (binary, 200 KB)"),), (), "each write of the item"),
+    ("PJ580", (), LOTS, "22 global"),
+    ("PJ581", (), MANY, "7 global"),
+    ("PJ582", (), index("gsi2", "Loan", "X#{book}", "{loanId}"), "nothing needs the index gsi2"),
+    (
+        "PJ583",
+        (read(BY_BOOK),),
+        (
+            *index("gsi2", "Loan", "X#{book}", "{loanId}"),
+            (EMAIL, EMAIL + '      - {slot: gsi2, pk: ["M#{memberId}"], sk: ["M"]}\n'),
+        ),
+        "nothing reads Member in gsi2",
+    ),
+    ("PJ584", (), ((GUARDS, COPY + GUARDS),), "nothing needs the copy `by-book`"),
+    (
+        "PJ585",
+        (),
+        (
+            (GSI1, GSI1 + "  - {name: gsi2, pk: [{name: gsi2pk}], sk: [{name: gsi2sk}]}\n"),
+            (BRANCH, BRANCH.replace("gsi1", "gsi2")),
+        ),
+        "more than one of",
+    ),
+    (
+        "PJ586",
+        (
+            ("| branchId, dueOn < | Collection |", "| branchId, dueOn < | Collection (loanId, dueOn) |"),
+            ("| sign in | email | Single |", "| sign in | email | Single (memberId) |"),
+        ),
+        (),
+        "only `dueOn`, `loanId`, `memberId`",
+    ),
+    ("PJ587", (), MANY[:8], "is written 7 times"),
+    ("PJ590", (member("`status` (string)"),), (), "`status` is a reserved word"),
+    ("PJ591", (), (("name: gsi1pk", "name: GSI1-PK"),), "`GSI1-PK`"),
+    ("PJ592", (loan("`endsAt` (integer, optional, ttl)"),), (), "not set"),
+    ("PJ593", (), ((GUARDS, GUARDS + 'typeAttribute: ""\n'),), "none says which it is"),
+    (
+        "PJ594",
+        (("`book` (string, immutable)", "`book` (string, immutable)"),),
+        (RAW, ('pk: ["MEMBER#{memberId}"]', 'pk: ["{memberId}"]'), (LOAN, 'sk: ["{dueOn}#{loanId}"]')),
+        "does not say what it is",
+    ),
+    ("PJ595", (), (("name: gsi1pk", "name: branchId"),), "`branchId` is to hold"),
+    ("PJ596", (), ((BRANCH, BRANCH.replace("BRANCH#", "member#")),), "differ only in case"),
+    (
+        "PJ597",
+        ((ACCOUNT, ""),),
+        (
+            (f'pk: ["MEMBER#{{memberId}}"], {LOAN}', 'pk: ["LOAN#{loanId}"], sk: ["LOAN"]'),
+            (BRANCH, BRANCH.replace("BRANCH#{branchId}", "M#{memberId}")),
+        ),
+        "finds children by an index",
+    ),
+    ("PJ598", (), (("gsi1", "email-index"),), "named after `email`"),
+    (
+        "PJ600",
+        (
+            (
+                "- **Teams**: 1\n- **Access patterns**: stable",
+                "- **Teams**: 3\n- **Access patterns**: unknown\n- **Ad-hoc queries**: Yes",
+            ),
+        ),
+        (),
+        "3 teams own it",
+    ),
+    ("PJ601", (("| sign in | email |", "| full-text search in names | email |"),), (), "a search for words"),
+    ("PJ602", (("| sign in | email |", "| dashboard | email |"),), (), "a figure over many items"),
+    (
+        "PJ603",
+        (
+            (
+                "by due date | memberId",
+                "by due date | memberId, filter book, filter branchId, filter loanState, filter loanId",
+            ),
+        ),
+        (),
+        "4 conditions",
+    ),
+    ("PJ604", ((f"| AP-003 | Loan {LISTED} | {PAGES}", LENDERS),), (), "it follows Loan to Member"),
+    ("PJ605", (loan("`scan` (binary, 500 KB)"),), (), "larger than an item can be"),
+]
+
+
+def edited(text: str, edits: Edits) -> str:
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def workload_of(edits: Edits = ()) -> Workload:
+    reading = read_text(edited(DOCUMENT, edits), "md")
+    assert [d for d in reading.diagnostics if d.severity is Severity.ERROR] == []
+    return reading.workload
+
+
+def design_of(edits: Edits = ()) -> Design:
+    tree, spans = read_tree(edited(KEYS, edits), "yaml")
+    design: Design = convert_tree(tree, spans, Design)
+    return design
+
+
+def told(document: Edits, keys: Edits) -> list[Diagnostic]:
+    return list(check_design(design_of(keys), workload_of(document)))
+
+
+def test_a_sound_design_has_nothing_to_be_said() -> None:
+    assert told((), ()) == []
+
+
+def test_a_sound_design_with_its_operations_written_down_has_nothing_to_be_said() -> None:
+    workload = workload_of()
+    assert check_design(map_patterns(design_of(), workload), workload) == ()
+
+
+@pytest.mark.parametrize(("code", "document", "keys", "part"), CASES, ids=[case[0] for case in CASES])
+def test_a_mistake_is_told(code: str, document: Edits, keys: Edits, part: str) -> None:
+    said = [d for d in told(document, keys) if d.code == code]
+    assert [d.message for d in said if part in d.message or part in d.fix] != [], told(document, keys)
+    assert all(d.fix and d.severity is codes.CATALOGUE[code].severity for d in said)
+
+
+def test_every_code_has_a_case_here() -> None:
+    checked = {code for code in codes.CATALOGUE if "PJ510" <= code < "PJ610"}
+    assert {case[0] for case in CASES} == checked, checked - {case[0] for case in CASES}
+
+
+def test_a_place_is_told_where_the_document_of_the_design_has_one() -> None:
+    def at(name: str, slot: str) -> Span | None:
+        return Span(7, 3, "LOAN#{dueOn}") if (name, slot) == ("Loan", "table") else None
+
+    said = check_design(design_of(((LOAN, 'sk: ["LOAN#{dueOn}"]'),)), workload_of(), at)
+    assert [(d.line, d.column) for d in said if d.code == "PJ517"] == [(7, 3)]
+
+
+def test_the_shop_s_own_design_has_no_errors_and_no_warnings() -> None:
+    said = check_design(shop_design(), shop_workload())
+    assert [d for d in said if d.severity is not Severity.HINT] == []
+
+
+def test_a_solved_design_has_no_errors() -> None:
+    workload = workload_of()
+    assert [d for d in check_design(solve(workload).design, workload) if d.severity is Severity.ERROR] == []
+
+
+def test_a_day_for_a_partition_does_not_spread_the_writes_of_today() -> None:
+    document = (
+        ("| Yes | - | Warm |\n| AP-012", "| Yes | - | 3000/s |\n| AP-012"),
+        ("branchId, dueOn <", "dueOn between"),
+    )
+    daily = BRANCH.replace("BRANCH#{branchId}", "LOANS#{dueOn:day}")
+    spread = BRANCH.replace("BRANCH#{branchId}", "LOANS#{dueOn:day}#{loanId:shard(4)}")
+    assert "PJ570" in {d.code for d in told(document, ((BRANCH, daily),)) if "gsi1" in d.message}
+    assert "PJ570" not in {d.code for d in told(document, ((BRANCH, spread),)) if "gsi1" in d.message}
+
+
+def test_without_local_indexes_a_partition_has_no_limit_of_10_gb() -> None:
+    assert "PJ572" not in {d.code for d in told((("~5 per Member", "unbounded per Member"),), ())}
+
+
+def test_an_unpadded_number_is_well_where_values_are_encoded() -> None:
+    assert "PJ512" not in {d.code for d in told((loan("`fee` (integer)"),), ((LOAN, 'sk: ["LOAN#{fee}#{loanId}"]'),))}
+
+
+def test_a_query_needs_no_condition_on_the_sort_key() -> None:
+    assert told((), (asked("AP-004", "call: Query, entities: [Member, Loan]"),)) == []
+
+
+def test_an_application_that_is_known_fits_and_one_that_is_not_may_not() -> None:
+    assert fit(workload_of()).verdict is Verdict.FITS
+    assert fit(workload_of()).speaks_for
+    unknown = workload_of(
+        (("- **Access patterns**: stable", "- **Access patterns**: unknown\n- **Experience**: none"),)
+    )
+    found = fit(unknown)
+    assert found.verdict is Verdict.DOUBT
+    assert len(found.speaks_against) == 2
+
+
+def test_a_pattern_that_does_not_fit_says_what_to_use_instead() -> None:
+    (found,) = fit(workload_of((("| sign in | email |", "| full-text search | email |"),))).elsewhere
+    assert (found.pattern, found.code) == ("AP-002", codes.SEARCH)
+    assert "OpenSearch" in found.use

@@ -1,0 +1,221 @@
+"""What the document decides is obeyed; what then cannot be is explained by the statements in conflict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from prejoin.design.conflicts import conflict, conflicts
+from prejoin.design.growth import growth
+from prejoin.design.model import Design
+from prejoin.design.program import InfeasibleError
+from prejoin.design.solve import Solution, solve
+from prejoin.workload.files import read_file
+from prejoin.workload.grammar.statements import read_pin
+from prejoin.workload.model import Consistency, Decision, Workload
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SHOP = read_file(EXAMPLES / "shop" / "access-patterns.md").workload
+FREE = replace(SHOP, decisions=())
+
+
+def deciding(*texts: str, workload: Workload = FREE) -> Workload:
+    pins = [read_pin(text) for text in texts]
+    assert all(pins)
+    return replace(workload, decisions=tuple(map(Decision, pins)))
+
+
+def keys(solution: Solution) -> set[str]:
+    return {
+        f"{item.entity}{item.copy and '/'}{item.copy} {facet.slot}: {facet.pk[0]} {facet.sk[0]}"
+        for item in solution.design.items
+        for facet in item.facets
+    }
+
+
+def served(solution: Solution) -> bool:
+    return all(operation.served for operation in solution.design.operations)
+
+
+def test_no_copies_and_no_indexes_are_limits() -> None:
+    without = solve(deciding("no copies"))
+    assert not without.design.copies
+    assert served(without)
+    assert without.score.structures > solve(FREE).score.structures
+    one = solve(deciding("at most 1 GSIs"))
+    assert len(one.design.indexes) == 1
+    assert served(one)
+
+
+def test_what_is_asked_most_is_served_where_not_everything_can_be() -> None:
+    """AP-004 is asked 20 times as often as AP-008; with one structure one of the two goes."""
+    solution = solve(deciding("at most 1 structures"))
+    lost = {operation.pattern for operation in solution.design.operations if not operation.served}
+    assert len(solution.design.indexes) + len(solution.design.copies) == 1
+    assert lost == set(solution.chosen.unserved)
+    assert "AP-004" not in lost
+    assert "AP-008" in lost
+
+
+def test_an_entity_without_indexes_or_copies() -> None:
+    solution = solve(deciding("no GSIs for Order"))
+    assert served(solution)
+    assert {item.entity for item in solution.design.items for f in item.facets if f.slot != "table"} == {"User"}
+    solution = solve(deciding("no copies for Order"))
+    assert served(solution)
+    assert "Order" not in {item.entity for item in solution.design.copies}
+
+
+def test_living_under_a_parent_is_lying_in_its_item_collection() -> None:
+    solution = solve(deciding("Order lives under User"))
+    assert served(solution)
+    assert "Order table: USER#{userId} ORDER#{placedAt}#{orderId}" in keys(solution)
+
+
+def test_a_key_that_is_decided_stays_as_it_is_and_the_others_take_its_words() -> None:
+    solution = solve(deciding("Order has key `U#{userId}` and `O#{placedAt}#{orderId}`"))
+    assert served(solution)
+    found = keys(solution)
+    assert {"Order table: U#{userId} O#{placedAt}#{orderId}", "Address table: U#{userId} ADDRESS#{label}"} <= found
+
+
+def test_a_key_that_is_decided_in_an_index_makes_the_index() -> None:
+    solution = solve(deciding("Order has key `S#{status}` and `{placedAt}#{orderId}` in byStatus"))
+    assert served(solution)
+    assert solution.design.indexes[0].name == "byStatus"
+    assert solution.design.operation("AP-008").requests[0].slot == "byStatus"  # type: ignore[union-attr]
+
+
+def test_money_before_structures() -> None:
+    cheap, few = solve(deciding("minimise money")), solve(FREE)
+    assert served(cheap)
+    assert cheap.score.money < few.score.money
+    assert cheap.score.structures > few.score.structures
+
+
+def test_shards_are_as_many_as_somebody_decided() -> None:
+    solution = solve(deciding("Order in 8 shards"))
+    assert any("{orderId:shard(8)}" in key for key in keys(solution))
+    assert not any(":day}" in key for key in keys(solution))
+    solution = solve(deciding("Order in buckets of a month"))
+    assert any("{placedAt:month}" in key for key in keys(solution))
+
+
+def test_a_pattern_that_may_use_a_scan_needs_no_key() -> None:
+    solution = solve(deciding("AP-009 may use a scan"))
+    assert solution.score.structures < solve(FREE).score.structures
+    assert not any("ALL#ORDER" in key for key in keys(solution))
+
+
+# --- What cannot be -------------------------------------------------------------------------------------------------
+
+
+def test_a_conflict_names_the_statements_and_none_too_many() -> None:
+    workload = deciding("no GSIs", "no copies")
+    found = conflicts(workload)
+    assert [str(one) for one in found[0]] == ["AP-009 is asked", "the decision: no GSIs", "the decision: no copies"]
+    for statements in found:
+        assert "the decision: no GSIs" in map(str, statements)
+
+
+def test_a_consistent_read_that_only_an_index_could_serve() -> None:
+    reads = tuple(replace(read, consistency=Consistency.STRONG) if read.id == "AP-002" else read for read in FREE.reads)
+    workload = deciding("no copies", workload=replace(FREE, reads=reads))
+    assert [str(one) for one in conflict(workload)] == [
+        "AP-002 is asked",
+        "AP-002 is read with strong consistency",
+        "the decision: no copies",
+    ]
+    assert served(solve(replace(workload, decisions=())))
+
+
+def test_decisions_that_contradict_each_other() -> None:
+    workload = deciding("Product lives under Order", "no copies")
+    with pytest.raises(InfeasibleError):
+        solve(workload)
+    assert [str(one) for one in conflict(workload)] == ["the decision: Product lives under Order"]
+
+
+def test_no_conflict_where_everything_can_be() -> None:
+    assert conflict(SHOP) == ()
+    assert conflicts(SHOP) == ()
+
+
+# --- What is there already ------------------------------------------------------------------------------------------
+
+
+def without(*ids: str) -> Workload:
+    return replace(SHOP, reads=tuple(read for read in SHOP.reads if read.id not in ids))
+
+
+def is_kept(before: Design, after: Design) -> bool:
+    return all(
+        (item := after.item(old.entity, old.copy)) and all(item.facet(f.slot) == f for f in old.facets)
+        for old in before.items
+    )
+
+
+@pytest.mark.parametrize("ids", [("AP-008",), ("AP-002", "AP-006"), ("AP-006", "AP-007", "AP-008", "AP-009")])
+def test_a_table_grows_and_what_is_there_stays(ids: tuple[str, ...]) -> None:
+    before = solve(without(*ids)).design
+    after = solve(SHOP, before)
+    assert served(after)
+    assert is_kept(before, after.design)
+    added = growth(before, after.design, SHOP)
+    assert bool(added) == (before != replace(after.design, operations=before.operations))
+    assert {slot.name for slot in added.indexes} == {s.name for s in after.design.slots} - {
+        s.name for s in before.slots
+    }
+    written = {(key.entity, key.copy, key.slot) for key in added.keys}
+    written |= {(copy.entity, copy.copy, facet.slot) for copy in added.copies for facet in copy.facets}
+    now, then = (
+        {(i.entity, i.copy, f.slot) for i in design.items for f in i.facets} for design in (after.design, before)
+    )
+    assert written == now - then
+    assert {fill.entity for fill in added.backfills} == {entity for entity, _, _ in written}
+
+
+def test_a_table_that_serves_already_does_not_change() -> None:
+    before = solve(SHOP).design
+    after = solve(SHOP, before).design
+    assert after == before
+    assert not growth(before, after, SHOP)
+
+
+def test_a_new_entity_finds_its_place_in_a_table_that_others_made() -> None:
+    """Other words, other names of attributes, and an index of attributes as they stand."""
+    read = read_file(EXAMPLES / "teams" / "access-patterns.md").workload
+    first, *others = read.entities
+    alone = replace(
+        read,
+        entities=(first,),
+        reads=tuple(r for r in read.reads if set(r.entities) == {first.name}),
+        writes=(),
+        deletes=(),
+        decisions=(),
+    )
+    before = solve(alone).design
+    renamed = replace(
+        before,
+        slots=tuple(
+            replace(
+                slot,
+                pk=(replace(slot.pk[0], name=slot.pk[0].name.upper()),),
+                sk=(replace(slot.sk[0], name=slot.sk[0].name.upper()),),
+            )
+            for slot in before.slots
+        ),
+        items=tuple(
+            replace(i, facets=tuple(replace(f, pk=(f.pk[0].replace("#", "~#", 1),)) for f in i.facets))
+            for i in before.items
+        ),
+    )
+    after = solve(read, renamed)
+    assert served(after)
+    assert is_kept(renamed, after.design)
+    assert {one.name for one in others} <= set(growth(renamed, after.design, read).entities)
+    assert [slot.pk[0].name for slot in after.design.slots[: len(renamed.slots)]] == [
+        s.pk[0].name for s in renamed.slots
+    ]

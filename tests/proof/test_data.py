@@ -1,0 +1,76 @@
+"""The data of a proof: in proportion, whole, the same for a seed; and hard where it is told to be."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from tests.proof.league import NOW, league_workload
+
+from prejoin.proof.data import Maker, identities, scaled
+from prejoin.types import Kind
+from prejoin.workload.files import read_file
+from prejoin.workload.model import Cardinality
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tests/corpus/*/access-patterns.md")])
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
+def test_hard_data_is_whole_too(path: Path) -> None:
+    """Ids differ, references hold, and every value is one of its type."""
+    workload = read_file(path).workload
+    made = Maker(workload, NOW, harsh=True).make_all()
+    assert Maker(workload, NOW, harsh=True).make_all() == made
+    for entity in workload.entities:
+        assert made[entity.name]
+        taken = [one for item in made[entity.name] for one in identities(entity, item)]
+        assert len(set(taken)) == len(taken)
+        for attribute in entity.attributes:
+            values = [item[attribute.name] for item in made[entity.name] if attribute.name in item]
+            assert attribute.optional or len(values) == len(made[entity.name])
+            if attribute.type.kind is Kind.ENUM:
+                assert set(values) <= set(attribute.type.values)
+            owner = workload.entity(attribute.references.partition(".")[0])
+            if owner and len(owner.id) == 1 and owner is not entity:
+                assert set(values) <= {item[owner.id[0].name] for item in made[owner.name]}
+
+
+def test_there_are_as_many_as_the_document_says_as_long_as_that_is_few() -> None:
+    counts = [scaled(Cardinality(n)) for n in (1, 2, 3, 10, 30, 200, 10**6)]
+    assert counts == sorted(counts)
+    assert counts[:3] == [1, 2, 3]
+    made = Maker(league_workload(), NOW).make_all()
+    assert len(made["Event"]) > len(made["Member"]) > len(made["Team"])
+
+
+def test_parents_have_unequally_many_and_some_none() -> None:
+    made = Maker(league_workload(), NOW).make_all()
+    per_team = [sum(m["teamId"] == team["teamId"] for m in made["Member"]) for team in made["Team"]]
+    assert 0 in per_team
+    assert len(set(per_team)) > 2
+
+
+def test_hard_values_are_there() -> None:
+    made = Maker(league_workload(), NOW, harsh=True).make_all()
+    texts = {m[name] for m in made["Member"] for name in ("login", "email", "note") if name in m}
+    texts |= {t["teamId"] for t in made["Team"]}
+    assert any("#" in text for text in texts)
+    assert any(not text.isascii() for text in texts)
+    assert any(ord(char) > 0xFFFF for text in texts for char in text)
+    assert any(one != other and other.startswith(one) for one in texts if one for other in texts)
+    assert any(one != other and one.casefold() == other.casefold() for one in texts for other in texts)
+    scores = [m["score"] for m in made["Member"]]
+    assert min(scores) < 0
+    assert len(set(scores)) < len(scores)
+    assert any(isinstance(score, Decimal) for score in scores)
+    times = [e["at"] for e in made["Event"]]
+    assert len(set(times)) < len(times)
+    assert any(at.astimezone(UTC).time() == datetime.min.time() for at in times)
+    assert max(times) <= NOW
+
+
+def test_another_seed_makes_other_data() -> None:
+    assert Maker(league_workload(), NOW, 1, True).make_all() != Maker(league_workload(), NOW, 2, True).make_all()

@@ -1,0 +1,149 @@
+"""A design as a schema: keys of several attributes, attributes that are keys, tables without a sort key, copies."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from prejoin.design.facets import planner_facets
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot, When
+from prejoin.engine import Embedded
+from prejoin.proof.bench import Bench
+from prejoin.proof.run import run_all
+from prejoin.proof.schema import schema_of
+from prejoin.table import SchemaError
+from prejoin.table.definition import create_table
+from prejoin.workload.files import read_text
+from prejoin.workload.model import Workload
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+DOCUMENT = """
+# Tasks
+
+## Entities
+
+### Task
+
+- **Attributes**:
+  - `taskId` (string, id, generated)
+  - `team` (string, immutable)
+  - `state` (OPEN | DONE, mutable)
+  - `rank` (integer, mutable)
+  - `dueAt` (datetime, mutable, optional)
+  - `text` (string, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort |
+| --- | --- | --- | --- | --- | --- |
+| AP-001 | Task | one | taskId | Single | |
+| AP-002 | Task | of a team | team, state | Collection | rank ASC |
+| AP-003 | Task | important ones | team, state, rank >= | Collection | rank ASC |
+| AP-004 | Task | one, if it is of the team | taskId, team | Single | |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written |
+| --- | --- | --- | --- | --- |
+| AP-020 | Task | make | team | create Task |
+| AP-021 | Task | do | taskId, state | update Task (state) |
+| AP-022 | Task | rank | taskId, rank | update Task (rank) |
+"""
+PK, SK = (KeyAttribute("pk"),), (KeyAttribute("sk"),)
+FLAT = Slot("table", (KeyAttribute("taskId"),))
+SEVERAL = Slot(
+    "by-team", (KeyAttribute("team"), KeyAttribute("state")), (KeyAttribute("rank", "N"), KeyAttribute("taskId"))
+)
+NATURAL = Facet("by-team", ("{team}", "{state}"), ("{rank}", "{taskId}"))
+
+
+@pytest.fixture
+def workload() -> Workload:
+    return read_text(DOCUMENT, "md").workload
+
+
+def proven(workload: Workload, design: Design) -> list[tuple[str, str]]:
+    """The patterns that are not as they should be."""
+    with Embedded() as engine:
+        answers = list(run_all(Bench.ready(workload, map_patterns(design, workload), engine, NOW)))
+    assert [a.pattern for a in answers] == [p.id for p in workload.patterns]
+    return [(a.pattern, a.wrong or a.problem) for a in answers if not a.right]
+
+
+def agrees(workload: Workload, design: Design) -> None:
+    """That the designer's facets and the run time's are the same."""
+    theirs = {str(facet): facet.holds for facet in schema_of(design, workload).schema.facets}
+    ours = {str(facet): facet.holds for facet in planner_facets(design, workload)}
+    assert ours == theirs
+
+
+def test_attributes_as_they_stand_are_keys_in_the_table_and_in_an_index(workload: Workload) -> None:
+    design = Design("tasks", (FLAT, SEVERAL), (Item("Task", "Task", (Facet("table", ("{taskId}",)), NATURAL)),))
+    table = create_table(schema_of(design, workload).schema, "tasks")
+    assert table["KeySchema"] == [{"AttributeName": "taskId", "KeyType": "HASH"}]
+    (index,) = table["GlobalSecondaryIndexes"]
+    assert [one["AttributeName"] for one in index["KeySchema"]] == ["team", "state", "rank", "taskId"]
+    assert {"AttributeName": "rank", "AttributeType": "N"} in table["AttributeDefinitions"]
+    assert proven(workload, design) == []
+    agrees(workload, design)
+
+
+def test_what_is_left_unsaid_is_no_different(workload: Workload) -> None:
+    design = Design("tasks", (FLAT, SEVERAL), (Item("Task", "Task", (Facet("table", ("{taskId}",)),)),))
+    assert proven(workload, design) == []
+    agrees(workload, design)
+
+
+def test_copies_are_in_indexes(workload: Workload) -> None:
+    slots = (Slot("table", PK, SK), Slot("gsi1", (KeyAttribute("g1p"),), (KeyAttribute("g1s"),)))
+    own = Item("Task", "Task", (Facet("table", ("TASK#{taskId}",), ("TASK",)),))
+    listed = Facet("gsi1", ("TEAM#{team}#OPEN",), ("{rank}#{taskId}",), (When("state", ("OPEN",)),))
+    done = Facet("gsi1", ("TEAM#{team}#DONE",), ("{rank}#{taskId}",), (When("state", ("DONE",)),))
+    copies = [
+        Item("Task", f"Task.{name}", (Facet("table", (f"{name.upper()}#{{taskId}}",), (name,)), facet), name)
+        for name, facet in (("open", listed), ("done", done))
+    ]
+    design = Design("tasks", slots, (own, *copies))
+    agrees(workload, design)
+    assert proven(asked_by_constants(), design) == []
+
+
+def asked_by_constants() -> Workload:
+    text = DOCUMENT.replace("team, state |", "team, state = OPEN |").replace(
+        "team, state, rank", "team, state = DONE, rank"
+    )
+    assert text != DOCUMENT
+    return read_text(text, "md").workload
+
+
+def test_an_index_that_holds_little_and_a_slim_copy_agree_with_the_run_time(workload: Workload) -> None:
+    keys_only = Projection(ProjectionKind.KEYS_ONLY)
+    slots = (
+        Slot("table", PK, SK),
+        Slot("gsi1", (KeyAttribute("g1p"),), (KeyAttribute("g1s"),), keys_only),
+        Slot("gsi2", (KeyAttribute("team"),), (), Projection(ProjectionKind.INCLUDE, ("text",))),
+    )
+    items: tuple[Any, ...] = (
+        Item("Task", "Task", (Facet("table", ("TASK#{taskId}",), ("TASK",)), Facet("gsi1", ("ALL",), ("{dueAt}",)))),
+        Item(
+            "Task",
+            "Task.slim",
+            (Facet("table", ("SLIM#{taskId}",), ("S",)), Facet("gsi1", ("TEAM#{team}",), ("{dueAt?}#{rank}",))),
+            "slim",
+            ("text",),
+        ),
+    )
+    agrees(workload, Design("tasks", slots, items))
+
+
+def test_a_key_of_several_attributes_that_are_made_is_refused(workload: Workload) -> None:
+    made = replace(NATURAL, pk=("TEAM#{team}", "{state}"))
+    design = Design("tasks", (FLAT, SEVERAL), (Item("Task", "Task", (Facet("table", ("{taskId}",)), made)),))
+    with pytest.raises(SchemaError, match="made of attributes as they stand"):
+        schema_of(design, workload)
