@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prejoin.design import program
 from prejoin.design.candidates import base_candidates, index_candidates
 from prejoin.design.choose import BASE, OWN, Placed, answers, choose, task_of
 from prejoin.design.files import write_design
@@ -137,3 +138,15 @@ def test_a_small_choice_is_as_good_as_the_best_of_all_choices(workload: Workload
     )
     chosen = choose(task_of(workload, asked))
     assert (chosen.unserved, chosen.indexes + chosen.copies) == ((), fewest)
+
+
+def test_a_search_that_is_cut_off_tells_what_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly a step allowed a design comes out all the same, and no more is claimed than is known."""
+    workload = document(ROOT / "examples" / "blog" / "access-patterns.md")
+    best = solve(workload)
+    assert best.exact
+    assert best.chosen.least == best.score.structures
+    monkeypatch.setitem(program._OPTIONS, "mip_max_nodes", 1)
+    cut = solve(workload)
+    assert cut.chosen.least <= best.score.structures <= cut.score.structures
+    assert cut.exact <= (cut.score == best.score)

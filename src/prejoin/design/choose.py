@@ -168,7 +168,10 @@ def choose(task: Task) -> Chosen:
     if fewest is None:
         return _limited(task, pieces)
     best = [_joined([piece.solve(indexes) for piece in pieces]) for indexes, count in counts.items() if count == fewest]
-    return min(best, key=lambda chosen: (len(chosen.unserved), chosen.copies, chosen.money))
+    found = min(best, key=lambda chosen: (len(chosen.unserved), chosen.copies, chosen.money))
+    least = min(at + sum(piece.least.get(at, piece.copies(at, UNLIMITED) or 0) for piece in pieces) for at in counts)
+    exact = found.exact and all(piece.exact for piece in pieces)
+    return msgspec.structs.replace(found, exact=exact, least=fewest if exact else min(least, fewest))
 
 
 def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
@@ -267,6 +270,10 @@ class _Search:
         self._others = {e.name: index_candidates(e, self._needs[e.name]) for e in part.entities}
         self._copies: dict[int, int] = {}
         self._left: dict[tuple[int, int], int] = {}
+        self.exact = True
+        """Whether all that was asked of it was answered for certain."""
+        self.least: dict[int, int] = {}
+        """By the number of indexes, the copies that are needed at least."""
         self._knowing: dict[tuple[str, Action, Placed], bool] = {}
         self.weights = {
             q.read.id: max(1, round(100 * per_second(q.read.rate))) for q in (*part.questions, *self._finds)
@@ -296,7 +303,10 @@ class _Search:
             try:
                 self._copies[indexes] = self._kept + model.program.minimise(dict.fromkeys(model.copies, 1))
             except InfeasibleError:
+                self.exact &= model.program.exact
                 return None
+            self.exact &= model.program.exact
+            self.least[indexes] = self._kept + model.program.bound
         return self._copies[indexes]
 
     @cached_property

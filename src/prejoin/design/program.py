@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import highspy
@@ -41,6 +42,8 @@ class Program:
         self.chosen: frozenset[int] = frozenset()
         self.exact = True
         """Whether every goal was met to the end, and not only as far as the limit of nodes went."""
+        self.bound = 0
+        """What the last goal costs at least."""
 
     def choice(self) -> int:
         self._highs.addVar(0.0, 1.0)
@@ -62,13 +65,15 @@ class Program:
         for at in range(self._count):
             self._highs.changeColCost(at, float(costs.get(at, 0)))
         self._highs.run()
-        status = self._highs.getModelStatus()
-        if status == highspy.HighsModelStatus.kInfeasible:
-            raise InfeasibleError
-        self.exact &= status == highspy.HighsModelStatus.kOptimal
+        status, info = self._highs.getModelStatus(), self._highs.getInfo()
+        self.exact &= status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
+        if info.primal_solution_status != highspy.kSolutionStatusFeasible:
+            raise InfeasibleError("" if self.exact else "no choice was found in as many steps as are allowed")
         values = self._highs.getSolution().col_value
         self.chosen = frozenset(at for at in range(self._count) if values[at] > 0.5)
         best = sum(cost for at, cost in costs.items() if at in self.chosen)
+        least = info.mip_dual_bound
+        self.bound = best if status == highspy.HighsModelStatus.kOptimal else max(0, math.ceil(least - 1e-6))
         if costs:
             self.at_most(best, costs)
         return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 READS = (
@@ -61,10 +61,10 @@ def normal(title: str) -> str:
 class Names:
     """A set of known names, found under any of the names they go by."""
 
-    def __init__(self, known: Iterable[str]) -> None:
+    def __init__(self, known: Iterable[str], others: Mapping[str, Sequence[str]] = _OTHER_NAMES) -> None:
         self.known = tuple(known)
         self._by_name: Mapping[str, str] = {
-            **{other: name for name in self.known for other in _OTHER_NAMES.get(name.lower(), ())},
+            **{other: name for name in self.known for other in others.get(name.lower(), ())},
             **{normal(name): name for name in self.known},
         }
 

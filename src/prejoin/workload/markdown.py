@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -213,3 +213,14 @@ def _raw_offset(raw: str, offset: int) -> int:
 def escape_cell(text: str) -> str:
     """A text as it stands in a cell."""
     return text.replace("|", "\\|").replace("\n", "<br>")
+
+
+def write_row(cells: Iterable[str]) -> str:
+    """A row of a table, of cells that are escaped already."""
+    return "| " + " | ".join(cells) + " |"
+
+
+def whole_text(section: Section, below: Sequence[Section]) -> str:
+    """What stands in a section and in the deeper ones below it, as it stands, without its own heading."""
+    parts = [section.raw, *(f"{'#' * s.level} {s.title.text}\n\n{s.raw}" for s in below)]
+    return "\n\n".join(part.strip("\n") for part in parts if part.strip()).rstrip()

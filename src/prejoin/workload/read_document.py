@@ -13,7 +13,7 @@ from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_count
 from prejoin.workload.grammar.statements import PIN_FIX, read_pin
-from prejoin.workload.markdown import Item, Section, Text, parse
+from prejoin.workload.markdown import Item, Section, Text, parse, whole_text
 from prejoin.workload.model import (
     Context,
     Decision,
@@ -171,12 +171,7 @@ def _own(section: Section, below: list[Section], document: _Document) -> None:
                 "put `### Reads`, `### Writes` or `### Deletes` above them",
             )
     after = document.seen[-1] if document.seen else ""
-    document.sections.append(OwnSection(section.title.text, _raw(section, below), after, max(section.level, 2)))
-
-
-def _raw(section: Section, below: list[Section]) -> str:
-    parts = [section.raw, *(f"{'#' * s.level} {s.title.text}\n\n{s.raw}" for s in below)]
-    return "\n\n".join(part.strip("\n") for part in parts if part.strip()).rstrip()
+    document.sections.append(OwnSection(section.title.text, whole_text(section, below), after, max(section.level, 2)))
 
 
 def _front(section: Section, document: _Document) -> None:
@@ -212,12 +207,12 @@ def _status(text: Text, document: _Document) -> None:
 
 
 def _overview(section: Section, below: list[Section], document: _Document) -> None:
-    if raw := _raw(section, below):
+    if raw := whole_text(section, below):
         document.overview.append(raw)
 
 
 def _remarks(section: Section, below: list[Section], document: _Document) -> None:
-    if raw := _raw(section, below):
+    if raw := whole_text(section, below):
         document.remarks.append(raw)
 
 
@@ -238,7 +233,7 @@ def _context(section: Section, below: list[Section], document: _Document) -> Non
                 continue
             _context_line(labelled[0], labelled[1], item, fields, verbatim, document)
     for extra in below:
-        document.keep("Context", _raw(extra, []))
+        document.keep("Context", whole_text(extra, []))
     document.context = Context(**fields, verbatim=verbatim)  # type: ignore[arg-type]
 
 

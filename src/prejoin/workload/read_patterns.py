@@ -25,11 +25,12 @@ from prejoin.workload.markdown import Block, Text
 from prejoin.workload.model import Combine, Input, ItemCollection, Read, Verb, Write
 from prejoin.workload.read_entities import read_names
 from prejoin.workload.reading import Notes, Path
+from prejoin.workload.tables import TableCodes, read_rows
 
 T = TypeVar("T")
 NONE = frozenset({"-", "–", "—", "n/a", "none"})
 """What stands for none. An empty cell is something else: there nothing was said."""
-OVERFLOW = "Overflow"
+_SAY = TableCodes(codes.COLUMN, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
 _COLUMNS = {
     "reads": Names((*READS, NAME)),
     "writes": Names((*WRITES, NAME)),
@@ -75,47 +76,14 @@ class _Row:
 
 def read_table(block: Block, kind: str, notes: Notes, count: int) -> list[Read] | list[Write] | list[ItemCollection]:
     """The patterns of one table; `count` is how many of the kind there are already."""
-    header = _header(block, kind, notes)
-    if header is None:
-        return []
+    found = read_rows(block, _COLUMNS[kind], _MUST[kind], notes, _SAY)
     rows = []
-    for index, cells in enumerate(block.rows):
+    for index, one in enumerate(found or ()):
         path: Path = (kind, count + index)
-        named = dict(zip(header, cells, strict=False))
-        first = cells[0] if cells else Text("", block.line, 1)
-        row = _Row(named, notes, path)
-        notes.places.mark(path, first)
-        if len(cells) > len(header):
-            extra = cells[len(header)]
-            message = f"this row has {len(cells)} cells, the table {len(header)} columns"
-            notes.say(codes.TOO_MANY_CELLS, extra, message, "write `\\|` for a `|` inside a cell")
-            row.verbatim[OVERFLOW] = " | ".join(c.text for c in cells[len(header) :])
-        known = _COLUMNS[kind].known
-        row.verbatim |= {name: cell.lines() for name, cell in named.items() if cell and name not in known}
+        row = _Row(one.cells, notes, path, dict(one.own))
+        notes.places.mark(path, one.first)
         rows.append({"reads": _read, "collections": _collection}.get(kind, _write)(row))
     return rows  # type: ignore[return-value]
-
-
-def _header(block: Block, kind: str, notes: Notes) -> list[str] | None:
-    columns = _COLUMNS[kind]
-    names: list[str] = []
-    for cell in block.header:
-        name = columns.find(cell.text)
-        if name in names:
-            name = None
-        if name is None and (near := columns.near(cell.text)) and near not in names:
-            notes.say(codes.COLUMN, cell, f"the column `{cell.text}` is not read", f"did you mean `{near}`?")
-        title = name or cell.text or OVERFLOW
-        while title in names:
-            title += " "
-        names.append(title)
-    missing = [column for column in _MUST[kind] if column not in names]
-    if missing:
-        where = Text(block.raw.split("\n")[0], block.line, 1)
-        message = f"the table has no column {' and no column '.join(f'`{m}`' for m in missing)}"
-        notes.say(codes.NO_COLUMN, where, message, f"the columns are {', '.join(columns.known)}")
-        return None
-    return names
 
 
 def _entities(row: _Row) -> tuple[str, ...]:

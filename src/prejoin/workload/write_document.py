@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from prejoin.workload.columns import COLLECTIONS, DELETES, NAME, READS, WRITES
 from prejoin.workload.grammar.answers import write_combine, write_page, write_result, write_sort
@@ -12,7 +12,7 @@ from prejoin.workload.grammar.lexer import write_name
 from prejoin.workload.grammar.quantities import write_cardinality, write_rate, write_size
 from prejoin.workload.grammar.statements import write_pin, write_relationship
 from prejoin.workload.grammar.writes import write_actions, write_checks
-from prejoin.workload.markdown import escape_cell
+from prejoin.workload.markdown import escape_cell, write_row
 from prejoin.workload.model import Context, Decision, Entity, ItemCollection, Read, Workload, Write
 from prejoin.workload.read_document import read_document
 
@@ -31,22 +31,22 @@ def write_document(workload: Workload) -> str:
     again = read_document(document).workload
     if again != workload:
         advice = "take line breaks, backticks or leading marks such as `#`, `-` and `|` out of it"
-        raise UnwritableError(f"{_difference(workload, again)} cannot be written in Markdown as it is; {advice}")
+        raise UnwritableError(f"{difference(workload, again)} cannot be written in Markdown as it is; {advice}")
     return document
 
 
-def _difference(wanted: object, got: object, path: str = "") -> str:
+def difference(wanted: object, got: object, path: str = "") -> str:
     """The first part that does not come back."""
     if type(wanted) is type(got):
         names = getattr(wanted, "__struct_fields__", ())
         for name in names:
             left, right = getattr(wanted, name), getattr(got, name)
             if left != right:
-                return _difference(left, right, f"{path}.{name}")
+                return difference(left, right, f"{path}.{name}")
         if isinstance(wanted, tuple) and isinstance(got, tuple) and len(wanted) == len(got):
             for index, (left, right) in enumerate(zip(wanted, got, strict=True)):
                 if left != right:
-                    return _difference(left, right, f"{path}[{index}]")
+                    return difference(left, right, f"{path}[{index}]")
     return f"{path.lstrip('.')} ({wanted!r:.80})"
 
 
@@ -178,11 +178,7 @@ def _table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
         header.remove(NAME)
         header.insert(2, NAME)
     cells = [[escape_cell(row.get(name, "")) for name in header] for row in rows]
-    return "\n".join([_row(header), _row("---" for _ in header), *(_row(row) for row in cells)])
-
-
-def _row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+    return "\n".join([write_row(header), write_row("---" for _ in header), *(write_row(row) for row in cells)])
 
 
 def _decision(decision: Decision) -> str:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.design.document.test_laws import DOCUMENTS, solved
 
 from prejoin.design.document.samples import sample_item, sample_values
 from prejoin.design.model import Design, When
@@ -13,7 +14,6 @@ from prejoin.engine import Embedded
 from prejoin.proof.schema import schema_of
 from prejoin.table import Client
 from prejoin.workload.model import Workload
-from tests.design.document.test_laws import DOCUMENTS, solved
 
 
 def stored(design: Design, workload: Workload, entity: str, whens: list[When]) -> dict[str, dict[str, Any]]:
