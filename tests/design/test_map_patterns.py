@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.shop import FOLDER, shop_design, shop_workload
+from tests.shop import DESIGN, FOLDER, shop_design, shop_workload
 
 from prejoin.design.files import read_design, write_design
 from prejoin.design.map_patterns import map_patterns
@@ -183,7 +183,7 @@ def test_a_design_is_written_and_read_back(design: Design, workload: Workload, f
     ],
 )
 def test_a_file_that_is_no_design_for_the_workload_says_why(workload: Workload, old: str, new: str, part: str) -> None:
-    text = (FOLDER / "table-design.yaml").read_text()
+    text = DESIGN.read_text()
     assert old in text
     found, problems = read_design(text.replace(old, new), workload)
     assert found is None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from prejoin.design.assumed import count_of, per_second, size_of
+import math
+
+from prejoin.design.assumed import PRESENT, SEVERAL, count_of, per_second, several, size_of, values_of
 from prejoin.design.candidates import Candidate
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import changes
@@ -13,12 +15,13 @@ def index_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int
     """An entity's entries in an index: each write of an item writes them again, a change of the key twice."""
     size = size_of(entity)
     units = sum(
-        per_second(write.rate) * write_units(size) * entries(candidate, write, action, entity)
+        per_second(write.rate)
+        * write_units(size)
+        * entries(candidate, write, action, entity)
+        * _times(workload, write, action, entity)
         for write, action in writes_of(workload, entity)
     )
-    return _cents(
-        units, (size + STORAGE_OVERHEAD) * count_of(workload, entity), _unknowing(workload, entity, candidate)
-    )
+    return _cents(workload, entity, candidate, units)
 
 
 def copy_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
@@ -28,10 +31,20 @@ def copy_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
     for write, action in writes_of(workload, entity):
         more = 2 if write.atomic or len(write.actions) > 1 else 3
         moved = 2 * (entries(candidate, write, action, entity) - 1)
-        units += per_second(write.rate) * write_units(size) * (more + moved) * (2 if action.many else 1)
-    return _cents(
-        units, (size + STORAGE_OVERHEAD) * count_of(workload, entity), _unknowing(workload, entity, candidate)
-    )
+        times = _times(workload, write, action, entity)
+        units += per_second(write.rate) * write_units(size) * (more + moved) * times
+    return _cents(workload, entity, candidate, units)
+
+
+def _times(workload: Workload, write: Write, action: Action, entity: Entity) -> int:
+    """How many items of an entity one call writes."""
+    return (several(workload, write, entity) or SEVERAL) if action.many else 1
+
+
+def _share(workload: Workload, entity: Entity, candidate: Candidate) -> float:
+    """The part of the items that has the key."""
+    share = math.prod(1 / values_of(workload, entity, name) for name, _ in candidate.when)
+    return share * math.prod(PRESENT for name in candidate.pk if (a := entity.attribute(name)) and a.optional)
 
 
 def find_cents(rate: Rate | None, entity: Entity) -> int:
@@ -72,8 +85,11 @@ def writes_of(workload: Workload, entity: Entity) -> list[tuple[Write, Action]]:
     ]
 
 
-def _cents(units_per_second: float, stored: int, reads_per_second: float) -> int:
+def _cents(workload: Workload, entity: Entity, candidate: Candidate, units_per_second: float) -> int:
+    stored = (size_of(entity) + STORAGE_OVERHEAD) * count_of(workload, entity)
     money = dollars(
-        reads=reads_per_second * MONTH_SECONDS, writes=units_per_second * MONTH_SECONDS, gb_months=stored / GB
+        reads=_unknowing(workload, entity, candidate) * MONTH_SECONDS,
+        writes=units_per_second * MONTH_SECONDS,
+        gb_months=stored / GB,
     )
-    return max(1, round(money * 100))
+    return max(1, round(float(money) * 100 * _share(workload, entity, candidate)))

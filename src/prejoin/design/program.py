@@ -11,6 +11,7 @@ _OPTIONS: dict[str, bool | int | float | str] = {
     "output_flag": False,
     "threads": 1,
     "parallel": "off",
+    "presolve": "off",  # that of HiGHS 1.15 was seen to call a program infeasible which its own last choice fulfils
     "random_seed": 0,
     "mip_rel_gap": 0.0,
     "mip_abs_gap": 0.0,
@@ -75,5 +76,6 @@ class Program:
         least = info.mip_dual_bound
         self.bound = best if status == highspy.HighsModelStatus.kOptimal else max(0, math.ceil(least - 1e-6))
         if costs:
-            self.at_most(best, costs)
+            # Costs are whole numbers: half of one is room for what the solver takes for equal.
+            self._row(-highspy.kHighsInf, best + 0.5, costs)
         return best
