@@ -308,3 +308,70 @@ def test_a_sort_by_what_need_not_be_there_is_served_where_the_key_has_a_place_fo
     assert keys(planned([with_place], "Order", equal=["user_id"], order=["placed_at"]), {"user_id": "1"}) == ["USER#1"]
     late = planned([with_place], "Order", equal=["user_id"], within=("placed_at", "<"))
     assert keys(late, {"user_id": "1", "placed_at": T}) == ["USER#1 / $ … 2026-05-04T12:00:00.000000Z"]
+
+
+# --- One item, and more than its key --------------------------------------------------------------------------------
+
+
+def test_what_is_given_beside_a_whole_key_is_compared() -> None:
+    found = planned(SHOP, "User", equal=["user_id", "email"], consistent=True)
+    assert str(found) == "GetItem table: USER#{user_id} / PROFILE, compared by email"
+    assert (found.compared, found.filtered) == ({"email"}, frozenset())
+    order = planned(SHOP, "Order", equal=["user_id", "placed_at", "order_id", "status"])
+    assert (order.operation, order.slot) == ("GetItem", TABLE), "one item is read, whatever indexes there are"
+    constant = planned(SHOP, "User", equal=["user_id"], constants=[("email", "a@b.com")])
+    assert constant.compared == {"email"}
+
+
+def test_a_derived_key_finds_the_item_that_is_compared_with_what_it_is_derived_from() -> None:
+    facets = [facet("User", TABLE, "USER#{email:lower}", "PROFILE")]
+    assert planned(facets, "User", equal=["email"]).compared == {"email"}
+    assert planned(facets, "User", equal=["email:lower"]).compared == frozenset()
+    assert "id:lower would be left to a filter" in refused(facets, "User", equal=["email", "id:lower"])
+
+
+def test_only_one_item_is_compared() -> None:
+    assert "status would be left to a filter" in refused([ORDER], "Order", equal=["user_id", "status"])
+    assert "user_id would be left to a filter" in refused([BY_EMAIL], "User", equal=["email", "user_id"])
+    assert "email would be left to a filter" in refused(SHOP, "User", "Order", equal=["user_id", "email"])
+    ranged = refused(SHOP, "User", equal=["user_id", "email"], within=("name", ">="))
+    assert "its sort key does not continue with name" in ranged
+
+
+def test_a_copy_is_compared_with_what_it_holds() -> None:
+    copy = facet("Order", TABLE, "ORDER#{order_id}", "ORDER", copy="by-id", holds=frozenset({"status"}))
+    asked = planned([ORDER, copy], "Order", equal=["order_id", "status"], needs=["status"])
+    assert (asked.facets, asked.compared) == ((copy,), {"status"})
+    assert "n would be left to a filter" in refused([ORDER, copy], "Order", equal=["order_id", "n"], needs=["status"])
+
+
+# --- Copies in indexes ----------------------------------------------------------------------------------------------
+
+
+def test_a_copy_answers_in_an_index_and_not_where_its_item_would() -> None:
+    copy = facet("Order", TABLE, "ORDER#{order_id}", "ORDER", copy="by-id")
+    listed = facet("Order", "gsi1", "SKU#{sku}", "{order_id}", copy="by-id")
+    assert planned([*SHOP, copy, listed], "Order", equal=["sku"]).facets == (listed,)
+    beside = facet("Order", "gsi1", "STATUS#{status}", "{placed_at}#A", copy="by-id")
+    assert "copies of Order lie in what it reads" in refused([*SHOP, copy, beside], "Order", equal=["status"])
+
+
+def test_an_index_has_the_table_s_key_of_the_copy_that_is_in_it() -> None:
+    copy = facet("Order", TABLE, "SKU#{sku}", "{order_id}", copy="by-sku")
+    listed = facet("Order", "gsi1", "NAME#{name}", "{n}", copy="by-sku", holds=frozenset())
+    assert planned([ORDER, copy, listed], "Order", equal=["name"], needs=["sku", "order_id", "n"]).facets == (listed,)
+    assert "does not hold all" in refused([ORDER, copy, listed], "Order", equal=["name"], needs=["user_id"])
+
+
+# --- Ids that stand in both keys --------------------------------------------------------------------------------------
+
+
+def test_an_id_that_the_sort_key_repeats_does_not_keep_entities_apart() -> None:
+    """As many tables have it: `USER#42 / USER#42`, with the orders beside it."""
+    user = facet("User", TABLE, "USER#{user_id}", "USER#{user_id}")
+    together = planned([user, ORDER], "User", "Order", equal=["user_id"])
+    assert keys(together, {"user_id": "42"}) == ["USER#42"]
+    assert planned([user, ORDER], "User", equal=["user_id"]).operation == "GetItem"
+    order = facet("Order", TABLE, "USER#{user_id}", "ORDER#{order_id}")
+    apart = refused([user, order], "User", "Order", equal=["user_id", "order_id"])
+    assert "order_id would be left to a filter" in apart or "not side by side" in apart

@@ -145,7 +145,8 @@ def _read(
 ) -> list[tuple[str, dict[str, Any]]]:
     if found.operation == "GetItem":
         key = found.facets[0].key(values)
-        return [(entity, item) for entity, item, pk, sk in stored if (pk, sk) == key]
+        there = [(entity, item) for entity, item, pk, sk in stored if (pk, sk) == key]
+        return [one for one in there if all(one[1][name] == values[name] for name in found.compared)]
     read = []
     for condition in conditions(found, values):
         hits = [row for row in stored if row[2] == condition.pk and condition.admits(row[3])]

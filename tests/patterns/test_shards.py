@@ -251,7 +251,7 @@ def test_the_number_of_shards_changes_and_at_no_step_anything_is_lost(way: list[
 def test_meanwhile_one_item_is_looked_for_in_all_shards() -> None:
     def found_by(number: str) -> Client:
         index = Key(f"GAME#{{game}}#{{player:shard({number})}}", "{points}#{player}")
-        entity = Entity(Score, Key("PLAYER#{player}", "GAME#{game}"), {"gsi1": index})
+        entity = Entity(Score, Key("PLAYER#{player}", "GAME#{game}#{level}"), {"gsi1": index})
         return Client(Schema(entity, indexes=[Index("gsi1")]), "games", engine, observe=watched)
 
     engine, watched = fresh(), Watched()

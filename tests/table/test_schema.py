@@ -197,6 +197,7 @@ def test_a_schema_prints_as_its_key_map() -> None:
         "Order              gsi1       OPEN                       {placed_at}        status = PENDING or SHIPPED",
         "Order              by-status  status                     count + placed_at",
         "Order, copy by-id  table      ORDER#{order_id}           ORDER",
+        "Order, copy by-id  by-status  status                     count + placed_at",
     ]
 
 

@@ -35,7 +35,7 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
     max_leaves=4,
 )
 stored = st.sampled_from(
-    [{"S": "9"}, {"S": "10"}, {"N": "9"}, {"N": "10"}, {"N": "9.0"}, {"NULL": True}, {"BOOL": True}]
+    [{"S": "9"}, {"S": "10"}, {"N": "9"}, {"N": "10"}, {"N": "9.5"}, {"NULL": True}, {"BOOL": True}]
 )
 items = st.fixed_dictionaries({}, optional={"name": stored, "count": stored})
 

@@ -18,10 +18,10 @@ from prejoin.design.decided import UNLIMITED, Decided, decided
 from prejoin.design.frozen import Frozen, frozen
 from prejoin.design.keeping import copy_cents, find_cents, index_cents
 from prejoin.design.model import Design
-from prejoin.design.needs import Need, Question, finds
+from prejoin.design.needs import Need, Question, addressed, finds
 from prejoin.design.program import InfeasibleError, Program
 from prejoin.workload.lookup import root
-from prejoin.workload.model import Action, Entity, Verb, Workload, Write
+from prejoin.workload.model import Action, Entity, Workload, Write
 
 OWN = 0
 """The entity's own item; copies are 1, 2, …"""
@@ -92,6 +92,8 @@ class Task(msgspec.Struct, frozen=True):
     told: Callable[[str], None]
     """Hears how far the search is."""
     forbidden: tuple[Forbidden, ...] = ()
+    rivals: tuple[frozenset[Together], ...] = ()
+    """Ways of several reads in one partition, not all of which can be: a parent has two neighbours."""
 
 
 def task_of(
@@ -167,8 +169,8 @@ def choose(task: Task) -> Chosen:
             break
     if fewest is None:
         return _limited(task, pieces)
-    best = [_joined([piece.solve(indexes) for piece in pieces]) for indexes, count in counts.items() if count == fewest]
-    found = min(best, key=lambda chosen: (len(chosen.unserved), chosen.copies, chosen.money))
+    # Of as many structures the most indexes, for then the copies are fewest.
+    found = _joined([piece.solve(max(at for at, count in counts.items() if count == fewest)) for piece in pieces])
     least = min(at + sum(piece.least.get(at, piece.copies(at, UNLIMITED) or 0) for piece in pieces) for at in counts)
     exact = found.exact and all(piece.exact for piece in pieces)
     return msgspec.structs.replace(found, exact=exact, least=fewest if exact else min(least, fewest))
@@ -387,6 +389,8 @@ class _Search:
         for question in self._part.questions:
             unserved[question.read.id] = lost = program.choice()
             self._serve(program, places, together, question, indexes, lost)
+        for rivals in self._task.rivals:
+            self._rival(program, places, together, rivals, indexes)
         found: dict[tuple[str, str], int] = {}
         self._find(program, places, unserved, found)
         return _Model(program, places, together, found, unserved, used, copies)
@@ -404,6 +408,31 @@ class _Search:
                 }
                 if len(here) == len(forbidden) and all(placed in places for placed in here):
                     program.at_most(len(here) - 1, {places[placed]: 1 for placed in here})
+
+    def _rival(
+        self,
+        program: Program,
+        places: Mapping[Placed, int],
+        together: Mapping[Together, int],
+        rivals: frozenset[Together],
+        indexes: int,
+    ) -> None:
+        """Not all of these ways in one slot, unless a copy that lies there too makes room for another."""
+        slot = min(way.slot for way in rivals)
+        asked = {q.read.id: q for q in self._part.questions}
+        for other in range(1, indexes + 1) if slot != BASE else [BASE]:
+            here = [msgspec.structs.replace(way, slot=other) for way in rivals]
+            if any(way not in together for way in here):
+                continue
+            copies = {
+                at: -1
+                for place, at in places.items()
+                if place.item != OWN
+                for way in here
+                for need in asked[way.read].needs
+                if self._lies(place, asked[way.read], need, way)
+            }
+            program.at_most(len(here) - 1, {**{together[way]: 1 for way in here}, **copies})
 
     def _place(
         self, program: Program, places: dict[Placed, int], entity: Entity, used: Sequence[int], most_copies: int
@@ -534,31 +563,27 @@ class _Search:
     ) -> None:
         """Writes that do not know the key of what they change have to find it first, by a key that serves that."""
         names = {e.name for e in self._part.entities}
-        for write in (*self._workload.writes, *self._workload.deletes):
-            for action in write.actions:
-                if action.verb not in (Verb.UPDATE, Verb.DELETE) or action.entity not in names:
-                    continue
-                if write.id in self._task.decided.aside:
-                    continue
-                find = self._asks.get((write.id, action.entity))
-                if action.many and find is None:
-                    continue  # all there are: that is a Scan, and no key helps
-                ways = {at: 1 for place, at in places.items() if self._answers(place, find.needs[0])} if find else {}
-                blind = [
-                    at
-                    for place, at in places.items()
-                    if (place.entity, place.item, place.slot) == (action.entity, OWN, BASE)
-                    and not self._knows(write, action, place)
-                ]
-                if not blind:
-                    continue
-                lost = unserved.get(write.id)
-                if lost is None:
-                    lost = unserved[write.id] = program.choice()
-                found[write.id, action.entity] = sought = program.choice()
-                for at in blind:
-                    program.at_least(0, {lost: 1, sought: 1, at: -1})
-                program.at_least(0, {**ways, sought: -1})
+        for write, action in addressed(self._workload):
+            if action.entity not in names or write.id in self._task.decided.aside:
+                continue
+            find = self._asks.get((write.id, action.entity))
+            if action.many and find is None:
+                continue  # all there are: that is a Scan, and no key helps
+            blind = [
+                at
+                for place, at in places.items()
+                if (place.entity, place.item, place.slot) == (action.entity, OWN, BASE)
+                and not self._knows(write, action, place)
+            ]
+            if not blind:
+                continue
+            ways = {at: 1 for place, at in places.items() if find and self._answers(place, find.needs[0])}
+            if write.id not in unserved:
+                unserved[write.id] = program.choice()
+            found[write.id, action.entity] = sought = program.choice()
+            for at in blind:
+                program.at_least(0, {unserved[write.id]: 1, sought: 1, at: -1})
+            program.at_least(0, {**ways, sought: -1})
 
     def _knows(self, write: Write, action: Action, place: Placed) -> bool:
         """Whether a write has what an item's key is made of: by name, or as the id that the name stands for."""

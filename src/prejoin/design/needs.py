@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from prejoin.design.map_reads import ask_of, plain
 from prejoin.keys import Ask
 from prejoin.workload.lookup import changes, root
-from prejoin.workload.model import Entity, Op, OutOfScope, Read, Verb, Workload
+from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
 
 
 class Tail(msgspec.Struct, frozen=True, order=True):
@@ -65,20 +67,28 @@ def finds(workload: Workload) -> tuple[Question, ...]:
     One that knows the key of its item has nothing to find; who chooses the keys knows.
     """
     found: dict[tuple[str, str], Question] = {}
-    for write in (*workload.writes, *workload.deletes):
-        for action in write.actions:
-            entity = workload.entity(action.entity)
-            if entity is None or action.verb not in (Verb.UPDATE, Verb.DELETE):
-                continue
-            changed = {change.attribute for change in changes(write, action, entity)}
-            inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
-            given = {name for one in inputs for name in _held(workload, entity, one)} - changed
-            if given:
-                ask = Ask.of(entity.name, equal=given)
-                read = Read(write.id, entities=(entity.name,), rate=write.rate)
-                need = Need(write.id, entity.name, frozenset(given))
-                found[write.id, entity.name] = Question(read, ask, (need,))
+    for write, action in addressed(workload):
+        entity = workload.entity(action.entity)
+        if entity is None:
+            continue
+        changed = {change.attribute for change in changes(write, action, entity)}
+        inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
+        given = {name for one in inputs for name in _held(workload, entity, one)} - changed
+        if given:
+            ask = Ask.of(entity.name, equal=given)
+            read = Read(write.id, entities=(entity.name,), rate=write.rate)
+            need = Need(write.id, entity.name, frozenset(given))
+            found[write.id, entity.name] = Question(read, ask, (need,))
     return tuple(found.values())
+
+
+def addressed(workload: Workload) -> Iterator[tuple[Write, Action]]:
+    """What writes do to items that are there, whose keys they have to know; to look at one is to change nothing."""
+    for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
+        yield from ((write, action) for action in write.actions if action.verb in (Verb.UPDATE, Verb.DELETE))
+        written = {action.entity for action in write.actions}
+        looked_at = {check.entity for check in write.checks if check.entity and check.kind is not CheckKind.UNIQUE}
+        yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))
 
 
 def _held(workload: Workload, entity: Entity, name: str) -> list[str]:

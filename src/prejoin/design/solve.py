@@ -49,16 +49,20 @@ def solve(workload: Workload, kept: Design | None = None, told: Callable[[str], 
     while True:
         chosen = choose(task)
         design = map_patterns(lay_out(task, chosen), workload)
-        apart = frozenset(_apart(task, chosen, design))
+        words = Words(task, chosen, design.separator)
+        apart = frozenset(_apart(task, chosen, design, words))
         tries += 1
         if not apart or tries == MOST_TRIES:
             return Solution(projected(design, workload), replace(chosen, exact=chosen.exact and not apart))
-        task = replace(task, forbidden=(*task.forbidden, *sorted(apart, key=sorted)))
+        if words.apart:
+            task = replace(task, rivals=tuple(dict.fromkeys((*task.rivals, *words.apart))))
+        else:
+            task = replace(task, forbidden=(*task.forbidden, *sorted(apart, key=sorted)))
 
 
-def _apart(task: Task, chosen: Chosen, design: Design) -> Iterator[Forbidden]:
+def _apart(task: Task, chosen: Chosen, design: Design, words: Words) -> Iterator[Forbidden]:
     """Keys in one partition because of which a read is refused that was counted as served: others lie between."""
-    rooms = Words(task, chosen, design.separator).rooms
+    rooms = words.rooms
     meant = {question.read.id for question in task.questions} - set(chosen.unserved)
     for operation in design.operations:
         read = task.workload.pattern(operation.pattern)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from prejoin import keys
 from prejoin.design.candidates import Candidate
-from prejoin.design.choose import Chosen, Placed, Task, Together, asked_key, lies
+from prejoin.design.choose import OWN, Chosen, Placed, Task, Together, asked_key, lies
 from prejoin.design.model import Facet, When
 from prejoin.design.needs import Need, Question, Tail
 from prejoin.design.spread import bucket_of, shards_of
@@ -76,16 +76,23 @@ class Words:
         """What shares a partition, by the slot and what that is made of."""
         for placed in chosen.placed:
             rooms.setdefault((placed.slot, self._room(placed)), []).append(placed)
+        self.apart: list[frozenset[Together]] = []
+        """Ways of which not all can be: what they find cannot all lie side by side."""
         asked = {q.read.id: q for q in task.questions}
         for (slot, _), there in rooms.items():
             sets = []
+            ways: dict[frozenset[Placed], Together] = {}
             for way in (way for way in chosen.together if way.slot == slot):
                 question = asked[way.read]
                 found = [next((p for p in there if _is_meant(p, question, n, way)), None) for n in question.needs]
                 meant = frozenset(p for p in found if p)
                 if len(meant) == len(question.needs):
                     sets.append((bool(way.rest) or any(n.mingled for n in question.needs), meant))
+                    ways[meant] = way
             self._name(there, sets)
+            whole = [meant for deep, meant in sets if not deep]
+            if all(p.item == OWN and not p.candidate.mingled for p in there) and in_order(there, whole) is None:
+                self.apart.append(frozenset(ways[one] for one in _fewest(there, whole)))
 
     def facet(self, placed: Placed, slot: str) -> Facet:
         candidate = placed.candidate
@@ -253,6 +260,14 @@ def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list
     >>> side_by_side("abc", [frozenset("ac"), frozenset("bc")])
     ['a', 'c', 'b']
     """
+    return in_order(usual, sets) or list(usual)
+
+
+def in_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit] | None:
+    """The first order in which each set is contiguous; None if there is none, or none was found.
+
+    >>> in_order("abcd", [frozenset("ab"), frozenset("ac"), frozenset("ad")])
+    """
     steps = 0
     wanted = [one for one in dict.fromkeys(sets) if 1 < len(one) < len(usual)]
 
@@ -269,7 +284,17 @@ def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list
                     return found
         return None
 
-    return extended([]) or list(usual)
+    return extended([])
+
+
+def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[frozenset[Unit]]:
+    """Sets that cannot all be contiguous, none of which could be left out."""
+    left = list(dict.fromkeys(sets))
+    for one in list(left):
+        rest = [other for other in left if other != one]
+        if in_order(usual, rest) is None:
+            left = rest
+    return left
 
 
 def upper(name: str) -> str:

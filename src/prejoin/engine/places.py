@@ -44,8 +44,10 @@ def item_key(prefix: bytes, partition: Attributes, sort: Attributes) -> ItemKey:
             return None
         if not text or not sort_text or len(text) > _SHORT or len(sort_text) > _SHORT:
             return None
-        begin, end = keybytes.terminated_text(text), sort_text.encode()
-        return prefix + (crc32(begin) * _SPREAD & 0xFFFFFFFF).to_bytes(4) + begin + end  # type: ignore[no-any-return]
+        # Not by the functions of keybytes: every write of every item is here, some of them thrice.
+        begin = text.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x00"
+        hashed = (crc32(begin) * _SPREAD & 0xFFFFFFFF).to_bytes(4)
+        return prefix + hashed + begin + sort_text.encode()  # type: ignore[no-any-return]
 
     return place_texts
 
@@ -74,9 +76,10 @@ def entry_key(prefix: bytes, partition: Attributes, sort: Attributes) -> EntryKe
             return None
         if not text or not sort_text or len(text) > _SHORT or len(sort_text) > _SHORT:
             return place(item, key)
-        begin = keybytes.terminated_text(text)
+        begin = text.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x00"
+        end = sort_text.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x00"
         hashed = (crc32(begin) * _SPREAD & 0xFFFFFFFF).to_bytes(4)
-        return prefix + hashed + begin + keybytes.terminated_text(sort_text) + key[_HASHED:]
+        return prefix + hashed + begin + end + key[_HASHED:]  # type: ignore[no-any-return]
 
     return place_texts
 

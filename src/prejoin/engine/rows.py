@@ -35,13 +35,25 @@ def fetch(cursor: sqlite3.Cursor, key: bytes) -> Row | None:
     return None if found is None else Row(*found)
 
 
-def store(
-    cursor: sqlite3.Cursor, key: bytes, before: Row | None, after: Row | None, expires: int | None = None
-) -> None:
+def store(cursor: sqlite3.Cursor, key: bytes, before: Row | None, after: Row | None) -> None:
     """Bring what is stored under a key from before to after. An upsert would look again for what was there."""
     if after is None:
         if before is not None:
             cursor.execute("DELETE FROM items WHERE key = ?", (key,))
+    elif before is None:
+        cursor.execute("INSERT INTO items VALUES (?, ?, ?, NULL)", (_blob(key), after.size, _blob(after.content)))
+    else:
+        cursor.execute(
+            "UPDATE items SET size = ?, item = ? WHERE key = ?", (after.size, _blob(after.content), _blob(key))
+        )
+
+
+def store_expiring(
+    cursor: sqlite3.Cursor, key: bytes, before: Row | None, after: Row | None, expires: int | None
+) -> None:
+    """The same in a table whose items may expire: this one at the second `expires`."""
+    if after is None or (before is None and expires is None):
+        store(cursor, key, before, after)
     elif before is None:
         cursor.execute("INSERT INTO items VALUES (?, ?, ?, ?)", (_blob(key), after.size, _blob(after.content), expires))
     else:

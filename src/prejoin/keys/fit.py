@@ -40,10 +40,12 @@ class Fit(msgspec.Struct, frozen=True):
     filtered: frozenset[str]
     """Of what is given, what only a filter can take."""
     filtered_range: bool = False
+    compared: frozenset[str] = frozenset()
+    """Of what is given, what the one item under the key is compared with."""
 
     @property
     def whole_key(self) -> bool:
-        return not self.fans and (self.facet.sk is None or self.depth == len(self.facet.sk.parts))
+        return _is_whole(self.facet, self.depth, self.fans)
 
     @property
     def fields(self) -> int:
@@ -69,6 +71,8 @@ def fit(facet: Facet, ask: Ask, everywhere: frozenset[str] = frozenset()) -> Fit
     if within and not ranged and within.attribute not in ask.filtered:
         raise Misfit(_no_range(facet, ask, within, depth))
     left = ask.given - taken
+    if left and within is None and _is_whole(facet, depth, fans) and _comparable(facet, ask, left):
+        return Fit(facet, depth, fans, False, depth, frozenset(), compared=left)
     if left - ask.filtered:
         raise Misfit(f"{_list(left - ask.filtered)} would be left to a filter")
     buckets = {ask.name(facet.entity, fan.field.attribute) for fan in fans if fan.bucket}
@@ -76,6 +80,21 @@ def fit(facet: Facet, ask: Ask, everywhere: frozenset[str] = frozenset()) -> Fit
         raise Misfit(f"it is cut by time, and {_list(buckets)} is not a range that its sort key continues with")
     reverse, reach = _sorted(facet, ask, depth, buckets)
     return Fit(facet, depth, fans, reverse, max(reach, depth + ranged), left, bool(within) and not ranged)
+
+
+def _is_whole(facet: Facet, depth: int, fans: tuple[Fan, ...]) -> bool:
+    """Whether a key is known to its end."""
+    return not fans and (facet.sk is None or depth == len(facet.sk.parts))
+
+
+def _comparable(facet: Facet, ask: Ask, left: frozenset[str]) -> bool:
+    """Whether the one item under a key has what is given beside it: no more is read than that item.
+
+    In an index a key may be of many items; and what is given as derived (`email:lower`) no item has.
+    """
+    if facet.slot != TABLE or len(ask.entities) > 1 or any(":" in name for name in left):
+        return False
+    return facet.holds is None or {ask.attribute(facet.entity, name) for name in left} <= facet.holds
 
 
 def _needs(facet: Facet, ask: Ask) -> set[str]:

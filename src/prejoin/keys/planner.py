@@ -41,6 +41,8 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
     fans: tuple[Fan, ...] = ()
     filtered: frozenset[str] = frozenset()
     """Attributes given that only a filter can take. Empty unless the ask allows it."""
+    compared: frozenset[str] = frozenset()
+    """Attributes given beside the whole key of one item: that is read, and is the answer if it has these values."""
 
     @cached_property
     def conditions(self) -> Conditions:
@@ -75,7 +77,8 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
     def __str__(self) -> str:
         fan = "".join(f", {fan.shards} shards" if fan.shards else f", each {fan.bucket}" for fan in self.fans)
         key = "; ".join(f"{facet.pk} / {facet.sk}" if facet.sk else str(facet.pk) for facet in self.facets)
-        return f"{self.operation} {self.slot}: {key}{' in reverse' if self.reverse else ''}{fan}"
+        compared = f", compared by {', '.join(sorted(self.compared))}" if self.compared else ""
+        return f"{self.operation} {self.slot}: {key}{' in reverse' if self.reverse else ''}{fan}{compared}"
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -129,6 +132,8 @@ def plan(facets: Sequence[Facet], ask: Ask) -> Plan | Refusal:
     'whole'
     >>> plan(facets, Ask.of("User", equal=["user_id"])).operation
     'GetItem'
+    >>> print(plan(facets, Ask.of("Order", equal=["user_id", "order_id", "status"])))
+    GetItem table: USER#{user_id} / ORDER#{order_id}, compared by status
     >>> print(plan(facets, Ask.of("Order", equal=["status"], consistent=True)))
     no key serves Order by status, consistent: a key with the partition made of status would serve it.
       Order in table: USER#{user_id} / ORDER#{order_id}: its partition needs user_id
@@ -136,10 +141,11 @@ def plan(facets: Sequence[Facet], ask: Ask) -> Plan | Refusal:
     """
     reasons: list[Reason] = []
     fits: dict[tuple[str, str], list[Fit]] = {}
-    bases = {facet.entity: facet.readable for facet in facets if facet.slot == TABLE and not facet.copy}
+    bases = {(facet.entity, facet.copy): facet.readable for facet in facets if facet.slot == TABLE}
     for facet in facets:
         if facet.entity in ask.entities:
-            everywhere = bases.get(facet.entity, frozenset()) if facet.slot != TABLE else frozenset()
+            # The table's key of an item, or of a copy, is in every index that has it.
+            everywhere = bases.get((facet.entity, facet.copy), frozenset()) if facet.slot != TABLE else frozenset()
             try:
                 fits.setdefault((facet.slot, facet.entity), []).append(fit(facet, ask, everywhere))
             except Misfit as misfit:
@@ -157,8 +163,8 @@ def plan(facets: Sequence[Facet], ask: Ask) -> Plan | Refusal:
     return min(plans, key=_price)  # the first of equals: the table before indexes, indexes in their order
 
 
-def _price(found: Plan) -> tuple[bool, int, int, bool]:
-    filtered = bool(found.filtered) or (found.ask.within is not None and found.within is None)
+def _price(found: Plan) -> tuple[int, int, int, bool]:
+    filtered = len(found.filtered) + (found.ask.within is not None and found.within is None)
     return filtered, len(found.fans), found.shards, found.operation != "GetItem"
 
 
@@ -174,8 +180,7 @@ def _join(facets: Sequence[Facet], ask: Ask, slot: str, fits: tuple[Fit, ...]) -
     filtered = frozenset().union(*(one.filtered for one in fits))
     reverse = any(one.reverse for one in fits)
     if len(fits) == 1 and first.whole_key and slot == TABLE and not filtered and not ask.within:
-        region = Region("exact", first.depth)
-        return Plan(ask, "GetItem", slot, chosen, region)
+        return Plan(ask, "GetItem", slot, chosen, Region("exact", first.depth), compared=first.compared)
     others = [f for f in facets if f.slot == slot and f not in chosen and not disjoint(f.pk, first.facet.pk)]
     region = region_of(fits, others, ask)
     return Plan(ask, "Query", slot, chosen, region, reverse, first.fans, filtered)

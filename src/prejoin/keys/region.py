@@ -60,7 +60,7 @@ def region_of(fits: Sequence[Fit], others: Sequence[Facet], ask: Ask) -> Region:
         depth = fits[0].depth
         _nothing_between(first[:depth], others)
         return Region("range", depth)
-    if any(_fields(sk.parts[:common]) != one.fields for one, sk in zip(fits, templates, strict=True)):
+    if any(_chooses(one, sk.parts[common : one.depth]) for one, sk in zip(fits, templates, strict=True)):
         raise Misfit("what is given puts them in places that are not side by side")
     if all(common == len(sk.parts) for sk in templates):
         _nothing_between(first, others, exact=True)
@@ -100,6 +100,15 @@ def _same_order(fits: Sequence[Fit], templates: Sequence[KeyForm], ask: Ask) -> 
         reach = max(one.reach for one in fits)
         if _shared(fits, templates, ask, reach) < reach:
             raise Misfit("their sort keys differ before the end of the sort, so they are not in one order")
+
+
+def _chooses(one: Fit, parts: Sequence[Part]) -> bool:
+    """Whether what is known in these parts chooses among the items of a partition.
+
+    What is in the partition key chooses nothing more: `CUSTOMER#{name} / CUSTOMER#{name}`.
+    """
+    partition = {field.attribute for field in one.facet.pk.fields if not field.encoding.derived}
+    return any(isinstance(part, Field) and part.attribute not in partition for part in parts)
 
 
 def _fields(parts: Sequence[Part]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from prejoin.keys import TABLE, Facet
 from prejoin.table.actions import delete_other, put_other, update_other, vacancy
 from prejoin.table.answers import facet_tag
-from prejoin.table.bind import Bound
+from prejoin.table.bind import Bound, is_natural
 from prejoin.table.declare import Key
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
 from prejoin.table.hooks import BoundPattern, Pattern
+from prejoin.table.indexkeys import decided_by
 from prejoin.table.render import Placeholders
 from prejoin.table.schema import Schema
 from prejoin.table.values import Json
@@ -27,12 +28,14 @@ class Copy(Pattern):
     """A second item of an entity, under another key. Reads use it as they use an index, but may read consistently.
 
     Every write is done to the item and its copies in one transaction. `attributes` are what a copy holds beside the
-    attributes of both keys; None: everything. With `when` in its key it is there for some items only.
+    attributes of its keys; None: everything. With `when` in its key it is there for some items only, and so it is where
+    an attribute of its key is missing. `indexes` are its keys in indexes: it is in those, and in indexes on attributes
+    that it holds, and not in those of its entity.
 
     Cost: each write of an item with one copy writes 2 items in a transaction, so 4 write units where it would have been
     1 (of items up to 1 KB); updates of attributes that no copy holds cost nothing more. An update that moves the copy,
-    because its key depends on what changes, deletes and puts: 6 units. What the copy's key is made of has to be known:
-    give it (`status="OPEN"`, and it is checked), or `read=True`.
+    because its key depends on what changes, deletes and puts: 6 units. Each index that it is in is written as for any
+    item. What the copy's key is made of has to be known: give it (`status="OPEN"`, and it is checked), or `read=True`.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -57,27 +60,40 @@ class Copy(Pattern):
     name: str
     key: Key
     attributes: Sequence[str] | None = None
+    indexes: Mapping[str, Key] = field(default_factory=dict)
+
+    def key_in(self, index: str) -> Key | None:
+        return self.indexes.get(index)
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
+        binder = entity.binder
         if not self.name:
             raise SchemaError(f"a copy of {entity.tag} has no name")
-        facet = entity.binder.facet(TABLE, self.key, self.name)
+        if [one.name for one in binder.entity.patterns if isinstance(one, Copy)].count(self.name) > 1:
+            raise SchemaError(f"two copies of {entity.tag} are called {self.name}")
+        binder.check_indexes(self.indexes)
+        facet = binder.facet(TABLE, self.key, self.name)
+        given = [binder.facet(slot, key, self.name) for slot, key in self.indexes.items()]
         everything = frozenset(entity.codec.attributes)
         wanted = everything
         if self.attributes is not None:
             for name in self.attributes:
                 entity.codec.attribute(name)
             # What decides whether an item is shown has to be in the copy, too.
-            kept = {name for one in entity.binder.entity.patterns for name in (one.expires, one.gone) if name}
-            wanted = frozenset({*self.attributes, *entity.base.attributes, *facet.attributes, *kept})
-        holds = None if wanted == everything else wanted
-        return _Copied(replace(facet, holds=holds), wanted)
+            kept = {name for one in binder.entity.patterns for name in (one.expires, one.gone) if name}
+            # What decides where it is in an index, too: so its keys there can be told from the copy alone.
+            placing = {name for one in (facet, *given) for name in one.placing} if given else set[str]()
+            wanted = frozenset({*self.attributes, *entity.base.attributes, *facet.attributes, *placing, *kept})
+        facet = replace(facet, holds=None if wanted == everything else wanted)
+        found = [binder.of_copy(slot, facet, self.key, self.indexes.get(slot), wanted) for slot in binder.indexes]
+        return _Copied(facet, [one for one in found if one], wanted)
 
 
 class _Copied(BoundPattern):
-    def __init__(self, facet: Facet, attributes: frozenset[str]) -> None:
-        self.facets = (facet,)
+    def __init__(self, facet: Facet, indexes: Sequence[Facet], attributes: frozenset[str]) -> None:
+        self.facets = (facet, *indexes)
         self.facet = facet
+        self.indexes = [one for one in indexes if not is_natural(one)]
         self.attributes = attributes
         self.what = f"its copy {facet.copy}"
 
@@ -86,9 +102,11 @@ class _Copied(BoundPattern):
             case "insert" | "check":
                 return ()
             case "update" if self._moves(write):
-                return self.attributes  # it moves, and is written whole
+                return sorted({*self.attributes, *self.facet.placing})  # it moves, and is written whole
             case "update" if write.changes.names.isdisjoint(self.attributes):
                 return ()
+            case "update" if self.indexes:
+                return [*self.facet.placing, *sorted(decided_by(write, self.indexes))]
             case _:
                 return self.facet.placing
 
@@ -98,12 +116,12 @@ class _Copied(BoundPattern):
             case "insert" | "put":
                 yield from self._moved(schema, write, write.was, write.values)
             case "update" if self._moves(write):
-                write.need(self.attributes, write.after, self.what)
+                write.need(sorted({*self.attributes, *self.facet.placing}), write.after, self.what)
                 yield from self._moved(schema, write, write.before, write.after)
             case "update":
                 changes = write.changes.only(self.attributes)
                 if changes.all and self.facet.has(write.before):
-                    yield update_other(schema, write, self.facet, write.before, changes)
+                    yield update_other(schema, write, self.facet, write.before, changes, self.indexes)
             case "delete":
                 if self.facet.has(write.before):
                     yield delete_other(schema, write, self.facet, write.before)
@@ -145,6 +163,9 @@ class _Copied(BoundPattern):
     def _item(self, schema: Schema, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
         held = {name: value for name, value in values.items() if name in self.attributes}
         item = entity.codec.encode_values(held) | schema.written(self.facet, values)
+        for facet in self.indexes:
+            if facet.has(values):
+                item |= schema.written(facet, values)
         return item | {schema.type_attribute: {"S": facet_tag(self.facet)}}
 
     def _its_own(self, entity: Bound[Any]) -> bool:

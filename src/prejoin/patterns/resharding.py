@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
-from prejoin.keys import TABLE
+from prejoin.keys import TABLE, Facet
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.bind import Bound
+from prejoin.table.answers import facet_tag
+from prejoin.table.bind import Bound, is_natural
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.cursor import Position, decode_cursor, encode_cursor, fingerprint
 from prejoin.table.physical import shown
@@ -62,7 +63,7 @@ def reshard(
     after: str | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """Reads every item of a class, and rewrites the keys of indexes that are not what the schema says.
+    """Reads every item of a class, and its copies, and rewrites the keys of indexes that are not what the schema says.
 
     Others may write meanwhile: a key is rewritten only while the attributes it is made of are what was read. It may be
     stopped at any time and started again, from the beginning (what is right is left alone) or `after` the cursor that
@@ -112,6 +113,7 @@ def _steps(
     name = fingerprint("reshard", table, entity.tag, segment, segments)
     start = decode_cursor(after, name, 1, 1).keys[0] if after is not None else None
     done = Resharded()
+    kinds = _kinds(entity)
     while True:
         body: dict[str, Any] = {"TableName": table, "ConsistentRead": True}
         if segments > 1:
@@ -120,8 +122,9 @@ def _steps(
             body["ExclusiveStartKey"] = start
         answer = yield Request("Scan", body, f"{table}, to put {entity.tag} where it belongs")
         for item in answer["Items"]:
-            if item.get(schema.type_attribute) == {"S": entity.tag}:
-                moved = yield from _put_right(schema, table, entity, item)
+            facets = kinds.get(item.get(schema.type_attribute, {}).get("S", ""))
+            if facets is not None:
+                moved = yield from _put_right(schema, table, entity, facets, item)
                 done = Resharded(done.read + 1, done.moved + moved)
         start = answer.get("LastEvaluatedKey")
         done = Resharded(done.read, done.moved, encode_cursor(Position(name, 0, [start])) if start else None)
@@ -131,11 +134,22 @@ def _steps(
             return done
 
 
-def _put_right(schema: Schema, table: str, entity: Bound[Any], item: Json | None) -> Steps[bool]:
+def _kinds(entity: Bound[Any]) -> dict[str, Sequence[Facet]]:
+    """By the tags of an entity's own items and of its copies, the indexes whose keys we write."""
+    found: dict[str, Sequence[Facet]] = {entity.tag: tuple(entity.indexes.values())}
+    for facet in entity.facets:
+        if facet.copy and facet.slot != TABLE and not is_natural(facet):
+            found[facet_tag(facet)] = (*found.get(facet_tag(facet), ()), facet)
+    return found
+
+
+def _put_right(
+    schema: Schema, table: str, entity: Bound[Any], facets: Sequence[Facet], item: Json | None
+) -> Steps[bool]:
     """Writes the keys of one item, if need be again from what it has become; whether there was anything to do."""
     moved = False
-    while item is not None and (wrong := _wrong(schema, entity, item)):
-        body = {"TableName": table, **_update(schema, entity, item, wrong)}
+    while item is not None and (wrong := _wrong(schema, entity, facets, item)):
+        body = {"TableName": table, **_update(schema, entity, facets, item, wrong)}
         try:
             yield Request("UpdateItem", body, shown(body["Key"]))
         except DynamoDBError as error:
@@ -147,17 +161,23 @@ def _put_right(schema: Schema, table: str, entity: Bound[Any], item: Json | None
     return moved
 
 
-def _wrong(schema: Schema, entity: Bound[Any], item: Json) -> dict[str, Json | None]:
+def _wrong(schema: Schema, entity: Bound[Any], facets: Sequence[Facet], item: Json) -> dict[str, Json | None]:
     """The key attributes of indexes that are not what they should be, and what that is; None: not there."""
-    values = entity.codec.values(entity.codec.decode(item))
+    if facets and facets[0].copy:  # which may not hold all that an object needs, but all that its keys are made of
+        attributes = [entity.codec.attribute(name) for facet in facets for name in facet.placing]
+        values = {one.name: one.value.decode(item[one.wire]) for one in attributes if one.wire in item}
+    else:
+        values = entity.codec.values(entity.codec.decode(item))
     found: dict[str, Json | None] = {}
-    for facet in entity.indexes.values():
+    for facet in facets:
         right = schema.written(facet, values) if facet.has(values) else {}
         found |= {name: right.get(name) for name in schema.composed(facet).names}
     return {name: value for name, value in found.items() if item.get(name) != value}
 
 
-def _update(schema: Schema, entity: Bound[Any], item: Json, wrong: Mapping[str, Json | None]) -> dict[str, Any]:
+def _update(
+    schema: Schema, entity: Bound[Any], facets: Sequence[Facet], item: Json, wrong: Mapping[str, Json | None]
+) -> dict[str, Any]:
     to = Placeholders()
     sets = [f"{to.name(name)} = {to.value(value)}" for name, value in wrong.items() if value is not None]
     removes = [to.name(name) for name, value in wrong.items() if value is None]
@@ -165,7 +185,7 @@ def _update(schema: Schema, entity: Bound[Any], item: Json, wrong: Mapping[str, 
     if removes:
         clauses.append(f"REMOVE {', '.join(removes)}")
     # What was read in one piece has to be so still: the attributes that decide, and the keys as they were found.
-    placing = {entity.codec.attribute(name).wire for facet in entity.indexes.values() for name in facet.placing}
+    placing = {entity.codec.attribute(name).wire for facet in facets for name in facet.placing}
     key = {name: item[name] for name in schema.keys(TABLE).names}
     held = [
         f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"

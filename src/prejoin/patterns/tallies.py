@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from prejoin.table.bind import Bound
+from prejoin.table.bind import Bound, is_natural
 from prejoin.table.changes import Changes
 from prejoin.table.computed import Beside, Sum
 from prejoin.table.errors import SchemaError, UnknownValue
@@ -229,10 +229,12 @@ class Kept(Tally):
     def check_place(self, said: str) -> None:
         """Refuses an attribute that cannot be written as it would have to."""
         entity, name = self.parent.entity, self.attribute
-        for facet in (entity.base, *entity.indexes.values()):
+        copies = [facet for facet in entity.facets if facet.copy and not is_natural(facet)]
+        for facet in (entity.base, *entity.indexes.values(), *copies):
             if name in facet.placing:
+                what = f"its copy {facet.copy}" if facet.copy else entity.tag
                 raise SchemaError(
-                    f"{said}: {name} is part of the key of {entity.tag} in {facet.slot}, and what is added to a number "
+                    f"{said}: {name} is part of the key of {what} in {facet.slot}, and what is added to a number "
                     "cannot be written into a text; an index on the attribute itself can: "
                     f'Index("…", pk="…", sk="{entity.codec.attribute(name).wire}")'
                 )

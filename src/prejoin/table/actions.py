@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -62,21 +62,33 @@ def put_other(
 
 def update_item(schema: Schema, write: Write) -> Action:
     """An update of the entity's own item, which must be there."""
-    keys, gone = index_changes(schema, write)
     to = Placeholders()
-    sets = [f"{to.name(name)} = {to.value(value)}" for name, value in keys.items()]
-    text = expression(write, write.changes, to, sets, [to.name(name) for name in gone])
+    text = _updating(schema, write, write.changes, write.entity.indexes.values(), to)
     key = schema.written(write.entity.base, write.values)
     return action("Update", key, {"UpdateExpression": text}, condition(schema, write, to, there=True), to, write, unmet)
 
 
-def update_other(schema: Schema, write: Write, facet: Facet, values: Mapping[str, Any], changes: Changes) -> Action:
-    """The part of an update that concerns another item of the entity."""
+def update_other(
+    schema: Schema,
+    write: Write,
+    facet: Facet,
+    values: Mapping[str, Any],
+    changes: Changes,
+    indexes: Collection[Facet] = (),
+) -> Action:
+    """The part of an update that concerns another item of the entity, which is in `indexes`."""
     to = Placeholders()
-    text = expression(write, changes, to, [], [])
+    text = _updating(schema, write, changes, indexes, to)
     there = _there(schema, to, True)
     key = schema.written(facet, values)
     return action("Update", key, {"UpdateExpression": text}, there, to, write, partial(_lost, facet), own=False)
+
+
+def _updating(schema: Schema, write: Write, changes: Changes, indexes: Collection[Facet], to: Placeholders) -> str:
+    """The changes of an item, with those of its keys in indexes."""
+    keys, gone = index_changes(schema, write, indexes)
+    sets = [f"{to.name(name)} = {to.value(value)}" for name, value in keys.items()]
+    return expression(write, changes, to, sets, [to.name(name) for name in gone])
 
 
 def delete_item(schema: Schema, write: Write) -> Action:
@@ -259,7 +271,7 @@ def depends(write: Write) -> list[str]:
     entity = write.entity
     names: set[str] = set(entity.codec.attributes) if write.whole else set()
     if write.verb == "update":
-        for facet in touched(write):
+        for facet in touched(write, entity.indexes.values()):
             names.update(facet.placing)
     for pattern in entity.patterns:
         names.update(pattern.depends(write))

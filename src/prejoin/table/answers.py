@@ -50,10 +50,8 @@ class _Kind(msgspec.Struct, frozen=True):
     codec: Codec[Any]
     facet: Facet
     base: Facet
-
-    @property
-    def partial(self) -> bool:
-        return is_partial(self.facet)
+    partial: bool
+    """Whether some attributes are to be taken from the keys."""
 
 
 class Reading:
@@ -109,7 +107,7 @@ class Reading:
             except Exception:  # noqa: S110 - as above
                 pass
         item = read_json(body).get("Item")
-        return None if item is None else self._shown(item)
+        return None if item is None else self.shown(item)
 
     def slice(self, raw: msgspec.Raw) -> Any:
         """The slice of an answer that is an item; None if it is empty."""
@@ -131,9 +129,10 @@ class Reading:
 
     def _one(self, raw: msgspec.Raw) -> Any:
         """An item that was asked for by its key; None if it is hidden."""
-        return self._shown(read_json(raw)) if self._hiding else self._read(raw, self._named)
+        return self.shown(read_json(raw)) if self._hiding else self._read(raw, self._named)
 
-    def _shown(self, item: Json) -> Any:
+    def shown(self, item: Json) -> Any:
+        """An item that was asked for by its key: an object, `Unmatched`, or None if it is hidden."""
         if self._hiding and self.hides(item):
             return None
         return self._named(item)
@@ -281,9 +280,9 @@ def page_keys(names: tuple[str, ...]) -> Any:
     return msgspec.json.Decoder(msgspec.defstruct("Keys", [("Items", items)]))
 
 
-def is_partial(facet: Facet) -> bool:
+def is_partial(schema: Schema, facet: Facet) -> bool:
     """Whether items have some attributes there only as part of the keys: it is an index that does not hold them."""
-    return facet.slot != TABLE and facet.holds is not None
+    return facet.slot != TABLE and facet.holds is not None and schema.indexes[facet.slot].projection != "ALL"
 
 
 def facet_tag(facet: Facet) -> str:
@@ -293,7 +292,9 @@ def facet_tag(facet: Facet) -> str:
 
 def _kind(schema: Schema, facet: Facet, into: type | None) -> _Kind:
     entity = schema.by_tag[facet.entity]
-    return _Kind(entity.codec if into is None else entity.codec.view(into), facet, entity.base)
+    base = next(one for one in entity.facets if one.slot == TABLE and one.copy == facet.copy)
+    codec = entity.codec if into is None else entity.codec.view(into)
+    return _Kind(codec, facet, base, is_partial(schema, facet))
 
 
 def split(found: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Json, ...]]:

@@ -19,10 +19,11 @@ from .lazy import Lazy
 from .schema import Schema
 
 if TYPE_CHECKING:
-    from . import cursor, ranges, reads, visible
+    from . import comparing, cursor, ranges, reads, visible
     from .expressions import Condition
     from .reads import Query
 else:
+    comparing = Lazy("prejoin.table.comparing")
     cursor = Lazy("prejoin.table.cursor")
     ranges = Lazy("prejoin.table.ranges")
     reads = Lazy("prejoin.table.reads")
@@ -122,7 +123,7 @@ def _ask(
 
 def _check_filter(schema: Schema, plan: Plan, tests: frozenset[str]) -> None:
     for facet in plan.facets:
-        if not is_partial(facet):
+        if not is_partial(schema, facet):
             continue
         codec = schema.by_tag[facet.entity].codec
         natural = {*schema.keys(TABLE).names, *schema.keys(facet.slot).names}
@@ -177,6 +178,8 @@ def query_of(
     # An index that holds only some attributes refuses to be asked for others, which are in its keys.
     projected = asked.into is not None and not asked.reading.partial
     consistent = plan.ask.consistent
+    if plan.compared:
+        where = comparing.condition(plan, values, where)
     hidden = visible.hiding(schema, plan.facets)
     return reads.Query(
         schema, table, plan, found, codec, asked.reading, backwards, consistent, where, projected, until, hidden

@@ -16,7 +16,7 @@ from .bind import Bound
 from .codec import Codec
 from .conversation import Steps
 from .expressions import Condition, Path, Recorder, Where, recorded
-from .get_one import get_item
+from .get_one import get_item, item_is_there
 from .pages import Collection, Page
 from .reads import Query, count_items, read
 from .schema import Schema
@@ -46,8 +46,8 @@ def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[P
     entity = schema.entity(cls)
     test, tests = _tested(asking.test, entity.codec)
     asked, values = _planned(schema, entity, asking, None, tests)
-    if asked.plan.operation == "GetItem" and test is None and asking.after is None:
-        one = yield from get_item(schema, table, asked, values)
+    if asked.plan.operation == "GetItem" and asking.after is None:
+        one = yield from get_item(schema, table, asked, values, test)
         return Page(() if one is None else (one,))
     query = query_of(
         schema,
@@ -70,6 +70,8 @@ def count(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[i
     entity = schema.entity(cls)
     test, tests = _tested(asking.test, entity.codec)
     asked, values = _planned(schema, entity, asking, frozenset(), tests)
+    if asked.plan.operation == "GetItem":
+        return int((yield from item_is_there(schema, table, asked, values, test)))
     query: Query = query_of(schema, table, asked, values, entity.codec, where=test, now=asking.now)
     return (yield from count_items(query))
 

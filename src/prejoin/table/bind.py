@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -74,19 +74,14 @@ def bind(
     binder = Binder(entity, codec, indexes, keys, separator, tenant)
     base = binder.facet(TABLE, entity.key)
     _check_base(base, codec)
-    for slot in entity.indexes:
-        if slot not in indexes:
-            known = ", ".join(indexes) or "none"
-            raise SchemaError(
-                f"{codec.name} has a key for index {slot}, which the schema does not have (it has {known})"
-            )
+    binder.check_indexes(entity.indexes)
     in_indexes = {slot: facet for slot in indexes if (facet := binder.in_index(slot))}
     bound = Bound(
         binder.tag,
         codec,
         base,
-        {slot: facet for slot, facet in in_indexes.items() if not _is_natural(facet)},
-        {slot: facet for slot, facet in in_indexes.items() if _is_natural(facet)},
+        {slot: facet for slot, facet in in_indexes.items() if not is_natural(facet)},
+        {slot: facet for slot, facet in in_indexes.items() if is_natural(facet)},
         binder,
     )
     # What makes an update of a delete comes first: so the others see the update.
@@ -115,7 +110,7 @@ def acquainted(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
     return [replace(one, patterns=one.patterns + more.get(one.codec.cls, ())) for one in bound]
 
 
-def _is_natural(facet: Facet) -> bool:
+def is_natural(facet: Facet) -> bool:
     """Whether nothing has to be written for an item to be in an index but its own attributes."""
     ours = isinstance(facet.pk, Template) and not facet.local
     return not ours and not isinstance(facet.sk, Template)
@@ -137,7 +132,7 @@ class Binder(msgspec.Struct, frozen=True):
         return self.entity.tag or self.codec.name
 
     def facet(self, slot: str, key: Key, copy: str = "") -> Facet:
-        """The facet of a key in the table or an index; in the table, of the entity's own items or of a copy."""
+        """The facet of a key in the table or an index, of the entity's own items or of a copy."""
         names = self.keys[slot]
         if (key.sk is None) != (not names.sk):
             raise SchemaError(
@@ -153,7 +148,7 @@ class Binder(msgspec.Struct, frozen=True):
             raise SchemaError(
                 f"{self.codec.name}: every item is in the table; `when` and optional attributes are not for its key"
             )
-        if when and not own_items and not copy and _is_natural(whole):
+        if when and slot != TABLE and is_natural(whole):
             raise SchemaError(
                 f"{self.codec.name}: an item is in index {slot} when it has {' and '.join(whole.attributes)}, "
                 "which are the keys themselves; `when` cannot change that"
@@ -171,24 +166,61 @@ class Binder(msgspec.Struct, frozen=True):
         sparse = [When(a) for a in needed if self.codec.attribute(a).optional and a not in said]
         index = self.indexes.get(slot)
         local = index is not None and index.local
-        return Facet(self.tag, slot, pk, sk, (*when, *sparse), copy, _held(index, self.codec), local)
+        held = self._held(index) if index else None
+        return Facet(self.tag, slot, pk, sk, (*when, *sparse), copy, held, local)
+
+    def check_indexes(self, slots: Iterable[str]) -> None:
+        """Refuses keys for an index that there is not."""
+        for slot in slots:
+            if slot not in self.indexes:
+                known = ", ".join(self.indexes) or "none"
+                raise SchemaError(
+                    f"{self.codec.name} has a key for index {slot}, which the schema does not have (it has {known})"
+                )
 
     def in_index(self, slot: str) -> Facet | None:
         """The entity's facet in an index: by the key it gives, or by attributes it has."""
-        index, key = self.indexes[slot], self.entity.indexes.get(slot)
-        base = self.entity.key
+        return self._in_index(slot, self.entity.key, self.entity.indexes.get(slot), frozenset(self.codec.attributes))
+
+    def of_copy(self, slot: str, copy: Facet, base: Key, key: Key | None, attributes: frozenset[str]) -> Facet | None:
+        """The facet of a copy in an index: by the key it gives, or by attributes it holds."""
+        found = self._in_index(slot, base, key, attributes, copy.copy)
+        if found is None:
+            return None
+        held = attributes if found.holds is None else attributes & found.holds
+        return replace(
+            found,
+            # Where there is no copy, there is none in the index.
+            when=tuple(dict.fromkeys((*copy.when, *found.when))),
+            holds=None if len(held) == len(self.codec.attributes) else held,
+        )
+
+    def _in_index(
+        self, slot: str, base: Key, key: Key | None, attributes: frozenset[str], copy: str = ""
+    ) -> Facet | None:
+        index = self.indexes[slot]
         if index.local and key is not None and (key.pk, key.raw) != (base.pk, base.raw):
             raise SchemaError(
                 f"{self.codec.name}: {slot} is a local index, so its partition is the table's, {base.pk}, not {key.pk}"
             )
         if key is not None:
-            return self.facet(slot, key)
-        wires = {attribute.wire: attribute.name for attribute in self.codec.attributes.values()}
+            return self.facet(slot, key, copy)
+        wires = {self.codec.attribute(name).wire: name for name in attributes}
         names = self.keys[slot]
         if any(name not in wires for name in (names.sk if index.local else names.names)):
             return None
         pk = self._form(base.pk, base.raw, names.pk) if index.local else self._natural(slot, names.pk, wires)
-        return self._facet(slot, pk, self._natural(slot, names.sk, wires) if names.sk else None, ())
+        return self._facet(slot, pk, self._natural(slot, names.sk, wires) if names.sk else None, (), copy)
+
+    def _held(self, index: Index) -> frozenset[str] | None:
+        """The attributes that items have in an index, beside those that are only part of its keys; None: all."""
+        if index.projection == "ALL":
+            return None
+        wires = () if isinstance(index.projection, str) else index.projection
+        # The keys of the table and of the index are always there: an attribute that is one itself is, too.
+        there = {*wires, *self.keys[TABLE].names, *self.keys[index.name].names}
+        held = frozenset(a.name for a in self.codec.attributes.values() if a.wire in there)
+        return None if wires and len(held) == len(self.codec.attributes) else held
 
     def _natural(self, slot: str, names: Sequence[str], wires: Mapping[str, str]) -> Natural:
         try:
@@ -263,14 +295,6 @@ def _when(condition: Condition, codec: Codec[Any]) -> When:
                 f"{codec.name}: {condition} cannot say what is in an index; "
                 "use ==, one_of or exists, and != for an enum"
             )
-
-
-def _held(index: Index | None, codec: Codec[Any]) -> frozenset[str] | None:
-    if index is None or index.projection == "ALL":
-        return None
-    wires = () if isinstance(index.projection, str) else index.projection
-    held = frozenset(a.name for a in codec.attributes.values() if a.wire in wires)
-    return None if len(held) == len(codec.attributes) else held
 
 
 def _check_base(base: Facet, codec: Codec[Any]) -> None:

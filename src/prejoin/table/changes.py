@@ -102,6 +102,8 @@ def checked(entity: Bound[Any], changes: Changes, *, moves: bool = False) -> Cha
     codec = entity.codec
     if changes.adds or changes.deletes:
         changes = _without_empty_sets(changes)
+    elif not changes.removes and _is_ordinary(entity, changes.sets):
+        return changes
     said = changes.all
     if not said:
         raise TableError(f"an update of {entity.tag} that changes nothing")
@@ -136,6 +138,19 @@ def checked(entity: Bound[Any], changes: Changes, *, moves: bool = False) -> Cha
     if not emptied:
         return changes
     return Changes(sets, changes.adds, changes.removes.union(emptied), changes.deletes)
+
+
+def _is_ordinary(entity: Bound[Any], sets: Values) -> bool:
+    """Whether values, and nothing else, are set, of attributes that can have them: as in most updates."""
+    codec, base = entity.codec, entity.base.attributes
+    for at, value in sets.items():
+        if type(at) is not str or at not in codec.attributes or at in base:
+            return False
+        if isinstance(value, Computed):
+            _check_type(entity, at, type(value))
+        elif value is None or isinstance(value, set | frozenset):
+            return False
+    return bool(sets)
 
 
 def computed(at: At, value: Computed) -> Changes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .actions import check_item, delete_item, put_item, update_item
+from .forms import formed
 from .schema import Schema
 from .upserts import upsert_item
 from .writes import Action, Write
@@ -19,7 +20,10 @@ _OWN = {
 
 def expand(schema: Schema, write: Write) -> list[Action]:
     """All actions of a write. The entity's own item comes first, so that its failure is the one told."""
-    actions = [_OWN[write.verb](schema, write)]
+    own = _OWN[write.verb]
+    if not write.entity.patterns:
+        return [formed(schema, write, own)]
+    actions = [own(schema, write)]
     for pattern in write.entity.patterns:
         write.need_before(pattern.depends(write), pattern.what)
         actions += pattern.expand(schema, write)

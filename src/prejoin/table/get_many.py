@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prejoin.keys import TABLE
 
@@ -13,10 +13,16 @@ from .bind import Bound
 from .conversation import Request, Steps
 from .errors import TableError, Unanswered
 from .get_one import key_of, projection
+from .lazy import Lazy
 from .physical import shown
 from .reads import sortable, together
 from .schema import Schema
 from .values import Json
+
+if TYPE_CHECKING:
+    from . import comparing
+else:
+    comparing = Lazy("prejoin.table.comparing")
 
 MOST_KEYS = 100
 BATCHES = 4
@@ -63,6 +69,8 @@ def _same(before: Asked | None, asked: Asked, given: Mapping[str, Any]) -> Asked
             f"{', '.join(given)} is not the key of {asked.plan.ask.entities[0]} in the table, "
             "and only by that many are read at once: use query"
         )
+    if asked.plan.compared:
+        raise comparing.refusal(asked.plan, "get_many")
     if before is not None and asked is not before:
         raise TableError(f"the keys differ in what they name: {', '.join(given)} beside {before.plan.ask}")
     return asked

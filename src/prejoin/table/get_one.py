@@ -16,8 +16,10 @@ from .physical import shown
 from .schema import Schema
 
 if TYPE_CHECKING:
-    from . import reads, render
+    from . import comparing, reads, render
+    from .expressions import Condition
 else:
+    comparing = Lazy("prejoin.table.comparing")
     reads = Lazy("prejoin.table.reads")
     render = Lazy("prejoin.table.render")
 
@@ -42,19 +44,49 @@ def exists(schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any],
     entity = schema.entity(cls)
     asked, values = planned(schema, (entity,), equal, consistent=consistent, needs=frozenset())
     if asked.plan.operation == "GetItem":
-        reading = asked.reading
-        body = get_body(schema, table, asked, values, {schema.type_attribute, *reading.tested})
-        answer = yield Request("GetItem", body, Address(body["Key"]))
-        return "Item" in answer and not reading.hides(answer["Item"])
+        return (yield from item_is_there(schema, table, asked, values))
     return (yield from reads.there_is(query_of(schema, table, asked, values, entity.codec)))
 
 
-def get_item(schema: Schema, table: str, asked: Asked, values: Mapping[str, Any]) -> Steps[Any]:
-    """The object under a key of the table, or None."""
+def item_is_there(
+    schema: Schema, table: str, asked: Asked, values: Mapping[str, Any], where: Condition | None = None
+) -> Steps[bool]:
+    """Whether there is an item under a key of the table, that is as wanted."""
+    reading, codec = asked.reading, schema.by_tag[asked.plan.facets[0].entity].codec
+    test = comparing.condition(asked.plan, values, where) if asked.plan.compared else where
+    tested = () if test is None else comparing.wires(asked.plan, codec)
+    body = get_body(schema, table, asked, values, {schema.type_attribute, *reading.tested, *tested})
+    item = (yield Request("GetItem", body, Address(body["Key"]))).get("Item")
+    if item is None or (test is not None and not comparing.holds(test, codec, item)):
+        return False
+    return not reading.hides(item)
+
+
+def get_item(
+    schema: Schema, table: str, asked: Asked, values: Mapping[str, Any], where: Condition | None = None
+) -> Steps[Any]:
+    """The object under a key of the table, or None; also if it is not as wanted."""
+    if where is not None or asked.plan.compared:
+        return (yield from _get_compared(schema, table, asked, values, where))
     reading = asked.reading
     body = get_body(schema, table, asked, values, () if asked.into is None else reading.wires)
     key = Address(body["Key"])
     return reading.matched((yield Request("GetItem", body, key, reading.item)), key)
+
+
+def _get_compared(
+    schema: Schema, table: str, asked: Asked, values: Mapping[str, Any], where: Condition | None
+) -> Steps[Any]:
+    reading, codec = asked.reading, schema.by_tag[asked.plan.facets[0].entity].codec
+    test = comparing.condition(asked.plan, values, where)
+    assert test is not None
+    wires = () if asked.into is None else reading.wires | comparing.wires(asked.plan, codec)
+    body = get_body(schema, table, asked, values, wires)
+    key = Address(body["Key"])
+    item = (yield Request("GetItem", body, key)).get("Item")
+    if item is None or not comparing.holds(test, codec, item):
+        return None
+    return reading.matched(reading.shown(item), key)
 
 
 class Address(msgspec.Struct, frozen=True):

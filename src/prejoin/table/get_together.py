@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -14,8 +14,14 @@ from .backoff import pause
 from .conversation import Request, Steps
 from .errors import Conflict, TableError, TooMany
 from .get_one import get_body
+from .lazy import Lazy
 from .physical import shown
 from .schema import Schema
+
+if TYPE_CHECKING:
+    from . import comparing
+else:
+    comparing = Lazy("prejoin.table.comparing")
 
 E = TypeVar("E")
 V = TypeVar("V")
@@ -83,6 +89,8 @@ def _planned(schema: Schema, get: Get[Any]) -> tuple[Asked, dict[str, Any]]:
     asked, values = planned(schema, (schema.entity(get.cls),), get.equal, into=get.into)
     if asked.plan.operation != "GetItem":
         raise TableError(f"{get!r} does not give the key of the item in the table, and only by that it is read so")
+    if asked.plan.compared:
+        raise comparing.refusal(asked.plan, "get_together")
     return asked, values
 
 

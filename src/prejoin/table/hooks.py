@@ -9,6 +9,7 @@ from prejoin.keys import Facet
 
 if TYPE_CHECKING:
     from .bind import Bound
+    from .declare import Key
     from .errors import ConditionFailed
     from .expressions import Condition
     from .schema import Schema
@@ -38,6 +39,10 @@ class Pattern:
         """Whether an item that is gone in this way frees its unique values."""
         return False
 
+    def key_in(self, index: str) -> Key | None:
+        """The key that items of its own have in an index; None where they have none of our making."""
+        return None
+
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         """The pattern for one entity, when a schema is built; SchemaError where it does not fit."""
         raise NotImplementedError
@@ -56,8 +61,8 @@ class BoundPattern:
     """
 
     facets: tuple[Facet, ...] = ()
-    """The keys that items of its own have in the table. Those of the entity itself (copies) answer questions, too;
-    others are named so that nobody can ask for them, such as `User unique email`."""
+    """The keys that items of its own have in the table and its indexes. Those of the entity itself (copies) answer
+    questions, too; others are named so that nobody can ask for them, such as `User unique email`."""
     what: str = ""
     """What it keeps, for the sentence that refuses a write: `the guard of unique email`."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from prejoin.keys import Facet
+from prejoin.keys import Facet, Natural
 
 from .errors import UnknownValue
 from .physical import written
@@ -14,28 +14,23 @@ from .values import Json
 from .writes import Write
 
 
-def index_changes(schema: Schema, write: Write) -> tuple[dict[str, Json], tuple[str, ...]]:
-    """For an update, the key attributes of indexes to set, and those to remove."""
+def index_changes(schema: Schema, write: Write, facets: Collection[Facet]) -> tuple[dict[str, Json], tuple[str, ...]]:
+    """For an update of an item that is in these indexes, the key attributes to set, and those to remove."""
     sets: dict[str, Json] = {}
     removes: tuple[str, ...] = ()
-    moved = touched(write)
+    moved = touched(write, facets)
     if not moved:
         return sets, removes
     changed, after = write.changes.whole, write.after
     for facet in moved:
         keys = schema.composed(facet)
-        # Where not every item is in the index, an item enters or stays with both keys or with none.
-        whole = bool(facet.when)
-        pk = bool(keys.pk) and (whole or not changed.isdisjoint(facet.pk.attributes))
-        sk = facet.sk is not None and bool(keys.sk) and (whole or not changed.isdisjoint(facet.sk.attributes))
-        if any(when.attribute in after and not when.holds(after) for when in facet.when):
-            removes += keys.names  # it leaves, whatever its key was
+        if facet.when and _leaves(facet, after):
+            removes += keys.names
             continue
+        pk, sk = _anew(facet, changed)
         if write.becomes is None:
-            names = facet.pk.attributes if pk else ()
-            names += facet.sk.attributes if sk and facet.sk else ()
-            _check(write, facet, names + tuple(when.attribute for when in facet.when), after)
-        if not facet.has(after):
+            _check(write, facet, _made_of(facet, pk, sk), after)
+        if facet.when and not facet.has(after):
             removes += keys.names
             continue
         if pk:
@@ -45,12 +40,45 @@ def index_changes(schema: Schema, write: Write) -> tuple[dict[str, Json], tuple[
     return sets, removes
 
 
-def touched(write: Write) -> list[Facet]:
-    """The indexes whose keys, or membership, depend on what an update changes."""
-    if not write.entity.indexes:
+def touched(write: Write, facets: Collection[Facet]) -> list[Facet]:
+    """Of these indexes, those in which keys, or membership, depend on what an update changes."""
+    if not facets:
         return []
     changed = write.changes.whole
-    return [facet for facet in write.entity.indexes.values() if not changed.isdisjoint(facet.placing)]
+    return [facet for facet in facets if not changed.isdisjoint(facet.placing)]
+
+
+def decided_by(write: Write, facets: Collection[Facet]) -> set[str]:
+    """Of the item that is there, the attributes that the keys after an update depend on."""
+    after = write.changes.after({})
+    found: set[str] = set()
+    for facet in touched(write, facets):
+        if not _leaves(facet, after):
+            found.update(_made_of(facet, *_anew(facet, write.changes.whole)))
+    return found.difference(after)
+
+
+def _leaves(facet: Facet, after: Mapping[str, Any]) -> bool:
+    """Whether an item is not in an index any more, whatever its key was."""
+    return any(when.attribute in after and not when.holds(after) for when in facet.when)
+
+
+def _anew(facet: Facet, changed: frozenset[str]) -> tuple[bool, bool]:
+    """Whether the partition key of an index has to be written, and the sort key: those of our making."""
+    # Where not every item is in the index, an item enters or stays with both keys or with none.
+    whole = bool(facet.when)
+    pk = not isinstance(facet.pk, Natural) and not facet.local
+    sk = facet.sk is not None and not isinstance(facet.sk, Natural)
+    return (
+        pk and (whole or not changed.isdisjoint(facet.pk.attributes)),
+        sk and facet.sk is not None and (whole or not changed.isdisjoint(facet.sk.attributes)),
+    )
+
+
+def _made_of(facet: Facet, pk: bool, sk: bool) -> tuple[str, ...]:
+    names = facet.pk.attributes if pk else ()
+    names += facet.sk.attributes if sk and facet.sk else ()
+    return names + tuple([when.attribute for when in facet.when]) if facet.when else names
 
 
 def _check(write: Write, facet: Facet, names: tuple[str, ...], after: Mapping[str, Any]) -> None:

@@ -109,8 +109,9 @@ def known_of(
     """The entity and what is known, if that are attributes of its own, and the options cannot be meant as such."""
     entity = schema.entity(cls)
     attributes = entity.codec.attributes
-    for name in known:
-        entity.codec.attribute(name)
+    if not known.keys() <= attributes.keys():
+        for name in known:
+            entity.codec.attribute(name)
     if not attributes.keys().isdisjoint(_OPTIONS):
         for name, option in zip(_OPTIONS, options, strict=False):
             if name in attributes and option is not None and option is not UNSAID:

@@ -31,8 +31,7 @@ Placed = tuple[Write, int]
 
 def with_others(schema: Schema, writes: Sequence[Write | None]) -> list[Placed]:
     """The writes, with those that patterns do with them. None stands for one that has nothing to do."""
-    known = [(write, position) for position, write in enumerate(writes) if write is not None]
-    placed = [(part, position) for write, position in known for part in _parts(write)]
+    placed = [(part, position) for position, write in enumerate(writes) if write is not None for part in _parts(write)]
     said = len(placed)
     for write, position in placed:  # it grows: what is done with a write may be counted itself
         for pattern in write.entity.patterns:
@@ -43,7 +42,7 @@ def with_others(schema: Schema, writes: Sequence[Write | None]) -> list[Placed]:
 
 def _parts(write: Write) -> tuple[Write, ...]:
     """A write, or the two that move an item: it leaves its key, if it is still what was read, and is new elsewhere."""
-    if not write.moves or write.becomes is None:
+    if write.becomes is None or not write.moves:
         return (write,)
     leaves = replace(write, verb="delete", changes=NOTHING, becomes=None, whole=True)
     return leaves, Write("insert", write.entity, write.becomes, item=write.item, whole=True)

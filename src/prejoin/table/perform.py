@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
 
@@ -41,10 +43,12 @@ def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
 
 def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | None = None) -> Steps[None]:
     """Writes that are done together or not at all."""
-    if any(write.read for write in writes):
-        refuse_token(token)
-        yield from _reading_first(schema, table, writes)
-    elif writes:
+    for write in writes:
+        if write.read:
+            refuse_token(token)
+            yield from _reading_first(schema, table, writes)
+            return
+    if writes:
         yield from _perform(schema, table, writes, token)
 
 
@@ -101,7 +105,7 @@ def _carry_out(schema: Schema, table: str, placed: Sequence[Placed], count: int,
     actions: Sequence[Action] = [action for write, _ in placed for action in expand(schema, write)]
     if not actions:
         return None
-    if len(actions) > 1:
+    if len(actions) > len(placed):  # else there are none but the own items of these
         actions = merged(actions)
     if len(actions) == 1 and token is None and actions[0].kind != "ConditionCheck":
         return (yield from _alone(table, actions[0]))
@@ -111,9 +115,7 @@ def _carry_out(schema: Schema, table: str, placed: Sequence[Placed], count: int,
             f"this {write.verb} of {write.entity.tag} is a transaction, for it writes several items, and DynamoDB "
             "returns nothing from one: get the object afterwards"
         )
-    positions = {id(write): position for write, position in placed}
-    yield from _together(table, checked_actions(actions), positions, count, token)
-    return None
+    return (yield from _together(table, checked_actions(actions), placed, count, token))
 
 
 def _alone(table: str, action: Action) -> Steps[Any]:
@@ -143,14 +145,14 @@ def _alone(table: str, action: Action) -> Steps[Any]:
 
 
 def _together(
-    table: str, actions: Sequence[Action], positions: Mapping[int, int], count: int, token: str | None
+    table: str, actions: Sequence[Action], placed: Sequence[Placed], count: int, token: str | None
 ) -> Steps[None]:
     body: dict[str, Any] = {
         "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions],
     }
     if token is not None:
         body["ClientRequestToken"] = token
-    request = Request("TransactWriteItems", body, ", ".join([str(action) for action in actions]))
+    request = Request("TransactWriteItems", body, _Keys(actions))
     for attempt in range(ATTEMPTS):
         if attempt:
             yield pause(attempt)
@@ -160,7 +162,7 @@ def _together(
             if error.code == "TransactionCanceledException":
                 if passing(error) and attempt < ATTEMPTS - 1:
                     continue
-                failures = _failures(actions, _reasons(error), positions)
+                failures = _failures(actions, _reasons(error), placed)
                 if count == 1 and failures:
                     raise failures[0] from error
                 raise TransactionCancelled(failures) from error
@@ -169,6 +171,15 @@ def _together(
         else:
             return
     raise Conflict(f"others were writing {request.key} each of {ATTEMPTS} times; nothing was written")
+
+
+class _Keys(msgspec.Struct, frozen=True):
+    """The keys of a transaction, written out only for those who ask."""
+
+    actions: Sequence[Action]
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.actions))
 
 
 def passing(error: DynamoDBError) -> bool:
@@ -182,8 +193,9 @@ def _reasons(error: DynamoDBError) -> list[dict[str, Any]]:
 
 
 def _failures(
-    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], positions: Mapping[int, int]
+    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], placed: Sequence[Placed]
 ) -> list[TableError]:
+    positions = {id(write): position for write, position in placed}
     failures: list[TableError] = []
     for action, reason in zip(actions, reasons, strict=False):
         code = reason.get("Code", "None")

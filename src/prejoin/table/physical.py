@@ -123,11 +123,15 @@ def key_writer(facet: Facet, keys: KeyAttributes) -> Callable[[Mapping[str, obje
 
     def of_text(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
         first, second = write_pk(values), write_sk(values)
-        if 0 < len(first) <= SAFE_PK and 0 < len(second) <= SAFE_SK:
+        if first and second and len(first) + len(second) <= _SAFE:
             return {pk: {"S": first}, sk: {"S": second}}
         return of_any(values)  # which looks closely, and refuses what DynamoDB does not take
 
     return of_text
+
+
+_SAFE = min(SAFE_PK, SAFE_SK)
+"""So many characters of both are within the limits of each."""
 
 
 def wire(value: Scalar) -> dict[str, str]:

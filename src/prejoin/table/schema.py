@@ -60,8 +60,7 @@ class Schema:
         table = KeyAttributes((pk,), (sk,) if _sorted(entities) else ())
         self._keys = {TABLE: table}
         for name, index in self.indexes.items():
-            ours = [entity.indexes[name] for entity in entities if name in entity.indexes]
-            self._keys[name] = index_attributes(index, ours, table)
+            self._keys[name] = index_attributes(index, _keys_in(name, entities), table)
         bound = acquainted([bind(entity, self.indexes, self._keys, separator, tenant, self.ttl) for entity in entities])
         self._by_class: dict[type, Bound[Any]] = {one.codec.cls: one for one in bound}
         self.by_tag: Mapping[str, Bound[Any]] = {one.tag: one for one in bound}
@@ -72,6 +71,7 @@ class Schema:
         """Every key attribute of the table and its indexes, with its type."""
         # By the facet itself, not by what it says: comparing that would take longer than writing the key.
         self._writers = {id(facet): key_writer(facet, self._keys[facet.slot]) for facet in self.facets}
+        self._composed = {id(facet): composed(facet, self._keys[facet.slot]) for facet in self.facets}
         self._plans: dict[Ask, Plan | Refusal] = {}
         self.shapes: dict[Hashable, Any] = {}
         """How questions are answered, by the names of what is asked: the values do not matter."""
@@ -120,7 +120,7 @@ class Schema:
 
     def composed(self, facet: Facet) -> KeyAttributes:
         """Of the key attributes of a facet, those that hold text of our making, and not an attribute as it stands."""
-        return composed(facet, self._keys[facet.slot])
+        return self._composed.get(id(facet)) or composed(facet, self._keys[facet.slot])
 
     def read_key(self, pk: object, sk: object = None) -> tuple[type[Any], dict[str, object]]:
         """Whose key this is, and the values it is made of: from the key of an item back to what `key` was given.
@@ -224,6 +224,12 @@ def _ttl(entities: Iterable[Entity[Any]], said: str) -> str:
             "and no other in names="
         )
     return next(iter(found), "")
+
+
+def _keys_in(index: str, entities: Iterable[Entity[Any]]) -> list[Key]:
+    """The keys of our making that items have in an index: the entities' own, and those of their copies."""
+    found = [key for entity in entities if (key := entity.indexes.get(index))]
+    return found + [key for entity in entities for one in entity.patterns if (key := one.key_in(index))]
 
 
 def _sorted(entities: Iterable[Entity[Any]]) -> bool:

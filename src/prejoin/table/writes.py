@@ -139,11 +139,12 @@ def checked_actions(actions: Sequence[Action]) -> Sequence[Action]:
     """The actions, if DynamoDB would take them together."""
     if len(actions) > TRANSACTION_ACTIONS:
         raise TooMany(f"{len(actions)} actions: a transaction takes at most {TRANSACTION_ACTIONS}")
-    seen: set[tuple[str, ...]] = set()
-    for action in actions:
-        if action.key in seen:
-            raise SchemaError(f"the item {action} is written twice in one transaction")
-        seen.add(action.key)
+    if len({action.key for action in actions}) < len(actions):
+        seen: set[tuple[str, ...]] = set()
+        for action in actions:
+            if action.key in seen:
+                raise SchemaError(f"the item {action} is written twice in one transaction")
+            seen.add(action.key)
     # Fewer items cannot be larger than a transaction may be, for each has a limit of its own.
     if len(actions) * ITEM_SIZE > TRANSACTION_SIZE:
         size = sum(item_size(action.parameters.get("Item", {})) for action in actions)

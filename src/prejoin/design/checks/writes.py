@@ -212,8 +212,10 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
             continue
         counted = Counter((a.item, a.pk, a.sk) for a in request.actions if not a.many)
         for (item, pk, sk), times in counted.items():
-            # A Delete and a Put under a key that changes are two items: the old value's and the new one's.
-            if times > max(1, wanted[item]) and not changed & {*fields_of(pk), *fields_of(sk)}:
+            # A Delete and a Put under a key that changes are two items: the old value's and the new one's. Of a sparse
+            # copy one of them is sent: it comes or it goes.
+            moving = {*fields_of(pk), *fields_of(sk), *_sparse(r, item)}
+            if times > max(1, wanted[item]) and not changed & moving:
                 said.add(item)
     for item in sorted(said):
         r.say(
@@ -222,6 +224,16 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
             "make one action of them",
             write.id,
         )
+
+
+def _sparse(r: Report, name: str) -> set[str]:
+    """What decides whether a copy is there."""
+    return {
+        when.attribute
+        for item in r.design.items
+        if f"{item.entity}/{item.copy}" == name
+        for when in item.facets[0].when
+    }
 
 
 def _same(one: Action, other: Action) -> bool:

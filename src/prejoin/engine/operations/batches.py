@@ -145,6 +145,6 @@ def _prepare(name: str, wish: WriteRequest) -> Pending:
         item, size = measured(put.item or {})
         if size > limits.ITEM_SIZE:
             refuse("Item size has exceeded the maximum allowed size")
-        return Pending("put", name, item, size=size)
+        return Pending("put", name, item, size)
     assert delete is not None
     return Pending("delete", name, canonical_item(delete.key or {}))

@@ -127,9 +127,9 @@ def _returned(wish: str | None, pending: Pending, outcome: Outcome) -> dict[str,
         return {}
     if wish.startswith("ALL"):
         return {"Attributes": msgspec.Raw(row.content)}
-    if pending.update is None:
+    if pending.program.update is None:
         return {}
-    part = project(rows.decode_item(row.content), pending.update.tree.paths)
+    part = project(rows.decode_item(row.content), pending.program.update.paths)
     return {"Attributes": part} if part else {}
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, ParamSpec, TypeVar
 
 from prejoin.engine import rows
-from prejoin.engine.capacity import Capacities
+from prejoin.engine.capacity import Capacities, Uncounted
 from prejoin.engine.checks import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
 from prejoin.engine.definition import Table
 from prejoin.engine.keys import check_scalar, key_bytes
@@ -23,56 +25,47 @@ from prejoin.engine.requests import (
     WriteOptions,
 )
 from prejoin.engine.tokens import digest_of
-from prejoin.engine.writes import Write, bind, perform, prepare
+from prejoin.engine.writes import Pending, Write, bind, perform, prepare
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.prices import TRANSACTIONAL, read_units
 from prejoin.protocol.values import canonical_item
+
+M = TypeVar("M")
+P = ParamSpec("P")
 
 _NONE = {"Code": "None"}
 _ONE_KIND = "TransactItems can only contain one of Check, Put, Update or Delete in each of its members"
 
 
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[str, Any]:
-    constraints = Constraints()
-    _check_count(constraints, request.transact_items)
-    token = request.client_request_token
-    if token is not None and not 1 <= len(token) <= limits.CLIENT_TOKEN_LENGTH:
-        bound = "less than or equal to 36" if token else "greater than or equal to 1"
-        constraints.fail("clientRequestToken", token, f"Member must have length {bound}")
-    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
-    constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
-    actions = [_action(member) for member in request.transact_items or ()]
-    for number, action in enumerate(actions, 1):
-        _check_action(constraints, number, action)
-    constraints.finish()
+    actions = list(map(_action, _counted(request.transact_items)))
+    _check_members(request, actions)
     pending = [prepare(action, table_name(action.table_name)) for action in actions]
     _check_size([write.size for write in pending])
     capacities = Capacities(request.return_consumed_capacity)
+    token = request.client_request_token
     digest = b"" if token is None else digest_of(request)
     with engine.store.writing() as cursor:
         if token is not None and (answer := engine.tokens.answer(cursor, token, digest)) is not None:
             return answer
         tables = engine.catalog.find_all(cursor, [write.table_name for write in pending])
-        bound_writes: list[Write] = []
-        reasons: list[dict[str, Any]] = []
-        for write in pending:
-            try:
-                bound_writes.append(bind(write, tables[write.table_name]))
-                reasons.append(_NONE)
-            except DynamoDBError as error:
-                reasons.append(_reason(error))
-        _cancel_if_any(reasons)
-        _check_distinct([write.key for write in bound_writes])
-        sizes: list[int] = []
-        reasons = [_attempt(cursor, write, capacities, sizes) for write in bound_writes]
-        _cancel_if_any(reasons)
-        _check_size(sizes)
+        writes = _bound(pending, tables)
+        _check_distinct([write.key for write in writes])
+        _check_size(_performed(cursor, writes, capacities))
         answer = capacities.render(kind="Write")
-        answer |= _metrics(bound_writes) if request.return_item_collection_metrics == "SIZE" else {}
+        if request.return_item_collection_metrics == "SIZE":
+            answer |= _metrics(writes)
         if token is not None:
             engine.tokens.remember(cursor, token, digest, answer)
     return answer
+
+
+def _counted(members: list[M] | None) -> list[M]:
+    """The members of a transaction, if not too many: how few they may be is listed with other constraints."""
+    if members is not None and len(members) > limits.TRANSACTION_ACTIONS:
+        _check_count(Constraints(), members)
+    return members or []
 
 
 def _check_count(constraints: Constraints, members: list[Any] | None) -> None:
@@ -86,44 +79,81 @@ def _check_count(constraints: Constraints, members: list[Any] | None) -> None:
 
 def _action(member: TransactWrite) -> WriteOptions:
     put, update, delete, check = member.put, member.update, member.delete, member.condition_check
-    if (put is None) + (update is None) + (delete is None) + (check is None) != 3:
+    action = put or update or delete or check
+    if action is None or (put, update, delete, check).count(None) != 3:
         refuse(_ONE_KIND)
-    return put or update or delete or check  # type: ignore[return-value]
+    return action
 
 
-def _check_action(constraints: Constraints, number: int, action: WriteOptions) -> None:
-    kind, required = _MEMBERS[type(action)]
-    for member, attribute in required:
-        if getattr(action, attribute) is None:
-            constraints.required(f"transactItems.{number}.member.{kind}.{member}", None)
-    if action.return_values_on_condition_check_failure is not None:
-        constraints.one_of(
-            f"transactItems.{number}.member.{kind}.returnValuesOnConditionCheckFailure",
-            action.return_values_on_condition_check_failure,
-            ON_FAILURE,
-        )
+def _check_members(request: TransactWriteItems, actions: list[WriteOptions]) -> None:
+    constraints = Constraints()
+    _check_count(constraints, request.transact_items)
+    token = request.client_request_token
+    if token is not None and not 1 <= len(token) <= limits.CLIENT_TOKEN_LENGTH:
+        bound = "less than or equal to 36" if token else "greater than or equal to 1"
+        constraints.fail("clientRequestToken", token, f"Member must have length {bound}")
+    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
+    for number, action in enumerate(actions, 1):
+        kind, members, needed = _NEEDED[type(action)]
+        found = needed(action)
+        wish = action.return_values_on_condition_check_failure
+        if None in found or wish not in _WISHES:
+            where = f"transactItems.{number}.member.{kind}"
+            for member, content in zip(members, found, strict=True):
+                constraints.required(f"{where}.{member}", content)
+            constraints.one_of(f"{where}.returnValuesOnConditionCheckFailure", wish, ON_FAILURE)
+    constraints.finish()
 
 
-_TABLE, _KEY = ("tableName", "table_name"), ("key", "key")
-_MEMBERS: dict[type, tuple[str, tuple[tuple[str, str], ...]]] = {
-    PutItem: ("put", (_TABLE, ("item", "item"))),
-    UpdateItem: ("update", (_TABLE, _KEY, ("updateExpression", "update_expression"))),
-    DeleteItem: ("delete", (_TABLE, _KEY)),
-    ConditionCheck: ("conditionCheck", (_TABLE, _KEY, ("conditionExpression", "condition_expression"))),
+_WISHES = frozenset({None, *ON_FAILURE})
+_NEEDED: dict[type, tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
+    PutItem: ("put", ("tableName", "item"), attrgetter("table_name", "item")),
+    UpdateItem: (
+        "update",
+        ("tableName", "key", "updateExpression"),
+        attrgetter("table_name", "key", "update_expression"),
+    ),
+    DeleteItem: ("delete", ("tableName", "key"), attrgetter("table_name", "key")),
+    ConditionCheck: (
+        "conditionCheck",
+        ("tableName", "key", "conditionExpression"),
+        attrgetter("table_name", "key", "condition_expression"),
+    ),
 }
 """Of each kind of action: its name, and the members it must have."""
 
 
-def _attempt(cursor: sqlite3.Cursor, write: Write, capacities: Capacities, sizes: list[int]) -> dict[str, Any]:
-    """Perform one action; what goes wrong is its cancellation reason, and the others are still tried for theirs.
-
-    The size of the item it leaves is added to `sizes`.
-    """
+def _bound(pending: list[Pending], tables: dict[str, Table]) -> list[Write]:
+    """The writes, each checked against its table; what is wrong with any is told of all."""
     try:
-        outcome = perform(cursor, write, capacities.of(write.table), transactional=True)
+        return [bind(write, tables[write.table_name]) for write in pending]
+    except DynamoDBError:
+        _cancel_if_any([_tried(bind, write, tables[write.table_name]) for write in pending])
+        raise
+
+
+def _performed(cursor: sqlite3.Cursor, writes: list[Write], capacities: Capacities) -> list[int]:
+    """Perform all actions; the sizes of the items they leave. After one that fails, the others are still tried for
+    their reasons."""
+    sizes: list[int] = []
+    for write in writes:
+        try:
+            after = perform(cursor, write, capacities.of(write.table), transactional=True).after
+        except DynamoDBError as error:
+            later = [_tried(perform, cursor, other, Uncounted(other.table)) for other in writes[len(sizes) + 1 :]]
+            _cancel_if_any([*[_NONE] * len(sizes), _reason(error), *later])
+            raise
+        sizes.append(0 if after is None else after.size)
+    return sizes
+
+
+def _tried(work: Callable[P, Any], *arguments: P.args, **named: P.kwargs) -> dict[str, Any]:
+    """The cancellation reason that some work gives."""
+    try:
+        work(*arguments, **named)
     except DynamoDBError as error:
         return _reason(error)
-    sizes.append(outcome.after.size if outcome.after else 0)
     return _NONE
 
 

@@ -11,24 +11,27 @@ from prejoin.protocol.expressions.keyconditions import KeyCondition, compile_key
 from prejoin.protocol.expressions.nodes import Condition, Path, Projection, Update, document_paths
 from prejoin.protocol.expressions.paths import heads, project, read
 from prejoin.protocol.expressions.projections import parse_projection
-from prejoin.protocol.expressions.substitutions import Substitutions
+from prejoin.protocol.expressions.substitutions import Substitutions, checked_values
 from prejoin.protocol.expressions.updates import parse_update
 from prejoin.protocol.values import Item
 
 __all__ = [
     "BoundCondition",
     "BoundUpdate",
+    "Change",
     "Condition",
     "KeyCondition",
     "Path",
     "Projection",
     "Substitutions",
+    "Test",
     "Update",
     "apply",
     "bind_condition",
     "bind_key_conditions",
     "bind_projection",
     "bind_update",
+    "checked_values",
     "document_paths",
     "evaluate",
     "heads",

@@ -43,6 +43,8 @@ class Bound(msgspec.Struct, Generic[T, R], frozen=True):
     tree: T
     run: R
     values: Values
+    delicate: bool = False
+    """Whether other values of the same types may be refused."""
 
 
 class Kind(msgspec.Struct, Generic[T, R], frozen=True):
@@ -64,7 +66,7 @@ class Kind(msgspec.Struct, Generic[T, R], frozen=True):
             substitutions.use(form.names, form.values)
             for condition in form.delicate:
                 Binder(substitutions, parameter).condition(condition)
-        return Bound(form.tree, form.run, substitutions.values)
+        return Bound(form.tree, form.run, substitutions.values, bool(form.delicate))
 
     def _form(self, key: tuple[Any, ...], parsed: T, given: dict[str, str]) -> Form[T, R]:
         tree: T = _named(given, parsed)

@@ -28,7 +28,7 @@ class Substitutions:
             _check_names(names)
         if values is not None:
             _check_keys(values, _VALUE, "ExpressionAttributeValues")
-            self.values = _checked_values(values)
+            self.values = checked_values(values)
         self.shape = (
             tuple(self.names.items()) if names else (),
             tuple([(key, *value) for key, value in self.values.items()]),
@@ -100,7 +100,8 @@ def _is_placeholder(key: str, form: re.Pattern[str]) -> bool:
     return form.fullmatch(key) is not None
 
 
-def _checked_values(values: Any) -> dict[str, Value]:
+def checked_values(values: Any) -> dict[str, Value]:
+    """ExpressionAttributeValues in canonical form, or what DynamoDB refuses about them."""
     checked: dict[str, Value] = {}
     size = 0
     for key, value in values.items():
