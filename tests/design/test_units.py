@@ -194,7 +194,7 @@ DESK = """\
 | AP-003 | User | By e-mail | email | Single | - | No | Hot | Eventual | No |
 | AP-004 | Order | A user's newest | userId | Collection | placedAt DESC | Yes (10) | Hot | Eventual | No |
 | AP-005 | User, Order | A user with all orders | userId | Collection | - | No | Hot | Eventual | Collection |
-| AP-006 | Order | Open ones of all | status = OPEN | Collection | placedAt DESC | No | Cold | Eventual | No |
+| AP-006 | Order | Open ones of all | status | Collection | placedAt DESC | No | Cold | Eventual | No |
 | AP-007 | Order | How many has a user | userId | Count | - | No | Cold | Eventual | No |
 
 ### Writes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -159,28 +160,30 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
             touched = {change.attribute for change in changed}
             settled = {c.attribute for c in changed if c.op in (ChangeOp.SET, ChangeOp.REMOVE)}
             for facet in item.facets[1:]:
-                needed |= _rewritten(facet, design, touched) - settled
+                needed |= _rewritten(facet, design, entity, touched) - settled
             for copy in copies:
-                needed |= _of_copy(copy, held(copy, item, entity), design, touched, settled)
+                needed |= _of_copy(copy, held(copy, item, entity), design, entity, touched, settled)
             needed |= set().union(*(guard for guard in guards if touched & guard))
         case _:
             pass
     return needed - names - attributes_of(item.facets[0])
 
 
-def _of_copy(copy: Item, holds: set[str], design: Design, touched: set[str], settled: set[str]) -> set[str]:
+def _of_copy(
+    copy: Item, holds: set[str], design: Design, entity: Entity, touched: set[str], settled: set[str]
+) -> set[str]:
     """What an update has to know of a copy: where it is; or all of it, where it moves and is written anew."""
     if touched & placing(copy.facets[0]):
         return holds
     if not touched & holds:
         return set()
-    keys_ = (_rewritten(facet, design, touched) - settled for facet in copy.facets[1:])
+    keys_ = (_rewritten(facet, design, entity, touched) - settled for facet in copy.facets[1:])
     return placing(copy.facets[0]).union(*keys_)
 
 
-def _rewritten(facet: Places, design: Design, touched: set[str]) -> set[str]:
+def _rewritten(facet: Places, design: Design, entity: Entity, touched: set[str]) -> set[str]:
     """What the keys in an index that a change rewrites are made of, and what decides whether there are any."""
-    if facet.when:
+    if facet.when or _may_lack(facet, entity):
         return placing(facet) if touched & placing(facet) else set()
     slot = design.slot(facet.slot)
     names = [k.name for k in (*slot.pk, *slot.sk)] if slot else []
@@ -190,6 +193,14 @@ def _rewritten(facet: Places, design: Design, touched: set[str]) -> set[str]:
         if touched & parts and text != f"{{{attribute}}}":  # an attribute that is a key itself is no text of others
             found |= parts
     return found
+
+
+def _may_lack(facet: Places, entity: Entity) -> bool:
+    """Whether items without an optional attribute are not in a facet, because its key cannot do without."""
+    texts = (*facet.pk, *facet.sk)
+    return any(
+        a.optional and any(re.search(rf"{{{re.escape(a.name)}[:}}]", text) for text in texts) for a in entity.attributes
+    )
 
 
 def placing(facet: Places) -> set[str]:

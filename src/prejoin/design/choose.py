@@ -639,7 +639,7 @@ def answers(place: Placed, need: Need) -> bool:
         return True
     # The whole key of an item is given, and more: one item is read, and compared with the rest.
     whole = (place.item, place.slot) == (OWN, BASE) and set(place.candidate.attributes) <= need.given
-    return whole and not need.shared
+    return whole and not need.shared and not need.ranged
 
 
 def lies(place: Placed, question: Question, need: Need, way: Together) -> bool:

@@ -31,6 +31,8 @@ class Need(msgspec.Struct, frozen=True):
     """Attributes whose value is known too, and may be left to a filter; not all of them, if nothing else is known."""
     tail: tuple[Tail, ...] = ()
     """The attribute of the range, then those of the order."""
+    ranged: bool = False
+    """Whether the first attribute of the tail is in a range."""
     shared: bool = False
     """Other entities are asked for with it."""
     mingled: bool = False
@@ -128,6 +130,7 @@ def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
         tuple(sorted(constants)),
         frozenset(left),  # type: ignore[arg-type]
         tuple(one for one in tail.values() if one.attribute not in known),
+        ask.within is not None and own(ask.within.attribute) is not None,
         len(ask.entities) > 1,
         mingled,
     )

@@ -85,7 +85,8 @@ def _for(context: Context, workload: Workload) -> tuple[str, ...]:
     found = []
     together = [r for r in workload.reads if len(r.entities) > 1 and r.combine is Combine.COLLECTION]
     if together:
-        found.append(f"{len(together)} reads want several entities at once")
+        many = f"{len(together)} reads want" if len(together) > 1 else "one read wants"
+        found.append(f"{many} several entities at once")
     if context.patterns is Stability.STABLE:
         found.append("the access patterns are known and stable")
     if any(w.atomic and len(w.actions) > 1 for w in workload.writes):
