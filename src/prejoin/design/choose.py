@@ -16,7 +16,7 @@ from prejoin.design.assumed import per_second
 from prejoin.design.candidates import MOST_PERMUTED, Candidate, base_candidates, index_candidates, serves
 from prejoin.design.decided import UNLIMITED, Decided, decided
 from prejoin.design.frozen import Frozen, frozen
-from prejoin.design.keeping import copy_cents, find_cents, index_cents
+from prejoin.design.keeping import copy_cents, find_cents, index_cents, reads_first, writes_of
 from prejoin.design.model import Design
 from prejoin.design.needs import Need, Question, addressed, finds
 from prejoin.design.program import InfeasibleError, Program
@@ -249,6 +249,8 @@ class _Model(msgspec.Struct):
     together: dict[Together, int]
     found: dict[tuple[str, str], int]
     """Writes that find an entity's items first."""
+    twice: dict[str, int]
+    """Writes that take two requests, because they read an item first."""
     unserved: dict[str, int]
     used: list[int]
     copies: list[int]
@@ -276,6 +278,7 @@ class _Search:
         """Whether all that was asked of it was answered for certain."""
         self.least: dict[int, int] = {}
         """By the number of indexes, the copies that are needed at least."""
+        self._reading: dict[tuple[object, ...], bool] = {}
         self._knowing: dict[tuple[str, Action, Placed], bool] = {}
         self.weights = {
             q.read.id: max(1, round(100 * per_second(q.read.rate))) for q in (*part.questions, *self._finds)
@@ -357,6 +360,7 @@ class _Search:
         program.minimise(dict.fromkeys(model.copies, 1))
         if self._frozen.facets:  # least change: as few new keys as can be
             program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})
+        program.minimise(dict.fromkeys(model.twice.values(), 1))
         money = program.minimise(price)
         program.minimise({at: self._taste(place) for place, at in model.places.items()})
         chosen = program.chosen
@@ -393,7 +397,8 @@ class _Search:
             self._rival(program, places, together, rivals, indexes)
         found: dict[tuple[str, str], int] = {}
         self._find(program, places, unserved, found)
-        return _Model(program, places, together, found, unserved, used, copies)
+        twice = self._twice(program, places, found)
+        return _Model(program, places, together, found, twice, unserved, used, copies)
 
     def _forbid(self, program: Program, places: Mapping[Placed, int], forbidden: Forbidden, indexes: int) -> None:
         """Keys that cannot all be in one slot: in no other index neither, and of no other copies."""
@@ -584,6 +589,32 @@ class _Search:
             for at in blind:
                 program.at_least(0, {unserved[write.id]: 1, sought: 1, at: -1})
             program.at_least(0, {**ways, sought: -1})
+
+    def _twice(
+        self, program: Program, places: Mapping[Placed, int], found: Mapping[tuple[str, str], int]
+    ) -> dict[str, int]:
+        """Writes that do not know what they need of an item, because of a key that it has."""
+        twice: dict[str, int] = {}
+        for entity in self._part.entities:
+            others = [
+                (p, at) for p, at in places.items() if p.entity == entity.name and (p.item, p.slot) != (OWN, BASE)
+            ]
+            for write, action in writes_of(self._workload, entity):
+                sought = found.get((write.id, entity.name))
+                because = [at for p, at in others if self._reads_first(p, write, action)]
+                for at in because if sought is None else [*because, sought]:
+                    twice.setdefault(write.id, program.choice() if write.id not in twice else twice[write.id])
+                    program.at_least(0, {twice[write.id]: 1, at: -1})
+        return twice
+
+    def _reads_first(self, place: Placed, write: Write, action: Action) -> bool:
+        key = (place.entity, place.candidate, place.slot == BASE, write.id, action)
+        if key not in self._reading:
+            entity = self._entity(place.entity)
+            self._reading[key] = reads_first(
+                self._workload, entity, place.candidate, write, action, copy=place.slot == BASE
+            )
+        return self._reading[key]
 
     def _knows(self, write: Write, action: Action, place: Placed) -> bool:
         """Whether a write has what an item's key is made of: by name, or as the id that the name stands for."""

@@ -6,6 +6,7 @@ import math
 
 from prejoin.design.assumed import PRESENT, SEVERAL, count_of, per_second, several, size_of, values_of
 from prejoin.design.candidates import Candidate
+from prejoin.design.needs import held
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Entity, Rate, Verb, Workload, Write
@@ -21,7 +22,7 @@ def index_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int
         * _times(workload, write, action, entity)
         for write, action in writes_of(workload, entity)
     )
-    return _cents(workload, entity, candidate, units)
+    return _cents(workload, entity, candidate, units, copy=False)
 
 
 def copy_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
@@ -33,7 +34,7 @@ def copy_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
         moved = 2 * (entries(candidate, write, action, entity) - 1)
         times = _times(workload, write, action, entity)
         units += per_second(write.rate) * write_units(size) * (more + moved) * times
-    return _cents(workload, entity, candidate, units)
+    return _cents(workload, entity, candidate, units, copy=True)
 
 
 def _times(workload: Workload, write: Write, action: Action, entity: Entity) -> int:
@@ -44,7 +45,7 @@ def _times(workload: Workload, write: Write, action: Action, entity: Entity) -> 
 def _share(workload: Workload, entity: Entity, candidate: Candidate) -> float:
     """The part of the items that has the key."""
     share = math.prod(1 / values_of(workload, entity, name) for name, _ in candidate.when)
-    return share * math.prod(PRESENT for name in candidate.pk if (a := entity.attribute(name)) and a.optional)
+    return share * PRESENT ** len(_optional(entity, candidate))
 
 
 def find_cents(rate: Rate | None, entity: Entity) -> int:
@@ -53,17 +54,39 @@ def find_cents(rate: Rate | None, entity: Entity) -> int:
     return max(1, round(dollars(reads=reads * MONTH_SECONDS) * 100))
 
 
-def _unknowing(workload: Workload, entity: Entity, candidate: Candidate) -> float:
-    """Read units a second of writes that change a part of a key without knowing the rest: they read the item first."""
-    units = 0.0
-    for write, action in writes_of(workload, entity):
-        if entries(candidate, write, action, entity) == 2:
-            known = {i.attribute for i in write.inputs} | {
-                change.attribute for change in changes(write, action, entity)
-            }
-            if not set(candidate.attributes) <= known:
-                units += per_second(write.rate) * read_units(size_of(entity), STRONG)
-    return units
+def _unknowing(workload: Workload, entity: Entity, candidate: Candidate, copy: bool) -> float:
+    """Read units a second of writes that have to read the item first."""
+    return sum(
+        per_second(write.rate) * read_units(size_of(entity), STRONG)
+        for write, action in writes_of(workload, entity)
+        if reads_first(workload, entity, candidate, write, action, copy)
+    )
+
+
+def reads_first(
+    workload: Workload, entity: Entity, candidate: Candidate, write: Write, action: Action, copy: bool
+) -> bool:
+    """Whether a write has to read the item first: for a key that it changes a part of, or to know where the copy is."""
+    changed = {change.attribute for change in changes(write, action, entity)}
+    deciding = {*(name for name, _ in candidate.when), *_optional(entity, candidate)}
+    everything = {*candidate.attributes, *deciding}
+    if copy and action.verb in (Verb.DELETE, Verb.PUT, Verb.UPDATE):
+        needed = everything
+    elif action.verb is not Verb.UPDATE or not changed & everything:
+        return False
+    elif deciding:
+        needed = everything - changed
+    else:
+        sides = (set(candidate.pk), {one.attribute for one in candidate.sk})
+        needed = set().union(*(side for side in sides if side & changed)) - changed
+    known = {name for one in write.inputs for name in held(workload, entity, one.attribute)} - (
+        changed if copy else set()
+    )
+    return not needed <= known | {a.name for a in entity.id}
+
+
+def _optional(entity: Entity, candidate: Candidate) -> set[str]:
+    return {name for name in candidate.pk if (a := entity.attribute(name)) and a.optional}
 
 
 def entries(candidate: Candidate, write: Write, action: Action, entity: Entity) -> int:
@@ -85,10 +108,10 @@ def writes_of(workload: Workload, entity: Entity) -> list[tuple[Write, Action]]:
     ]
 
 
-def _cents(workload: Workload, entity: Entity, candidate: Candidate, units_per_second: float) -> int:
+def _cents(workload: Workload, entity: Entity, candidate: Candidate, units_per_second: float, copy: bool) -> int:
     stored = (size_of(entity) + STORAGE_OVERHEAD) * count_of(workload, entity)
     money = dollars(
-        reads=_unknowing(workload, entity, candidate) * MONTH_SECONDS,
+        reads=_unknowing(workload, entity, candidate, copy) * MONTH_SECONDS,
         writes=units_per_second * MONTH_SECONDS,
         gb_months=stored / GB,
     )

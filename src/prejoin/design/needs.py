@@ -75,7 +75,7 @@ def finds(workload: Workload) -> tuple[Question, ...]:
             continue
         changed = {change.attribute for change in changes(write, action, entity)}
         inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
-        given = {name for one in inputs for name in _held(workload, entity, one)} - changed
+        given = {name for one in inputs for name in held(workload, entity, one)} - changed
         if given:
             ask = Ask.of(entity.name, equal=given)
             read = Read(write.id, entities=(entity.name,), rate=write.rate)
@@ -93,7 +93,7 @@ def addressed(workload: Workload) -> Iterator[tuple[Write, Action]]:
         yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))
 
 
-def _held(workload: Workload, entity: Entity, name: str) -> list[str]:
+def held(workload: Workload, entity: Entity, name: str) -> list[str]:
     """The attributes of an entity that an input gives: that of its name, or the one that holds the same id."""
     if entity.attribute(name):
         return [name]
