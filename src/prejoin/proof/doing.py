@@ -106,7 +106,7 @@ def _given(case: Case, step: Step, read: bool) -> dict[str, Any]:
     names = set(_base(case, step.entity))
     before = step.before or {}
     if step.entity.name in case.found_first:
-        names |= {a.name for a in step.entity.attributes if a.name in before}
+        names |= {a.name for a in step.entity.attributes if a.name in before or a.optional}
     elif not read:
         names |= known(case.bench.workload, case.write, step.action)
     # What is changed is said only where a condition says what it was.
