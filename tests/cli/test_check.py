@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from prejoin.cli.show import cells, messages
 from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload.starter import starter
 from tests.cli.conftest import Prejoin
+
+SHOP = Path(__file__).parents[2] / "examples" / "shop"
 
 
 def test_a_document_without_errors_is_fine(prejoin: Prejoin, here: Path) -> None:
@@ -114,3 +117,59 @@ def test_hints_of_a_kind_stand_together_and_say_once_what_to_do() -> None:
     other = Diagnostic("PJ5", Severity.HINT, "o", "other", 1, 1)
     text = _plain(messages([Source("a.md", "", (hints[0], other, hints[1]))]))
     assert text[:3] == ["a.md:1:1: hint PJ4: m1", "a.md:2:1: hint PJ4: m2", "  fix: do"]
+
+
+# --- Designs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop(here: Path) -> Path:
+    """The shop's document and its design."""
+    for name in ("access-patterns.md", "table-design.md"):
+        shutil.copy(SHOP / name, here / name)
+    return here / "table-design.md"
+
+
+def test_a_design_is_checked_against_its_access_patterns(prejoin: Prejoin, shop: Path) -> None:
+    ran = prejoin("check", "table-design.md", "access-patterns.md")
+    assert ran.status == 0
+    assert "in table-design.md (5 entities, 2 indexes, 1 copy, 17 access patterns)" in ran.out
+    assert "in access-patterns.md (5 entities, 10 reads" in ran.out
+    files = prejoin("check", "table-design.md", "--format", "json").json["result"]["files"]
+    assert (files[0]["table"], files[0]["for"], files[0]["errors"]) == ("shop", "access-patterns.md", 0)
+
+
+def test_a_mistake_in_a_design_is_shown_where_it_stands(prejoin: Prejoin, shop: Path) -> None:
+    text = shop.read_text("utf-8")
+    line = text[: text.index("`PRODUCT#{productId}`")].count("\n") + 1
+    shop.write_text(text.replace("`PRODUCT#{productId}`", "`PRODUCT#{stock}`", 1), "utf-8")
+    ran = prejoin("check", "table-design.md", "--no-hints")
+    assert ran.status == 1
+    assert "error PJ515" in ran.out
+    assert f"table-design.md:{line}:" in ran.out
+
+
+def test_a_design_names_its_document_or_is_told(prejoin: Prejoin, shop: Path) -> None:
+    folder = shop.parent
+    (folder / "access-patterns.md").rename(folder / "asked.md")
+    ran = prejoin("check", "table-design.md")
+    assert ran.status == 1
+    assert "error PJ034: the access patterns that it is for, access-patterns.md, have errors or cannot" in ran.out
+    assert prejoin("check", "table-design.md", "--for", "asked.md").status == 0
+    shop.write_text(
+        shop.read_text("utf-8").replace("> Access patterns: access-patterns.md", "> Access patterns: asked.md"), "utf-8"
+    )
+    assert prejoin("check", "table-design.md").status == 0
+
+
+def test_a_design_is_told_by_what_stands_in_it_too(prejoin: Prejoin, shop: Path) -> None:
+    shop.rename(shop.parent / "keys.md")
+    assert "17 access patterns" in prejoin("check", "keys.md").out
+    prejoin("convert", "keys.md", "-o", "keys.yaml")
+    assert "17 access patterns" in prejoin("check", "keys.yaml").out
+
+
+def test_a_design_that_is_not_there_is_said(prejoin: Prejoin, here: Path) -> None:
+    ran = prejoin("check", "table-design.md")
+    assert ran.status == 1
+    assert "table-design.md: nothing could be read" in ran.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from prejoin.workload.files import read_text
 from prejoin.workload.starter import starter
 from tests.cli.conftest import Prejoin
+
+SHOP = Path(__file__).parents[2] / "examples" / "shop"
 
 
 @pytest.fixture
@@ -82,3 +85,21 @@ def test_a_path_that_cannot_be_written_is_a_message(prejoin: Prejoin, document: 
     ran = prejoin("convert", "a.md", "-o", name)
     assert ran.status == 1
     assert "PJ004" in ran.err
+
+
+def test_a_design_is_converted_and_back(prejoin: Prejoin, here: Path) -> None:
+    for name in ("access-patterns.md", "table-design.md"):
+        shutil.copy(SHOP / name, here / name)
+    for name in ("table-design.yaml", "table-design.json"):
+        assert prejoin("convert", "table-design.md", "-o", name).status == 0
+        ran = prejoin("convert", name, "--to", "md")
+        assert ran.status == 0
+        assert (
+            ran.out.partition("## Validation")[0]
+            == (here / "table-design.md").read_text("utf-8").partition("## Validation")[0]
+        )
+    assert prejoin("convert", "table-design.md", "-o", "table-design.yaml").status == 4
+    (here / "access-patterns.md").unlink()
+    ran = prejoin("convert", "table-design.md", "--to", "yaml")
+    assert ran.status == 1
+    assert "nothing was converted" in ran.err

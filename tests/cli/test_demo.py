@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.cli.demo import _fitted
+from prejoin.cli.columns import fitted
 from prejoin.cli.run import run
 
+BY_HAND = Path(__file__).parents[1] / "designs"
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
 
 
@@ -44,7 +45,7 @@ def test_a_changed_pattern_changes_what_is_asked(shop: Path, capsys: pytest.Capt
     assert "ORDER#20" in patterns["AP-004"]["calls"][0]["key"]
 
 
-def test_a_pattern_that_no_key_serves_is_shown_with_the_key_that_would(
+def test_a_pattern_that_is_asked_in_another_order_gets_a_key_of_its_own(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit(
@@ -52,11 +53,26 @@ def test_a_pattern_that_no_key_serves_is_shown_with_the_key_that_would(
         "| A user's orders, newest first | userId | Collection | placedAt DESC |",
         "| Dearest | userId | Collection | total DESC |",
     )
-    assert run(["demo", str(shop)]) == 1
+    assert run(["demo", str(shop)]) == 0
     out = capsys.readouterr().out
-    assert "16 of 17" in out
-    assert "not served" in out
-    assert "sort key starting with total" in out
+    assert "17 of 17" in out
+    assert "#{total}#" in out
+
+
+def test_a_pattern_that_no_key_of_a_design_serves_is_shown_with_the_key_that_would(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(
+        shop,
+        "| A user's orders, newest first | userId | Collection | placedAt DESC |",
+        "| Dearest | userId | Collection | total DESC |",
+    )
+    assert run(["demo", str(shop), "--design", str(BY_HAND / "shop.yaml")]) == 1
+    captured = capsys.readouterr()
+    assert "16 of 17" in captured.out
+    assert "not served" in captured.out
+    assert "error PJ031: AP-004 is not served" in captured.err
+    assert "sort key starting with total" in captured.err
 
 
 def test_a_document_with_errors_is_not_run(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,18 +83,24 @@ def test_a_document_with_errors_is_not_run(shop: Path, capsys: pytest.CaptureFix
     assert captured.out == ""
 
 
-def test_without_a_design_it_says_where_one_would_be(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (shop.parent / "table-design.yaml").unlink()
+def test_a_design_that_is_not_there_or_not_one_is_said(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", str(shop), "--design", "nowhere.yaml"]) == 1
+    assert "nowhere.yaml cannot be read" in capsys.readouterr().err
+    assert run(["demo", str(shop), "--design", str(BY_HAND / "metrics.yaml")]) == 1
+    assert "there is no entity" in capsys.readouterr().err
+
+
+def test_decisions_that_leave_no_design_are_said(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edit(shop, "- Address lives under User\n", "- Address lives under User\n- Product lives under User\n")
     assert run(["demo", str(shop)]) == 1
-    assert "table-design.yaml" in capsys.readouterr().err
+    assert "tells why" in capsys.readouterr().err
 
 
-def test_an_example_is_written_to_be_changed_with_its_design(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_example_is_written_to_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "access-patterns.md"
     assert run(["init", "--example", "shop", str(path)]) == 0
     assert path.read_text(encoding="utf-8") == (SHOP / "access-patterns.md").read_text(encoding="utf-8")
+    assert [one.name for one in tmp_path.iterdir()] == ["access-patterns.md"]
     assert run(["demo", str(path)]) == 0
     assert run(["init", "--example", "blog", str(path)]) == 4
     assert run(["init", "--example", "shpo", str(tmp_path / "b.md")]) == 2
@@ -89,12 +111,14 @@ def test_rows_are_cut_to_the_width_of_the_terminal() -> None:
     header = ("Pattern", "", "Key")
     rows = [("AP-001", "d" * 40, "k" * 60), ("AP-002", "d", "k")]
     for width in (30, 50, 80):
-        fitted = _fitted(header, rows, width)
-        assert max(len("  ".join(row)) for row in fitted) <= max(width, 33)
-        assert fitted[1] == rows[1]
-    assert _fitted(header, rows, None) == rows
+        cut = fitted(header, rows, width, ((2, 10), (1, 10)))
+        assert max(len("  ".join(row)) for row in cut) <= max(width, 33)
+        assert cut[1] == rows[1]
+    assert fitted(header, rows, None, ((2, 10), (1, 10))) == rows
 
 
 def test_buckets_and_shards_are_one_question(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["demo", str(SHOP.parent / "metrics" / "access-patterns.md")]) == 0
-    assert "10 of 10 patterns answered" in capsys.readouterr().out
+    document = str(SHOP.parent / "metrics" / "access-patterns.md")
+    for keys in ([], ["--design", str(BY_HAND / "metrics.yaml")]):
+        assert run(["demo", document, *keys]) == 0
+        assert "10 of 10 patterns answered" in capsys.readouterr().out

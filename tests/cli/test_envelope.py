@@ -34,6 +34,12 @@ _CALLS = [
     (("init", "new.txt"), 2),
     (("init", "new.md", "--entity", "nonsense"), 2),
     (("interview", "new.md"), 2),
+    (("design", "wrong.md"), 1),
+    (("design", "nowhere.md"), 1),
+    (("design", "--decide", "nonsense", "wrong.md"), 1),
+    (("design", "--nonsense"), 2),
+    (("check", "table-design.md"), 1),
+    (("demo", "wrong.md"), 1),
     (("interview", "new.md", "--answers", "nowhere.txt"), 1),
 ]
 

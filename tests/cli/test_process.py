@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from prejoin.workload.files import read_file
+from tests.cli.terminal import START as _START
+from tests.cli.terminal import Terminal
 
-_START = "from prejoin.cli import main; main()"
 _BLOCKED = "import sys; sys.modules[{!r}] = None; sys.argv[0] = 'prejoin'; " + _START
 
 
@@ -83,50 +80,6 @@ def test_the_shell_can_complete() -> None:
 
 
 # --- On a terminal --------------------------------------------------------------------------------------------------
-
-
-class Terminal:
-    """A command on a terminal of its own."""
-
-    def __init__(self, *arguments: str, folder: Path, **environment: str) -> None:
-        self.pid, self.handle = pty.fork()
-        if self.pid == 0:
-            os.chdir(folder)
-            os.environ.update({"TERM": "xterm", "COLUMNS": "100", **environment})
-            os.execv(sys.executable, [sys.executable, "-c", _START, *arguments])
-        self.seen = ""
-
-    def expect(self, text: str) -> None:
-        end = time.monotonic() + 15
-        while text not in self.seen:
-            assert time.monotonic() < end, f"{text!r} did not come; there was {self.seen!r}"
-            if not self._read():
-                break
-        assert text in self.seen
-        self.seen = self.seen.partition(text)[2]
-
-    def _read(self) -> bool:
-        ready, _, _ = select.select([self.handle], [], [], 1)
-        try:
-            data = os.read(self.handle, 65536) if ready else b" "
-        except OSError:
-            return False
-        self.seen += data.decode("utf-8", "replace")
-        return bool(data)
-
-    def send(self, text: str) -> None:
-        os.write(self.handle, text.encode())
-
-    def status(self) -> int:
-        end = time.monotonic() + 15
-        while time.monotonic() < end:
-            self._read()
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                os.close(self.handle)
-                return os.waitstatus_to_exitcode(status)
-        os.kill(self.pid, signal.SIGKILL)
-        raise AssertionError("it does not end")
 
 
 def test_an_interview_that_is_broken_off_keeps_every_answer_and_goes_on(tmp_path: Path) -> None:

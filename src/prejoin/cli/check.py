@@ -1,8 +1,8 @@
-"""`prejoin check`: what is wrong with documents, what is missing in them, and what people forget."""
+"""`prejoin check`: what is wrong with documents and designs, what is missing in them, and what people forget."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,20 +15,25 @@ from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload.files import Form
 from prejoin.workload.model import Workload
 
+if TYPE_CHECKING:
+    from prejoin.cli.designs import DesignFile
+
 
 @command("check")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
+@click.option("--for", "patterns", type=click.Path(), help="The access patterns of a design, if not those it names.")
 @click.option("--as", "form", type=click.Choice(FORMS), help="What the files hold; Markdown for `-` if not said.")
 @click.option("--hints/--no-hints", default=True, help="Whether to show what people often forget.")
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
-def check(files: tuple[str, ...], form: Form | None, hints: bool, strict: bool) -> Outcome:
-    """Say what is wrong with a document, what is missing, and what people forget.
+def check(files: tuple[str, ...], patterns: str | None, form: Form | None, hints: bool, strict: bool) -> Outcome:
+    """Say what is wrong with a document or a design, what is missing, and what people forget.
 
-    Without a FILE it is access-patterns.md; `-` is standard input. The exit status is 1 when there are errors.
+    Without a FILE it is access-patterns.md; `-` is standard input. A table-design.md is checked against the access
+    patterns that it is for. The exit status is 1 when there are errors.
     """
     severities = frozenset(Severity) if hints else frozenset(Severity) - {Severity.HINT}
     failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
-    documents = [load(file, form) for file in files_or_default(files)]
+    documents = [_load(file, form, patterns) for file in files_or_default(files)]
     sources = tuple(document.source(severities) for document in documents)
     said = [d for source in sources for d in source.diagnostics]
     failed = any(d.severity in failing for d in said)
@@ -39,6 +44,13 @@ def check(files: tuple[str, ...], form: Form | None, hints: bool, strict: bool) 
         sources=sources,
         about=True,
     )
+
+
+def _load(file: str, form: Form | None, patterns: str | None) -> Document | DesignFile:
+    """A document, or a design with what is wrong in the document it is for."""
+    from prejoin.cli.designs import is_design, load_design  # the designer is not needed for documents
+
+    return load_design(file, patterns) if patterns or (form is None and is_design(file)) else load(file, form)
 
 
 def figures(workload: Workload) -> dict[str, Any]:
@@ -53,8 +65,19 @@ def figures(workload: Workload) -> dict[str, Any]:
     }
 
 
-def _figures(document: Document) -> dict[str, Any]:
-    return {"file": document.file, **figures(document.workload), **counts(document.reading.diagnostics)}
+def _figures(document: Document | DesignFile) -> dict[str, Any]:
+    if isinstance(document, Document):
+        return {"file": document.file, **figures(document.workload), **counts(document.reading.diagnostics)}
+    design, kept = document.design, document.reading.kept
+    return {
+        "file": document.file,
+        "for": document.document.file,
+        "table": design.table,
+        "status": kept.status.value if kept.status else None,
+        "indexes": len(design.indexes),
+        "copies": len(design.copies),
+        **counts(document.diagnostics),
+    }
 
 
 def contents(workload: Workload) -> str:
@@ -63,11 +86,11 @@ def contents(workload: Workload) -> str:
     return ", ".join(counted(len(found), noun) for noun, found in parts.items() if found) or "nothing"
 
 
-def _summary(document: Document, said: tuple[Diagnostic, ...]) -> Line:
+def _summary(document: Document | DesignFile, said: tuple[Diagnostic, ...]) -> Line:
     name = shown(document.file)
     if document.unusable:
         return ((name, "bold"), ": nothing could be read")
-    found = contents(document.workload)
+    found = contents(document.workload) if isinstance(document, Document) else document.contents
     if not said:
         return ((name, "bold"), ": ", ("fine", "bold green"), f". {found[:1].upper()}{found[1:]}.")
     first = min(said, key=lambda d: list(Severity).index(d.severity))

@@ -1,4 +1,4 @@
-"""`prejoin convert`: the same workload as Markdown, YAML or JSON; and a Markdown document in its canonical form."""
+"""`prejoin convert`: a document or a design as Markdown, YAML or JSON; and Markdown in its canonical form."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import click
 
 from prejoin.cli.check import figures
 from prejoin.cli.command import command
+from prejoin.cli.designs import is_design, load_design
 from prejoin.cli.outcome import Outcome
 from prejoin.cli.show import counted
 from prejoin.cli.sources import FORMS, load
 from prejoin.cli.status import Status
 from prejoin.cli.writing import as_text, keep_original, lost, refuse_to_overwrite, write
+from prejoin.design.document.write_document import write_document
+from prejoin.design.files import write_design
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.workload.files import Form, form_of
 
@@ -29,11 +32,13 @@ _SERIOUS = frozenset({Severity.ERROR})
     "--anyway", is_flag=True, help="Convert although there are errors; what is not exact goes along as it stands."
 )
 def convert(file: str, to: Form | None, output: Path | None, form: Form | None, force: bool, anyway: bool) -> Outcome:
-    """Turn a document into Markdown, YAML or JSON.
+    """Turn a document, or a table design, into Markdown, YAML or JSON.
 
     `prejoin convert FILE --to md` gives a Markdown document in its canonical form; with `-o FILE --force` in place.
     """
     to = _target(to, output)
+    if form is None and is_design(file):
+        return _design(file, to, output, force)
     document = load(file, form)
     failed = has_errors(document.reading.diagnostics)
     if document.unusable or (failed and not anyway):
@@ -55,6 +60,23 @@ def convert(file: str, to: Form | None, output: Path | None, form: Form | None, 
         said.append(f"not all of it is carried over (comments, above all): the text as it was is in {aside}")
     write(output, text)
     return Outcome(result={**result, "text": None}, notes=(*said, f"wrote {output}"))
+
+
+def _design(file: str, to: Form, output: Path | None, force: bool) -> Outcome:
+    """A design in another form. As Markdown it comes with the operations of its access patterns."""
+    found = load_design(file)
+    if found.unusable or found.fails:
+        return Outcome(Status.FAILED, sources=(found.source(_SERIOUS),), notes=("nothing was converted",))
+    if output and not force:
+        refuse_to_overwrite(output)
+    workload = found.document.workload
+    kept = found.reading.kept
+    text = write_document(found.design, workload, kept) if to == "md" else write_design(found.design, to)
+    result = {"file": file, "to": to, "output": str(output) if output else None, "text": None if output else text}
+    if output is None:
+        return Outcome(result=result, page=text)
+    write(output, text)
+    return Outcome(result=result, notes=(f"wrote {output}",))
 
 
 def _target(to: Form | None, output: Path | None) -> Form:

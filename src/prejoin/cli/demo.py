@@ -10,74 +10,108 @@ from typing import Any
 
 import click
 
+from prejoin.cli import codes
 from prejoin.cli.check import contents
+from prejoin.cli.columns import SHORTEST, Row, cut, fitted, titled
 from prejoin.cli.command import command
+from prejoin.cli.design_file import titled as item_title
+from prejoin.cli.design_page import structures
+from prejoin.cli.designs import places_of
 from prejoin.cli.examples import DOCUMENT, folder, installed
-from prejoin.cli.outcome import Line, Outcome, Source
-from prejoin.cli.output import table, width_of
+from prejoin.cli.outcome import CommandError, Line, Outcome, Source
+from prejoin.cli.output import width_of
+from prejoin.cli.progress import Progress
 from prejoin.cli.show import coded, shown
 from prejoin.cli.sources import load
 from prejoin.cli.status import Status
-from prejoin.design import codes
-from prejoin.design.files import design_beside, read_design
+from prejoin.design.explain.phrases import money
+from prejoin.design.files import read_design_file
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.diagnostics import Diagnostic, has_errors
+from prejoin.design.price import Bill, bill
+from prejoin.design.program import InfeasibleError
+from prejoin.design.solve import solve
+from prejoin.diagnostics import Diagnostic, Span, has_errors
 from prejoin.engine import Embedded
 from prejoin.proof.answer import Answer
 from prejoin.proof.bench import Bench
 from prejoin.proof.run import run_all
 from prejoin.workload.model import Workload
 
-Row = tuple[str, ...]
-_LONGEST = 64
-_SHORTEST = 10
-"""A key past this is cut in the middle; on a narrow terminal earlier."""
+_HEADER = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "A month", "Right")
+_CUT = ((_HEADER.index("Key"), SHORTEST), (1, SHORTEST))
+"""On a narrow terminal keys first, then descriptions."""
 
 
 @command("demo")
 @click.argument("document", required=False, type=click.Path())
-def demo(document: str | None) -> Outcome:
-    """Run a document: its table is made, filled with data, and every access pattern is answered and checked.
+@click.option("--design", "keys", type=click.Path(), help="A table design to run, instead of the one that is best.")
+def demo(document: str | None, keys: str | None) -> Outcome:
+    """Run a document: its table is designed, filled with data, and every access pattern is answered and checked.
 
-    Without a DOCUMENT it is the shop. The keys come from the table-design.yaml beside the document.
+    Without a DOCUMENT it is the shop. Nothing is written.
     """
     file = document or _near(folder() / "shop" / DOCUMENT)
     read = load(file, None)
     if has_errors(read.reading.diagnostics):
         return Outcome(Status.FAILED, sources=(read.source(),), notes=("the document has errors; nothing was run",))
     workload = read.workload
-    path = design_beside(Path(file))
-    design, problems = _design(path, workload)
-    if design is None:
-        return Outcome(Status.FAILED, sources=(Source(str(path), "", problems),))
     started = time.perf_counter()
-    design = map_patterns(design, workload)
+    if keys is not None:
+        reading = read_design_file(Path(keys), workload)
+        if has_errors(reading.diagnostics):
+            return Outcome(Status.FAILED, sources=(_source(keys, reading.diagnostics),))
+        found = map_patterns(reading.design, workload)
+    else:
+        try:
+            with Progress() as progress:
+                progress.begin("choosing keys")
+                found = solve(workload, told=progress).design
+        except InfeasibleError:
+            note = f"what the document decides cannot all hold; `prejoin design {shown(file)}` tells why"
+            raise CommandError(codes.CONTRADICTION, note, "change one of the decisions", Status.FAILED, file) from None
+    designed = time.perf_counter() - started
     with Embedded() as engine:
-        answers = list(run_all(Bench.ready(workload, design, engine, datetime.now(UTC))))
-    took = time.perf_counter() - started
+        answers = list(run_all(Bench.ready(workload, found, engine, datetime.now(UTC))))
+    took = time.perf_counter() - started - designed
+    paid = bill(workload, found)
     failed = any(not answer.right for answer in answers)
+    at = places_of(read)
+    said = tuple(_problem(answer, at(answer.pattern, "")) for answer in answers if not answer.right)
     return Outcome(
         Status.FAILED if failed else Status.FINE,
-        result={"document": file, "table": design.table, "keys": _keys(design), "patterns": _figures(answers)},
-        page=_page(workload, design, answers, file, took),
+        result={
+            "document": file,
+            "table": found.table,
+            "keys": _keys(found),
+            "dollars": float(paid.total),
+            "patterns": _figures(answers, paid),
+        },
+        page=_page(workload, found, answers, paid, file, (designed, took), solved=keys is None),
+        sources=(Source(file, read.text, said),) if said else (),
     )
+
+
+def _problem(answer: Answer, span: Span | None) -> Diagnostic:
+    if answer.problem:
+        fix = answer.remedy or "say in the Decisions what may be done, or that it is out of scope"
+        return codes.UNSERVED.at(span, f"{answer.pattern} is not served: {answer.problem}", fix)
+    return codes.UNPROVEN.at(
+        span, f"{answer.pattern} was run, and {answer.wrong}", "please report it, with the document"
+    )
+
+
+def _source(file: str, diagnostics: tuple[Diagnostic, ...]) -> Source:
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    return Source(file, text, diagnostics)
 
 
 def _near(path: Path) -> str:
     """A path as it is seen from here."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _design(path: Path, workload: Workload) -> tuple[Design | None, tuple[Diagnostic, ...]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        fix = "write the keys into a table-design.yaml beside the document, as examples/shop does"
-        return None, (
-            codes.NO_DESIGN.at(None, f"{path.name} cannot be read: {getattr(problem, 'strerror', problem)}", fix),
-        )
-    return read_design(text, workload)
 
 
 def _keys(design: Design) -> list[dict[str, Any]]:
@@ -88,7 +122,7 @@ def _keys(design: Design) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(answers: list[Answer]) -> list[dict[str, Any]]:
+def _figures(answers: list[Answer], paid: Bill) -> list[dict[str, Any]]:
     return [
         {
             "id": a.pattern,
@@ -96,6 +130,7 @@ def _figures(answers: list[Answer]) -> list[dict[str, Any]]:
             "calls": [{"operation": c.operation, "index": c.index, "key": c.key, "units": c.units} for c in a.calls],
             "items": a.items,
             "units": a.units,
+            "dollars": float(cost.dollars) if (cost := paid.pattern(a.pattern)) else None,
             "right": a.right,
             "wrong": a.wrong,
             "problem": a.problem,
@@ -105,28 +140,38 @@ def _figures(answers: list[Answer]) -> list[dict[str, Any]]:
     ]
 
 
-def _page(workload: Workload, design: Design, answers: list[Answer], file: str, took: float) -> list[Line]:
-    indexes = f"one table and {len(design.indexes)} indexes" if design.indexes else "one table"
+def _page(
+    workload: Workload,
+    design: Design,
+    answers: list[Answer],
+    paid: Bill,
+    file: str,
+    took: tuple[float, float],
+    solved: bool,
+) -> list[Line]:
+    made = f", designed in {took[0] * 1000:.0f} ms" if solved else ""
+    what = f"; {structures(design)}{made}."
     lines: list[Line] = [
-        ((workload.title, "bold"), f": {contents(workload)}, from ", (shown(file), "bold"), f"; {indexes}."),
+        ((workload.title, "bold"), f": {contents(workload)}, from ", (shown(file), "bold"), what),
         (),
     ]
-    keys: list[Row] = [(k["entity"], k["slot"], k["pk"], k["sk"]) for k in _keys(design)]
-    lines += _titled(("Entity", "In", "Partition key", "Sort key"), keys, ("bold", "cyan", "", ""))
+    rows: list[Row] = [
+        (item_title(item), facet.slot, " ".join(facet.pk), " ".join(facet.sk))
+        for item in design.items
+        for facet in item.facets
+    ]
+    lines += titled(("Entity", "In", "Partition key", "Sort key"), rows, ("bold", "cyan", "", ""))
     lines.append(())
-    header = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "Right")
-    rows = _fitted(header, [_row(a) for a in answers], width_of(sys.stdout))
-    lines += _titled(header, rows, ("bold", "", "green", "cyan", "", "", "", ""))
+    header = _HEADER
+    rows = fitted(header, [_row(a, paid) for a in answers], width_of(sys.stdout), _CUT)
+    lines += titled(header, rows, ("bold", "", "green", "cyan", "", "", "", "", ""))
     lines.append(())
-    for answer in (a for a in answers if not a.right):
-        lines.append(((f"{answer.pattern}: ", "bold red"), answer.wrong or answer.problem))
-        if answer.remedy:
-            lines.append(("  fix: ", answer.remedy))
     right = sum(a.right for a in answers)
     lines += [
         (
             (f"{right} of {len(answers)} patterns answered", "bold green" if right == len(answers) else "bold red"),
-            f" on the embedded engine, each compared with the data itself; in {took * 1000:.0f} ms.",
+            f" on the embedded engine, each compared with the data itself, in {took[1] * 1000:.0f} ms; "
+            f"{money(paid.total)} a month at the rates of the document.",
         ),
         coded(_next(file)),
     ]
@@ -136,51 +181,29 @@ def _page(workload: Workload, design: Design, answers: list[Answer], file: str, 
 def _next(file: str) -> str:
     """What to try now."""
     if installed() and Path(file).is_relative_to(folder()):
-        return "`prejoin init --example shop` writes this document here; change a pattern in it and `prejoin demo` it."
-    return f"Change a pattern in {shown(file)} and run this again; `prejoin check {shown(file)}` tells what it lacks."
+        return (
+            "`prejoin init --example shop` writes this document here; change a pattern in it and `prejoin design` it."
+        )
+    return f"`prejoin design {shown(file)}` writes the design down; change a pattern, and run this again."
 
 
-def _titled(header: Row, rows: list[Row], styles: tuple[str, ...]) -> list[Line]:
-    first, *rest = table([header, *rows], styles)
-    title = tuple((piece if isinstance(piece, str) else piece[0], "dim") for piece in first)
-    return [title, *rest]
-
-
-def _row(answer: Answer) -> Row:
+def _row(answer: Answer, paid: Bill) -> Row:
     if answer.problem:
-        return answer.pattern, answer.description, "not served" if answer.remedy else "not run", "", "", "", "", "✗"
+        what = "out of scope" if answer.outside else "not served" if answer.remedy else "not run"
+        return answer.pattern, answer.description, what, "", "", "", "", "", "-" if answer.outside else "✗"
     first, more = next(iter(answer.calls), None), len(answer.calls)
     if first is None:
-        return answer.pattern, answer.description, "(TTL)", "", "", "", "", "✓"
+        return answer.pattern, answer.description, "(TTL)", "", "", "", "", "", "✓"
     times = f" ×{more}" if more > 1 else ""
+    cost = paid.pattern(answer.pattern)
     return (
         answer.pattern,
         answer.description,
         first.operation + times,
         first.index or "-",
-        _cut(first.key, _LONGEST),
+        cut(first.key),
         str(answer.items),
         f"{answer.units:g}",
+        money(cost.dollars) if cost else "-",
         "✓" if answer.right else "✗",
     )
-
-
-def _fitted(header: Row, rows: list[Row], width: int | None) -> list[Row]:
-    """The rows cut to a terminal's width: keys first, then descriptions."""
-    for column, shortest in ((header.index("Key"), _SHORTEST), (1, _SHORTEST)):
-        widths = [max(len(row[at]) for row in (header, *rows)) + 2 for at in range(len(header))]
-        if width is None or sum(widths) <= width:
-            break
-        longest = max(shortest, widths[column] - 2 - (sum(widths) - width))
-        rows = [(*row[:column], _cut(row[column], longest), *row[column + 1 :]) for row in rows]
-    return rows
-
-
-def _cut(key: str, longest: int) -> str:
-    """A key as it fits into a column.
-
-    >>> _cut("USER#cd613e30-d8f1-4adf / ORDER#2026", 20)
-    'USER#cd613e30…R#2026'
-    """
-    end = longest // 3
-    return key if len(key) <= longest else f"{key[: longest - end - 1]}…{key[-end:]}"

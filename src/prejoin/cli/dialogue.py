@@ -105,7 +105,11 @@ def _width() -> int:
 
 
 def _read(asked: Question, prompt_on_stderr: bool) -> str:
-    prompt = f"[{asked.default}] > " if asked.default else "> "
+    return read_line(f"[{asked.default}] > " if asked.default else "> ", asked.choices, prompt_on_stderr)
+
+
+def read_line(prompt: str, choices: Sequence[str], prompt_on_stderr: bool = False) -> str:
+    """A line that somebody types; EOFError where there is none."""
     if prompt_on_stderr or not sys.stdout.isatty():
         sys.stderr.write(prompt)
         sys.stderr.flush()
@@ -113,7 +117,7 @@ def _read(asked: Question, prompt_on_stderr: bool) -> str:
         if not line:
             raise EOFError
         return line.rstrip("\n")
-    _complete(asked.choices)
+    _complete(choices)
     return input(prompt)
 
 

@@ -15,7 +15,8 @@ from prejoin.cli.command import SETTINGS, format_option
 _COMMANDS = {
     "init": "Write a document to start from.",
     "interview": "Ask, step by step, for what goes into the document.",
-    "check": "Say what is wrong with a document, what is missing, and what people forget.",
+    "check": "Say what is wrong with a document or a design, what is missing, and what people forget.",
+    "design": "Design the table: keys, indexes and copies, explained, priced and proven.",
     "convert": "Turn a document into Markdown, YAML or JSON.",
     "explain": "Tell about a message by its code.",
     "schema": "Print the JSON Schema of the document, or of this command's JSON.",
@@ -64,4 +65,5 @@ def cli(**_: Any) -> None:
       prejoin init           a document to start from, or
       prejoin interview      which asks for what goes into it
       prejoin check          what is wrong with it, missing in it, or often forgotten
+      prejoin design         the table for it
     """

@@ -17,7 +17,6 @@ from prejoin.cli.outcome import CommandError, Outcome, Source
 from prejoin.cli.sources import DEFAULT, load
 from prejoin.cli.status import Status
 from prejoin.cli.writing import as_text, form_for, refuse_to_overwrite, write
-from prejoin.design.files import design_beside
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.workload.checks import check
 from prejoin.workload.files import read_text
@@ -36,7 +35,7 @@ T = TypeVar("T")
 @click.option("--entity", "entities", multiple=True, help='As "User: userId (uuid, id), email (string, unique)".')
 @click.option("--read", "reads", multiple=True, help='As "Order by userId sort placedAt DESC", "all User".')
 @click.option("--write", "writes", multiple=True, help='As "create Order; update User (orderCount += 1)".')
-@click.option("--example", type=click.Choice(names()), help="One of the examples, with its design if it has one.")
+@click.option("--example", type=click.Choice(names()), help="One of the examples.")
 @click.option("--from", "origin", type=click.Path(), help="A document in YAML, JSON or Markdown to begin with.")
 @click.option("--force", is_flag=True, help="Replace the file that is there.")
 def init(
@@ -60,7 +59,6 @@ def init(
     if example is not None:
         if entities or reads or writes or origin:
             raise click.UsageError("`--example` is a whole document; change it after it is written")
-        _keys(folder() / example, path, force)
         origin = str(folder() / example / DOCUMENT)
     if origin is None and not entities:
         if reads or writes:
@@ -85,15 +83,6 @@ def init(
     return Outcome(
         result={"path": str(path), **figures(workload)}, sources=(Source(str(path), text, said),), notes=notes
     )
-
-
-def _keys(source: Path, path: Path, force: bool) -> None:
-    """The design of an example goes beside its document."""
-    keys = design_beside(source / DOCUMENT)
-    if keys.exists():
-        if not force:
-            refuse_to_overwrite(design_beside(path))
-        write(design_beside(path), keys.read_text(encoding="utf-8"))
 
 
 def _titled(path: Path) -> str:

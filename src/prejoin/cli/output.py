@@ -51,7 +51,7 @@ def show(page: Page | Iterable[Line], where: TextIO | None = None) -> None:
     elif coloured(stream):
         _paint(page, stream)
     else:
-        text = "\n".join("".join(p if isinstance(p, str) else p[0] for p in line) for line in page)
+        text = "\n".join("".join(p if isinstance(p, str) else p[0] for p in line).rstrip() for line in page)
         if text:
             _write(stream, text + "\n")
 

@@ -1,0 +1,152 @@
+"""The table-design document as `prejoin design` writes it, and what changes from the one that is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prejoin.cli import codes
+from prejoin.cli.making import Made
+from prejoin.cli.outcome import CommandError
+from prejoin.cli.show import tally
+from prejoin.cli.status import Status
+from prejoin.cli.writing import form_for, write
+from prejoin.design.document.kept import Kept, Validation
+from prejoin.design.document.read_document import parse_document
+from prejoin.design.document.write_document import rewrite_document, write_document
+from prejoin.design.files import read_design_text, write_design
+from prejoin.design.model import TABLE, Design, Facet, Item
+from prejoin.workload.files import Form
+from prejoin.workload.model import Status as DocumentStatus
+from prejoin.workload.model import Workload
+from prejoin.workload.write_document import UnwritableError
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a design is to be written, and the one that is there."""
+
+    path: Path
+    form: Form
+    text: str | None = None
+    before: Design | None = None
+    approved: bool = False
+
+
+def target(path: Path) -> Target:
+    """Looks at what is there. Refuses where that is something else than a design."""
+    form = form_for(path)
+    if not path.exists():
+        return Target(path, form)
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        message = f"{path} is there, and cannot be read: {getattr(problem, 'strerror', None) or 'it is not UTF-8'}"
+        raise CommandError(
+            codes.WOULD_OVERWRITE, message, "move it away, or give `--output FILE`", Status.REFUSED, str(path)
+        ) from None
+    reading = parse_document(text) if form == "md" else read_design_text(text, Workload(), form)
+    if not reading.design.items and text.strip():
+        message = f"{path} is there already, and is not a table design"
+        raise CommandError(
+            codes.WOULD_OVERWRITE, message, "move it away, or give `--output FILE`", Status.REFUSED, str(path)
+        )
+    return Target(path, form, text, reading.design, reading.kept.status is DocumentStatus.APPROVED)
+
+
+def document_text(made: Made, form: Form, before: str | None = None, folder: Path | None = None) -> str:
+    """The design as a text; what people wrote into the document that is there stays in it."""
+    if form != "md":
+        return write_design(made.design, form, made.workload)
+    file = made.wanted.document.file
+    source = "access-patterns.md" if file == "-" else os.path.relpath(file, folder or Path())
+    try:
+        if before and before.strip():
+            return rewrite_document(before, made.design, made.workload, source, validated(made))
+        return write_document(made.design, made.workload, Kept(source=source), validated(made))
+    except UnwritableError as problem:
+        fix = "give `--output table-design.yaml`"
+        raise CommandError(codes.UNWRITABLE, str(problem), fix, Status.FAILED, file) from None
+
+
+def save(made: Made, where: Target) -> str:
+    """Writes the design; what was done, in a sentence."""
+    text = document_text(made, where.form, where.text, where.path.parent)
+    if text == where.text:
+        return f"{where.path} is as it was"
+    write(where.path, text)
+    return f"wrote {where.path}"
+
+
+def validated(made: Made) -> tuple[Validation, ...]:
+    """What was checked and proven, for the document. It says the same whenever it is run."""
+    return tuple(_validated(made))
+
+
+def _validated(made: Made) -> Iterator[Validation]:
+    operations = made.design.operations
+    lost = [operation.pattern for operation in operations if not operation.served]
+    served = f"{len(operations) - len(lost)} of {len(operations)}"
+    yield Validation("Access patterns served", served, f"not served: {', '.join(lost)}" if lost else "")
+    proof = made.proof
+    if proof is None:
+        yield Validation("Proven by running", "not run", "`--no-proof`")
+    else:
+        ran = [answer for answer in proof.answers if not answer.problem]
+        right = sum(answer.right for answer in ran)
+        how = "each answer compared with the data itself, each write with the table it should leave"
+        yield Validation("Proven by running", f"{right} of {len(ran)}", f"on the embedded engine; {how}")
+        if proof.findings:
+            yield Validation("Table after the proof", "not as it should be", "; ".join(proof.findings))
+    exact = "no design that serves as much has fewer" if made.solution.exact else "the best that was found"
+    yield Validation("Indexes and copies", str(made.explanation.structures), exact)
+    said = [d for d in made.diagnostics if d.code not in {codes.UNSERVED.id, codes.UNPROVEN.id}]
+    yield Validation("Checks", tally(said) or "nothing to say", "`prejoin check` tells each" if said else "")
+    against = "; ".join(made.fit.speaks_against)
+    yield Validation("Single table", made.fit.verdict.value, against)
+
+
+def changes(before: Design, after: Design) -> list[str]:
+    """What differs in the keys of two designs, a sentence each; nothing where they are the same."""
+    return list(_changes(before, after))
+
+
+def _changes(before: Design, after: Design) -> Iterator[str]:
+    old = {slot.name: slot for slot in before.slots}
+    new = {slot.name: slot for slot in after.slots}
+    yield from (f"`{name}` is new" for name in new if name not in old)
+    yield from (f"`{name}` is gone" for name in old if name not in new)
+    for name in new:
+        if name in old and (old[name].pk, old[name].sk) != (new[name].pk, new[name].sk):
+            yield f"`{name}` has other key attributes"
+        elif name in old and old[name].projection != new[name].projection:
+            yield f"`{name}` holds {new[name].projection.kind} instead of {old[name].projection.kind}"
+    for item in after.items:
+        was = before.item(item.entity, item.copy)
+        if was is None:
+            yield f"{titled(item)} is new, at {keyed(item.facets[0])}"
+            continue
+        for facet in item.facets:
+            then = was.facet(facet.slot)
+            if then != facet:
+                place = "the table" if facet.slot == TABLE else f"`{facet.slot}`"
+                yield f"{titled(item)} in {place} is at {keyed(facet)}" + (f", was {keyed(then)}" if then else "")
+        gone = [f.slot for f in was.facets if item.facet(f.slot) is None]
+        yield from (f"{titled(item)} is not in `{slot}` any more" for slot in gone)
+    yield from (f"{titled(i)} is gone" for i in before.items if after.item(i.entity, i.copy) is None)
+    for word, ones, others in (("new", after, before), ("gone", before, after)):
+        for guard in ones.guards:
+            if guard not in others.guards:
+                yield f"the item that makes {guard.entity}'s {' and '.join(guard.attributes)} unique is {word}"
+
+
+def titled(item: Item) -> str:
+    return f"{item.entity} (copy {item.copy})" if item.copy else item.entity
+
+
+def keyed(facet: Facet) -> str:
+    """A key as people write it."""
+    sort = f" / {' '.join(facet.sk)}" if facet.sk else ""
+    return f"`{' '.join(facet.pk)}{sort}`"

@@ -1,0 +1,61 @@
+"""A command on a terminal of its own, for tests that talk to it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+
+START = "from prejoin.cli import main; main()"
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, *arguments: str, folder: Path, **environment: str) -> None:
+        self.pid, self.handle = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.environ.update({"TERM": "xterm", "COLUMNS": "100", **environment})
+            os.execv(sys.executable, [sys.executable, "-c", START, *arguments])
+        self.seen = ""
+
+    def expect(self, text: str) -> None:
+        end = time.monotonic() + 60
+        while text not in self.seen:
+            assert time.monotonic() < end, f"{text!r} did not come; there was {self.seen!r}"
+            if not self._read():
+                break
+        assert text in self.seen
+        self.seen = self.seen.partition(text)[2]
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self.handle], [], [], 1)
+        try:
+            data = os.read(self.handle, 65536) if ready else b" "
+        except OSError:
+            return False
+        self.seen += data.decode("utf-8", "replace")
+        return bool(data)
+
+    def send(self, text: str) -> None:
+        os.write(self.handle, text.encode())
+
+    def status(self, again: str = "") -> int:
+        """How it ended. Keys that came before the line editor listened are pressed again, as people do."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            before = time.monotonic()
+            self._read()
+            if again and time.monotonic() - before > 0.9:  # a second without a word
+                self.send(again)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                os.close(self.handle)
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError("it does not end")

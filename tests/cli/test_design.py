@@ -1,0 +1,367 @@
+"""`prejoin design`: what is printed, asked and written; what cannot be; and what scripts get."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from prejoin.cli.outcome import envelope_schema
+from prejoin.design.files import read_design_file
+from prejoin.diagnostics import has_errors
+from prejoin.workload.files import read_file
+from prejoin.workload.model import AtMost
+from tests.cli.conftest import Prejoin
+from tests.cli.terminal import Terminal
+
+TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
+
+
+@pytest.fixture
+def teams(here: Path) -> Path:
+    """A small document, in a folder of its own."""
+    shutil.copy(TEAMS, here / "access-patterns.md")
+    return here / "access-patterns.md"
+
+
+def designed(folder: Path) -> Path:
+    return folder / "table-design.md"
+
+
+# --- Written, or not ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_terminal_it_is_printed_and_written_only_with_yes(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("design")
+    assert ran.status == 0
+    assert "11 of 11 patterns served" in ran.out
+    assert "Proven" in ran.out
+    assert "`--yes` writes it to table-design.md; nothing was written" in ran.err
+    assert not designed(teams.parent).exists()
+    ran = prejoin("design", "--yes")
+    assert "wrote table-design.md" in ran.err
+    reading = read_design_file(designed(teams.parent), read_file(teams).workload)
+    assert not has_errors(reading.diagnostics)
+    assert reading.kept.source == "access-patterns.md"
+    assert [v.result for v in reading.kept.validation[:2]] == ["11 of 11", "11 of 11"]
+    assert prejoin("check", "table-design.md").status == 0
+
+
+def test_the_page_shows_what_lies_together_the_keys_the_indexes_and_the_price(prejoin: Prejoin, teams: Path) -> None:
+    out = prejoin("design", "--no-proof").out
+    for title in ("Read together", "Partition key", "Holds", "Operation", "A month"):
+        assert title in out
+    assert "USER#{userId}  table  User, Assignment" in out
+    assert "Not proven: `--no-proof` was said." in out
+
+
+def test_it_is_the_same_whenever_it_is_written(prejoin: Prejoin, teams: Path) -> None:
+    prejoin("design", "--yes")
+    first = designed(teams.parent).read_bytes()
+    assert "table-design.md is as it was" in prejoin("design", "--yes").err
+    designed(teams.parent).unlink()
+    prejoin("design", "--yes")
+    assert designed(teams.parent).read_bytes() == first
+
+
+def test_what_people_wrote_into_the_design_stays(prejoin: Prejoin, teams: Path) -> None:
+    prejoin("design", "--yes")
+    path = designed(teams.parent)
+    path.write_text(path.read_text("utf-8") + "\n## Rollout\n\nOn Monday, by Ann.\n", "utf-8")
+    assert prejoin("design", "--yes", "--at-most", "1 GSIs").status == 0
+    assert "On Monday, by Ann." in path.read_text("utf-8")
+
+
+def test_a_file_that_is_something_else_is_not_replaced(prejoin: Prejoin, teams: Path) -> None:
+    designed(teams.parent).write_text("# My notes\n\nDo not lose them.\n", "utf-8")
+    ran = prejoin("design", "--yes")
+    assert ran.status == 4
+    assert "is there already, and is not a table design" in ran.err
+    assert designed(teams.parent).read_text("utf-8") == "# My notes\n\nDo not lose them.\n"
+
+
+def test_a_design_with_other_keys_is_compared_before_it_is_replaced(prejoin: Prejoin, teams: Path) -> None:
+    prejoin("design", "--yes")
+    path = designed(teams.parent)
+    path.write_text(path.read_text("utf-8").replace("Status: DRAFT", "Status: APPROVED"), "utf-8")
+    ran = prejoin("design", "--no-proof", "--at-most", "1 GSIs")
+    assert "table-design.md has other keys; with this design:\n  `gsi2` is gone" in ran.err
+    assert "table-design.md is APPROVED: `--keep table-design.md`" in ran.err
+    assert "> Status: APPROVED" in path.read_text("utf-8")
+    prejoin("design", "--no-proof", "--at-most", "1 GSIs", "--yes")
+    assert "> Status: DRAFT" in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["keys.yaml", "keys.json", "sub/../keys.md"])
+def test_the_name_of_the_output_says_its_form(prejoin: Prejoin, teams: Path, name: str) -> None:
+    (teams.parent / "sub").mkdir()
+    assert prejoin("design", "--no-proof", "--yes", "-o", name).status == 0
+    found = read_design_file(teams.parent / name, read_file(teams).workload)
+    assert not has_errors(found.diagnostics)
+    assert [item.entity for item in found.design.items]
+
+
+def test_the_document_can_be_standard_input_and_the_design_standard_output(prejoin: Prejoin, here: Path) -> None:
+    ran = prejoin("design", "-", "-o", "-", "--no-proof", stdin=TEAMS.read_bytes())
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith("# ")
+    assert "## Item Collections" in ran.out
+    assert list(here.iterdir()) == []
+
+
+# --- Decisions ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_decided_is_obeyed_and_remembered_if_that_is_said(prejoin: Prejoin, teams: Path) -> None:
+    before = teams.read_text("utf-8")
+    ran = prejoin("design", "--no-proof", "--at-most", "1 GSIs", "--yes", "--format", "json")
+    assert ran.json["result"]["score"]["indexes"] == 1
+    assert ran.json["result"]["decided"] == ["at most 1 GSIs"]
+    assert teams.read_text("utf-8") == before
+    ran = prejoin("design", "--no-proof", "--at-most", "1 GSIs", "--yes", "--remember")
+    assert "added to the Decisions of access-patterns.md: at most 1 GSIs" in ran.err
+    assert teams.read_text("utf-8").replace("- at most 1 GSIs\n", "") == before
+    assert AtMost("GSIs", 1) in [d.pin for d in read_file(teams).workload.decisions]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("make it nice", "`make it nice` is not a decision that the designer obeys"),
+        ("Usr lives under Team", "did you mean `User`?"),
+    ],
+)
+def test_a_decision_that_is_none_is_a_misuse(prejoin: Prejoin, teams: Path, sentence: str, said: str) -> None:
+    ran = prejoin("design", "--decide", sentence)
+    assert ran.status == 2
+    assert said in ran.err
+
+
+def test_decisions_that_contradict_each_other_are_named_and_nothing_is_written(prejoin: Prejoin, teams: Path) -> None:
+    key = "Assignment has key `TEAM#{teamId}` and `{userId}`"
+    call = ("design", "--decide", "Assignment lives under User", "--decide", key, "--yes")
+    ran = prejoin(*call)
+    assert ran.status == 1
+    assert "error PJ030: these cannot all hold: the decision: Assignment lives under User; the decision: Ass" in ran.err
+    assert not designed(teams.parent).exists()
+    (found,) = prejoin(*call, "--format", "json").json["result"]["conflicts"]
+    assert {one["kind"] for one in found} == {"decision"}
+    ran = prejoin("design", "--decide", "User lives under Team")
+    assert "error PJ030: this cannot hold: the decision: User lives under Team" in ran.err
+
+
+def test_a_pattern_that_is_not_served_is_told_with_what_would_have_to_change(prejoin: Prejoin, teams: Path) -> None:
+    call = ("design", "--no-proof", "--at-most", "0 GSIs", "--at-most", "0 copies")
+    ran = prejoin(*call)
+    assert ran.status == 1
+    assert "is not served" in ran.out
+    assert "What would have to change:" in ran.out
+    assert "  - the decision: no GSIs" in ran.out
+    assert "not served: AP-0" in ran.err
+    result = prejoin(*call, "--format", "json").json
+    lost = [one["pattern"] for one in result["result"]["unserved"]]
+    assert lost
+    assert [d["message"].split()[0] for d in result["diagnostics"] if d["code"] == "PJ031"] == lost
+    assert all(d["line"] for d in result["diagnostics"] if d["code"] == "PJ031")
+    assert result["result"]["conflicts"]
+
+
+def test_a_pattern_that_is_out_of_scope_is_no_failure(prejoin: Prejoin, teams: Path) -> None:
+    limits = ("--at-most", "0 GSIs", "--at-most", "0 copies")
+    found = prejoin("design", "--no-proof", *limits, "--format", "json").json["result"]["unserved"]
+    aside = [word for one in found for word in ("--decide", f"{one['pattern']} is out of scope")]
+    ran = prejoin("design", "--no-proof", *limits, *aside)
+    assert ran.status == 0, ran.err
+    assert "out of scope" in ran.out
+
+
+# --- Questions ------------------------------------------------------------------------------------------------------
+
+
+def test_questions_are_answered_and_nothing_is_written(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("design", "--no-proof", "--why", "Assignment", "--drop", "AP-003", "--alternatives")
+    assert ran.status == 0
+    assert ran.out.startswith("Assignment: `")
+    assert "\nwithout AP-003: " in ran.out
+    assert "the table: at most 1 GSI" in ran.out
+    assert prejoin("design", "--no-proof", "--explain").out.startswith("The table\n=========\n")
+    assert not designed(teams.parent).exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (("--why", "Asignment"), "did you mean `Assignment`?"),
+        (("--drop", "AP-03"), "there is no access pattern `AP-03`"),
+    ],
+)
+def test_a_question_about_nothing_says_what_was_meant(
+    prejoin: Prejoin, teams: Path, call: tuple[str, ...], said: str
+) -> None:
+    ran = prejoin("design", "--no-proof", *call)
+    assert ran.status == 2
+    assert said in ran.err
+
+
+# --- Growth ---------------------------------------------------------------------------------------------------------
+
+ZOO = ("--entity", "Animal: animalId (uuid, id), species (string), bornAt (datetime)", "--read", "Animal by species")
+MORE = (
+    "--entity",
+    "Keeper: keeperId (uuid, id), name (string)",
+    "--read",
+    "Keeper by name",
+    "--read",
+    "Animal by bornAt",
+)
+
+
+def test_a_design_in_use_stays_and_what_is_to_be_done_is_told(prejoin: Prejoin, here: Path) -> None:
+    prejoin("init", *ZOO)
+    prejoin("design", "--yes")
+    before = prejoin("design", "--no-proof", "--format", "json").json["result"]["design"]
+    prejoin("init", "grown.md", "--from", "access-patterns.md", *MORE)
+    ran = prejoin("design", "grown.md", "--keep", "table-design.md", "--yes")
+    assert ran.status == 0, ran.err
+    assert "  - make the index `gsi2`, with the keys gsi2pk and gsi2sk (ALL)" in ran.out
+    assert "  - Keeper is new" in ran.out
+    assert "Animal items that may be there, write gsi2pk and gsi2sk in each" in ran.out
+    again = prejoin("design", "grown.md", "--keep", "table-design.md", "--format", "json").json["result"]
+    assert again["growth"] == {}
+    after = {(i["entity"], f["slot"]): f for i in again["design"]["items"] for f in i["facets"]}
+    for item in before["items"]:
+        for facet in item["facets"]:
+            assert after[item["entity"], facet["slot"]] == facet
+
+
+def test_what_cannot_be_kept_says_why(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("design", "--keep", "nowhere.md")
+    assert ran.status == 1
+    assert "nowhere.md cannot be read" in ran.err
+    (teams.parent / "broken.md").write_text("# Nothing\n", "utf-8")
+    ran = prejoin("design", "--keep", "broken.md")
+    assert ran.status == 1
+    assert "broken.md cannot be kept; nothing was designed" in ran.err
+
+
+# --- Documents that are not usual -------------------------------------------------------------------------------------
+
+
+def test_a_document_with_errors_is_not_designed(prejoin: Prejoin, wrong: Path) -> None:
+    ran = prejoin("design", "wrong.md", "--yes")
+    assert (ran.status, ran.out) == (1, "")
+    assert "`strng` is not a type" in ran.err
+    assert "the document has errors; nothing was designed" in ran.err
+    assert not designed(wrong.parent).exists()
+
+
+def test_without_a_document_it_says_so(prejoin: Prejoin, here: Path) -> None:
+    ran = prejoin("design")
+    assert ran.status == 2
+    assert "there is no `access-patterns.md` here" in ran.err
+
+
+def test_one_entity_that_is_only_written_is_a_table_too(prejoin: Prejoin, here: Path) -> None:
+    (here / "access-patterns.md").write_text(
+        "# Notes\n\n## Entities\n\n### Note\n\n- **Attributes**:\n  - `noteId` (uuid, id)\n\n## Access Patterns\n\n"
+        "### Writes\n\n| ID | Entity | Description | Input Parameters | Items Written |\n| --- | --- | --- | --- | --- |\n"
+        "| AP-020 | Note | Write a note | noteId | create Note |\n",
+        "utf-8",
+    )
+    ran = prejoin("design", "--yes")
+    assert ran.status == 0, ran.err
+    assert "1 of 1 patterns served" in ran.out
+    assert prejoin("check", "table-design.md", "--strict").status == 0
+
+
+# --- For scripts --------------------------------------------------------------------------------------------------------
+
+
+def test_json_holds_all_of_it(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("design", "--format", "json")
+    assert (ran.status, ran.err) == (0, "")
+    jsonschema.Draft202012Validator(envelope_schema()).validate(ran.json)
+    result = ran.json["result"]
+    assert {
+        "design", "bill", "explanation", "unserved", "conflicts", "fit", "proof", "growth", "score", "exact", "bound",
+        "seconds", "decided", "document", "output",
+    } <= set(result)  # fmt: skip
+    assert result["proof"]["right"] is True
+    assert len(result["proof"]["patterns"]) == 11
+    assert result["exact"] is True
+    assert result["bound"]["structures"] == result["score"]["structures"]
+    assert result["output"] is None
+    assert {o["pattern"] for o in result["design"]["operations"]} == {p["pattern"] for p in result["bill"]["patterns"]}
+    assert result["bill"]["total"] == pytest.approx(result["bill"]["requests"] + result["bill"]["storage"])
+
+
+# --- On a terminal --------------------------------------------------------------------------------------------------------
+
+
+def test_a_design_is_approved_after_questions_and_decisions(teams: Path) -> None:
+    terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
+    terminal.expect("What lies in one partition")
+    terminal.expect("Write it to table-design.md? [y/n")
+    terminal.send("why Assignment\n")
+    terminal.expect("Its sort key goes by `teamId`")
+    terminal.send("why Nothing\n")
+    terminal.expect("there is no entity, index, copy or access pattern `Nothing`")
+    terminal.send("pin make it nice\n")
+    terminal.expect("That cannot be decided: `make it nice` is not a decision")
+    terminal.send("pin User has key `A#{userId}` and `X`\n")
+    terminal.expect("What changes")
+    terminal.expect("User in the table is at `A#{userId} / X`")
+    terminal.send("User lives under Team\n")  # `pin` may be left out
+    terminal.expect("That cannot be, so nothing is changed.")
+    terminal.send("undo\n")
+    terminal.expect("was `A#{userId} / X`")
+    terminal.send("at most 1 GSIs\n")
+    terminal.expect("`gsi2` is gone")
+    terminal.expect("Decided: at most 1 GSIs.")
+    terminal.send("drop AP-003\n")
+    terminal.expect("without AP-003: ")
+    terminal.send("alternatives\n")
+    terminal.expect("month")
+    terminal.send("nonsense\n")
+    terminal.expect("`help` tells what can be said here.")
+    terminal.send("help\n")
+    terminal.expect("forbid copies for Order")
+    assert not designed(teams.parent).exists()
+    terminal.send("y\n")
+    terminal.expect("Add to the Decisions of access-patterns.md: at most 1 GSIs? [y/n]")
+    terminal.send("y\n")
+    terminal.expect("wrote table-design.md")
+    assert terminal.status() == 0
+    assert AtMost("GSIs", 1) in [d.pin for d in read_file(teams).workload.decisions]
+    assert len(read_design_file(designed(teams.parent), read_file(teams).workload).design.indexes) == 1
+
+
+def test_what_is_edited_while_it_asks_is_not_lost(teams: Path) -> None:
+    terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
+    terminal.expect("[y/n")
+    terminal.send("minimise money\n")
+    terminal.expect("Decided")
+    teams.write_text(teams.read_text("utf-8") + "- Edited by Ann.\n", "utf-8")
+    terminal.send("y\n")
+    terminal.expect("Add to the Decisions")
+    terminal.send("y\n")
+    terminal.expect("access-patterns.md was changed meanwhile")
+    assert terminal.status() == 0
+    assert "Edited by Ann." in teams.read_text("utf-8")
+    assert "- minimise money\n" in teams.read_text("utf-8")
+
+
+@pytest.mark.parametrize(("keys", "status"), [("n\n", 0), ("\x04", 0), ("\x03", 130)])
+def test_whoever_leaves_finds_everything_as_it_was(teams: Path, keys: str, status: int) -> None:
+    before = teams.read_bytes()
+    terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
+    terminal.expect("[y/n")
+    terminal.send("forbid copies\n")
+    terminal.expect("`undo` takes it back.")
+    terminal.expect("help] ")
+    terminal.send(keys)
+    assert terminal.status(again=keys) == status
+    assert teams.read_bytes() == before
+    assert [path.name for path in teams.parent.iterdir()] == ["access-patterns.md"]

@@ -1,0 +1,37 @@
+"""The line that tells how far a command is: on a terminal, after a while, and gone in the end."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from prejoin.cli import progress
+from prejoin.cli.progress import Progress
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def said(stream: io.StringIO, patience: float, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(progress, "PATIENCE", patience)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    with Progress() as told:
+        told.begin("choosing keys")
+        told("2 indexes")
+    return stream.getvalue()
+
+
+def test_it_tells_what_it_does_and_how_far_it_is_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = said(Screen(), 0.0, monkeypatch)
+    assert "0 s, choosing keys: 2 indexes …" in text
+    assert text.endswith("\r\x1b[K")
+
+
+def test_nothing_is_said_of_what_is_quick_or_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert said(Screen(), 3600.0, monkeypatch) == ""
+    assert said(io.StringIO(), 0.0, monkeypatch) == ""

@@ -1,0 +1,73 @@
+"""The guide to designing: every command in it is run, in order, and says what the guide shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Prejoin, here, prejoin  # noqa: F401 - fixtures
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "design.md"
+_BLOCK = re.compile(r"^```(console|markdown)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def calls(block: str) -> list[tuple[list[str], list[str]]]:
+    """The commands of a block, each with the lines that are shown below it."""
+    found: list[tuple[list[str], list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ prejoin "):
+            found.append((shlex.split(line.removeprefix("$ prejoin ")), []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def shown(lines: list[str], said: str) -> str:
+    """The first of the lines that does not come, in order; `…` stands for anything."""
+    at = 0
+    printed = said.splitlines()
+    for line in lines:
+        if line == "…":
+            continue
+        pattern = re.compile(".*".join(map(re.escape, line.split("…"))))
+        while at < len(printed) and not pattern.fullmatch(printed[at]):
+            at += 1
+        if at == len(printed):
+            return line
+        at += 1
+    return ""
+
+
+@pytest.mark.usefixtures("here")
+def test_the_guide_shows_what_happens(prejoin: Prejoin) -> None:  # noqa: F811
+    ran = 0
+    for kind, name, block in _BLOCK.findall(GUIDE.read_text("utf-8")):
+        if kind == "markdown":
+            Path(name).write_text(block, "utf-8")
+            continue
+        for arguments, lines in calls(block):
+            wanted = 0
+            if lines and (status := re.fullmatch(r"\[exit status (\d)\]", lines[-1])):
+                wanted = int(status[1])
+                lines = lines[:-1]
+            answer = prejoin(*arguments)
+            said = answer.out + answer.err
+            assert answer.status == wanted, said
+            assert shown(lines, said) == "", f"{arguments}: {said}"
+            ran += 1
+    assert ran == 16
+
+
+def test_a_line_that_does_not_come_is_found() -> None:
+    assert shown(["a", "…", "c…"], "a\nb\ncd\n") == ""
+    assert shown(["b", "a"], "a\nb\n") == "a"
+
+
+def test_the_guide_names_all_that_can_be_typed() -> None:
+    from prejoin.cli.approval import _VERBS
+
+    text = GUIDE.read_text("utf-8")
+    for verb in _VERBS:
+        assert re.search(rf"`{verb[0] if verb in ('yes', 'no') else verb}\b", text), verb
