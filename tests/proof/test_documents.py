@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.proof.league import NOW
 
 from prejoin.design.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.run import prove
 from prejoin.workload.files import read_file
+from prejoin.workload.grammar.statements import read_pin
+from prejoin.workload.model import Decision
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tests/corpus/*/access-patterns.md")])
@@ -27,3 +30,27 @@ def test_the_design_of_a_document_is_proven(path: Path) -> None:
     assert proof.right
     assert [a.pattern for a in proof.answers] == [p.id for p in workload.patterns]
     assert [(a.pattern, a.units) for a in proof.answers if not a.outside and a.units != a.predicted] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "decision"),
+    [
+        ("blog", "at most 0 GSIs"),
+        ("blog", "minimise money"),
+        ("groups", "at most 1 GSIs"),
+        ("organisation", "no copies"),
+        ("shop", "no copies"),
+        ("teams", "at most 1 structures"),
+    ],
+)
+def test_the_design_that_a_decision_leads_to_is_proven(name: str, decision: str) -> None:
+    """Copies in place of indexes, indexes in place of copies: what is still served is right."""
+    workload = read_file(ROOT / "examples" / name / "access-patterns.md").workload
+    workload = replace(workload, decisions=(*workload.decisions, Decision(read_pin(decision))))
+    solution = solve(workload)
+    lost = {operation.pattern for operation in solution.design.operations if not operation.served}
+    assert lost == set(solution.chosen.unserved)
+    with Embedded() as engine:
+        proof = prove(workload, solution.design, engine, now=NOW)
+    assert [(a.pattern, a.wrong, a.problem) for a in proof.answers if not a.right and a.pattern not in lost] == []
+    assert proof.findings == ()

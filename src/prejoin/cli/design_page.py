@@ -147,7 +147,7 @@ def _operation(operation: Operation) -> tuple[str, str, str]:
     request, more = operation.requests[0], len(operation.requests) - 1
     times = f" ×{request.shards}" if request.shards > 1 else ""
     each = f" each {request.bucket or request.each}" if request.bucket or request.each else ""
-    called = f"{request.call}{times}{each}" + (f" +{more}" if more else "")
+    called = f"{request.call}{times}{each}" + (", filtered" if request.filters else "") + (f" +{more}" if more else "")
     if request.call in _MANY:
         key = ", ".join(f"{a.action} {a.item}{'[]' * a.many}" for a in request.actions)
     else:

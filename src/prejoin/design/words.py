@@ -131,8 +131,9 @@ class Words:
         entity = self._entity(candidate.entity)
         parts = [part for name in candidate.pk for part in (self._word(entity, name), f"{{{name}}}")]
         if not candidate.pk:
-            # What holds all items of an entity says so; there is one of a singleton anyway.
-            parts = [upper(entity.name)] if entity.singleton or candidate.when else ["ALL", upper(entity.name)]
+            # What holds all items of an entity says so; of a singleton there is one anyway. No id follows the word.
+            names = "_".join(upper(name) for name in (entity.name, *(name for name, _ in candidate.when)))
+            parts = [names] if entity.singleton or candidate.when else ["ALL", names]
         parts += [upper(value) for _, value in candidate.when]
         parts += self._cut(entity, candidate)
         return self._separator.join(parts)

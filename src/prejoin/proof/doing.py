@@ -44,7 +44,7 @@ def find(case: Case, name: str, steps: Sequence[Step]) -> None:
     bench, first = case.bench, steps[0]
     entity = bench.entity(name)
     names = known(bench.workload, case.write, first.action)
-    request = next(r for r in case.operation.requests if r.call is Call.QUERY and name in r.entities)
+    request = next(r for r in case.finds if name in r.entities)
     filtered = sorted(text.partition(" ")[0] for text in request.filters)
     python = bench.built.names[name]
     tests = [(python[n], list({id(s.item.get(n)): s.item.get(n) for s in steps}.values())) for n in filtered]

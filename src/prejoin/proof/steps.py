@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prejoin.design.addressing import NEW, actions_of, known
-from prejoin.design.model import Call, Operation
+from prejoin.design.model import Call, Operation, Request
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
 from prejoin.proof.data import Values
@@ -75,13 +75,18 @@ class Case:
 
     @property
     def found_first(self) -> frozenset[str]:
-        """The entities whose items are found by a Query first."""
-        return frozenset(e for r in self.operation.requests if r.call is Call.QUERY for e in r.entities)
+        """The entities whose items are found first, by another key than their own."""
+        return frozenset(e for r in self.finds for e in r.entities)
+
+    @property
+    def finds(self) -> list[Request]:
+        """The requests that find items: those that read one by its own key first do so consistently."""
+        return [r for r in self.operation.requests if r.call in (Call.QUERY, Call.GET) and not r.consistent]
 
     @property
     def read_first(self) -> frozenset[str]:
         """The entities whose items are read first."""
-        return frozenset(e for r in self.operation.requests if r.call is Call.GET for e in r.entities)
+        return frozenset(e for r in self.operation.requests if r.call is Call.GET and r.consistent for e in r.entities)
 
     def param(self, name: str, like: Attribute) -> Any:
         """The value of an input that is no attribute: small, so that stock and balances suffice."""

@@ -64,7 +64,7 @@ def sample_item(design: Design, workload: Workload, item: Item) -> dict[str, obj
         return {}
     whens = {w.attribute: w for facet in reversed(item.facets) for w in facet.when}
     values = sample_values(workload, entity, design, when=whens.values())
-    held = {name: plain(value) for name, value in values.items() if not item.attributes or name in _held(design, item)}
+    held = {name: plain(value) for name, value in values.items() if not item.attributes or name in held_attributes(design, item)}
     found: dict[str, object] = {}
     for facet in item.facets:
         slot = design.slot(facet.slot)
@@ -73,7 +73,7 @@ def sample_item(design: Design, workload: Workload, item: Item) -> dict[str, obj
     return {**found, design.type_attribute: item.tag, **{n: v for n, v in held.items() if n not in found}}
 
 
-def _held(design: Design, item: Item) -> set[str]:
+def held_attributes(design: Design, item: Item) -> set[str]:
     """What a copy holds: what is said, and what its keys and those of its item are made of."""
     own = design.item(item.entity)
     facets = (*item.facets, *(own.facets[:1] if own else ()))
