@@ -101,6 +101,8 @@ def has_design(fields: Fields) -> bool:
 def _slot(name: str, fields: Fields, local: bool = False) -> Slot:
     sk = fields.word("sk")
     said = fields.word("projection") or "ALL"
+    if said.split()[0] not in ProjectionKind.__members__:
+        raise fields.error("projection", f"`{said}` is not ALL, KEYS_ONLY or INCLUDE [attributes]")
     kind = ProjectionKind(said.split()[0])
     included = tuple(re.findall(r"[\w-]+", said.partition("[")[2])) if kind is ProjectionKind.INCLUDE else ()
     pk = (KeyAttribute(fields.word("pk")),)
@@ -179,7 +181,9 @@ def _once(items: list[Item]) -> Iterator[Item]:
     """Each kind of item once: an edge may be told by both of its ends."""
     seen = set()
     for item in items:
-        base = item.facets[0]
+        base = item.facet(TABLE)
+        if base is None:
+            continue  # it lies in another table
         if (item.entity, base.pk, base.sk) not in seen:
             seen.add((item.entity, base.pk, base.sk))
             yield item
