@@ -57,7 +57,7 @@ ONE = Song("1", "Nina", "jazz", 5, label="verve", title="Four")
 
 def index_keys(db: Any, tag: str = "Song.by-artist") -> list[dict[str, str]]:
     """The keys in indexes of the items with a tag."""
-    found = db.call("Scan", {})["Items"]
+    found = sorted(db.call("Scan", {})["Items"], key=lambda item: item["song_id"]["S"])
     return [
         {name: value["S"] for name, value in sorted(item.items()) if name.startswith("gsi")}
         for item in found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -391,6 +392,37 @@ def test_of_many_who_delete_and_restore_all_leave_it_whole(clock: Hands) -> None
     db.insert(User("1", "a@b.com"))
     in_threads(4, lambda number: toggle(db, number))
     assert wrong(schema, db._transport) == []
+
+
+class Meanwhile:
+    """A place where something else happens after the first item was read."""
+
+    def __init__(self, place: Any, happens: Callable[[], object]) -> None:
+        self._place, self._happens = place, happens
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._place, name)
+
+    def send(self, operation: str, body: bytes, *more: Any, **named: Any) -> Any:
+        answer = self._place.send(operation, body, *more, **named)
+        happens, self._happens = self._happens, lambda: None
+        if operation == "GetItem":
+            happens()
+        else:
+            self._happens = happens
+        return answer
+
+
+def test_who_takes_back_what_was_deleted_after_they_looked_takes_all_of_it_back(clock: Hands) -> None:
+    """What was read needs no guard, for it has one; what is there when it is written has none any more."""
+    schema = users(clock, release=True)
+    place = fresh()
+    db = made(schema, place)
+    db.insert(User("1", "a@b.com"))
+    other = Client(schema, db.table, Meanwhile(place, lambda: db.delete(User, user_id="1", read=True)))
+    restore(other, User, user_id="1")
+    assert db.get(User, user_id="1") is not None
+    assert wrong(schema, place) == []
 
 
 def toggle_file(number: int, file: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, overload
@@ -126,6 +126,10 @@ class _Marked(BoundPattern):
         return TableError(
             f"{self.attribute} of {write.entity.tag} is kept by SoftDelete: delete() sets it, and restore() removes it"
         )
+
+    def depends(self, write: Write) -> Iterable[str]:
+        """Whether it is deleted decides what other patterns do: who takes it back does so of what they read."""
+        return () if write.seen else (self.attribute,)
 
     def unbatched(self, write: Write) -> str:
         return "marks what is there" if write.verb == "update" else ""

@@ -11,6 +11,7 @@ from typing import Any
 
 from prejoin.keys import Plan
 from prejoin.protocol.expressions import Substitutions, bind_condition, evaluate
+from prejoin.protocol.values import canonical_item
 
 from .codec import Codec
 from .errors import TableError
@@ -49,7 +50,8 @@ def holds(test: Condition, codec: Codec[Any], item: Json) -> bool:
     text = render(test, codec, to)
     said = to.parameters()
     names, given = said.get("ExpressionAttributeNames"), said.get("ExpressionAttributeValues")
-    return evaluate(bind_condition(text, Substitutions(names, given)), item)
+    # DynamoDB keeps 1.50 as 1.5; not every server does.
+    return evaluate(bind_condition(text, Substitutions(names, given)), canonical_item(item))
 
 
 def refusal(plan: Plan, what: str) -> TableError:
