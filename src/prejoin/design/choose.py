@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, pairwise, permutations, product
+from zlib import crc32
 
 import msgspec
 
@@ -363,6 +364,8 @@ class _Search:
         program.minimise(dict.fromkeys(model.twice.values(), 1))
         money = program.minimise(price)
         program.minimise({at: self._taste(place) for place, at in model.places.items()})
+        # Of what is equal in all that matters always the same, whatever way the solver went.
+        program.minimise({at: _lot(one) for one, at in (*model.places.items(), *model.together.items())})
         chosen = program.chosen
         return Chosen(
             tuple(place for place, at in sorted(model.places.items()) if at in chosen),
@@ -689,6 +692,11 @@ def asked_key(place: Placed, question: Question, rest: int) -> tuple[tuple[str, 
     name, candidate = question.ask.name, place.candidate
     pk = tuple(name(place.entity, one) for one in candidate.pk)
     return pk, tuple(name(place.entity, one.attribute) for one in candidate.sk[:rest])
+
+
+def _lot(one: Placed | Together) -> int:
+    """A number drawn for a choice: always the same for the same one, and hardly ever the same for two."""
+    return 1 + crc32(str(one).encode()) % 100_000
 
 
 def _sparse(entity: Entity, candidate: Candidate) -> bool:
