@@ -365,7 +365,10 @@ class _Search:
         money = program.minimise(price)
         program.minimise({at: self._taste(place) for place, at in model.places.items()})
         # Of what is equal in all that matters always the same, whatever way the solver went.
-        program.minimise({at: _lot(one) for one, at in (*model.places.items(), *model.together.items())})
+        program.minimise(
+            {at: _lot(str(one)) for one, at in model.places.items()}
+            | {at: _lot(str(one)) for one, at in model.together.items()}
+        )
         chosen = program.chosen
         return Chosen(
             tuple(place for place, at in sorted(model.places.items()) if at in chosen),
@@ -694,9 +697,9 @@ def asked_key(place: Placed, question: Question, rest: int) -> tuple[tuple[str, 
     return pk, tuple(name(place.entity, one.attribute) for one in candidate.sk[:rest])
 
 
-def _lot(one: Placed | Together) -> int:
+def _lot(choice: str) -> int:
     """A number drawn for a choice: always the same for the same one, and hardly ever the same for two."""
-    return 1 + crc32(str(one).encode()) % 100_000
+    return 1 + crc32(choice.encode()) % 100_000
 
 
 def _sparse(entity: Entity, candidate: Candidate) -> bool:

@@ -57,14 +57,15 @@ def _origin(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[s
     return (owner, name) if name else root(workload, entity, attribute)
 
 
-def sample_item(design: Design, workload: Workload, item: Item) -> dict[str, object]:
-    """An item as it is stored, in JSON: the keys, the type, the attributes."""
+def sample_item(design: Design, workload: Workload, item: Item, second: Iterable[str] = ()) -> dict[str, object]:
+    """An item as it is stored, in JSON: the keys, the type, the attributes. `second` as in `sample_values`."""
     entity = workload.entity(item.entity)
     if entity is None:
         return {}
     whens = {w.attribute: w for facet in reversed(item.facets) for w in facet.when}
-    values = sample_values(workload, entity, design, when=whens.values())
-    held = {name: plain(value) for name, value in values.items() if not item.attributes or name in held_attributes(design, item)}
+    values = sample_values(workload, entity, design, second, whens.values())
+    kept = held_attributes(design, item) if item.attributes else set(values)
+    held = {name: plain(value) for name, value in values.items() if name in kept}
     found: dict[str, object] = {}
     for facet in item.facets:
         slot = design.slot(facet.slot)
