@@ -24,12 +24,16 @@ class Terminal:
             os.execv(sys.executable, [sys.executable, "-c", START, *arguments])
         self.seen = ""
 
-    def expect(self, text: str) -> None:
+    def expect(self, text: str, again: str = "") -> None:
+        """Waits for a text. Keys that came before the line editor listened are pressed again, as people do."""
         end = time.monotonic() + 60
         while text not in self.seen:
             assert time.monotonic() < end, f"{text!r} did not come; there was {self.seen!r}"
+            before = time.monotonic()
             if not self._read():
                 break
+            if again and time.monotonic() - before > 0.9:  # a second without a word
+                self.send(again)
         assert text in self.seen
         self.seen = self.seen.partition(text)[2]
 
@@ -46,7 +50,7 @@ class Terminal:
         os.write(self.handle, text.encode())
 
     def status(self, again: str = "") -> int:
-        """How it ended. Keys that came before the line editor listened are pressed again, as people do."""
+        """How it ended; `again` as in `expect`."""
         end = time.monotonic() + 60
         while time.monotonic() < end:
             before = time.monotonic()

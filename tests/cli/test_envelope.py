@@ -26,6 +26,7 @@ _CALLS = [
     (("convert", "wrong.md", "--to", "yaml", "--anyway"), 0),
     (("convert", "wrong.md", "--to", "nonsense"), 2),
     (("convert", "wrong.md", "--to", "md", "--anyway", "-o", "wrong.md"), 4),
+    (("convert", "nowhere.json", "--to", "workbench"), 2),
     (("schema",), 0),
     (("schema", "envelope"), 0),
     (("init", "new.md"), 0),
@@ -41,6 +42,9 @@ _CALLS = [
     (("check", "table-design.md"), 1),
     (("demo", "wrong.md"), 1),
     (("interview", "new.md", "--answers", "nowhere.txt"), 1),
+    (("skill", "list"), 0),
+    (("skill", "install"), 0),
+    (("skill", "nonsense"), 2),
 ]
 
 

@@ -93,7 +93,7 @@ def test_an_interview_that_is_broken_off_keeps_every_answer_and_goes_on(tmp_path
     first.expect("What does it store?")
     first.send("User, Ord")  # Not sent: this is what gets lost.
     first.send("\x03")
-    first.expect("Saved in a.md. `prejoin interview a.md` goes on from here.")
+    first.expect("Saved in a.md. `prejoin interview a.md` goes on from here.", again="\x03")
     assert first.status() == 130
     assert read_file(tmp_path / "a.md").workload.title == "Shop"
 

@@ -1,4 +1,4 @@
-"""`prejoin convert`: a document or a design as Markdown, YAML or JSON; and Markdown in its canonical form."""
+"""`prejoin convert`: a document or a design in another form, NoSQL Workbench's too; and Markdown as we write it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from prejoin.cli.check import figures
 from prejoin.cli.command import command
 from prejoin.cli.designs import is_design, load_design
+from prejoin.cli.exchange import TARGETS, WORKBENCH, from_workbench, is_workbench, to_workbench
 from prejoin.cli.outcome import Outcome
 from prejoin.cli.show import counted
 from prejoin.cli.sources import FORMS, load
@@ -20,23 +21,35 @@ from prejoin.diagnostics import Severity, has_errors
 from prejoin.workload.files import Form, form_of
 
 _SERIOUS = frozenset({Severity.ERROR})
+_BY_NAME: dict[str, Form] = {form: form for form in FORMS}
 
 
 @command("convert")
 @click.argument("file", type=click.Path(allow_dash=True))
-@click.option("--to", type=click.Choice(FORMS), help="What to turn it into; if not said, what the name after -o says.")
+@click.option(
+    "--to", type=click.Choice(TARGETS), help="What to turn it into; if not said, what the name after -o says."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; standard output if not said.")
 @click.option("--as", "form", type=click.Choice(FORMS), help="What FILE holds; Markdown for `-` if not said.")
+@click.option("--table", default="", help="Of a NoSQL Workbench model with several tables, the one to read.")
 @click.option("--force", is_flag=True, help="Replace the file that -o names.")
 @click.option(
     "--anyway", is_flag=True, help="Convert although there are errors; what is not exact goes along as it stands."
 )
-def convert(file: str, to: Form | None, output: Path | None, form: Form | None, force: bool, anyway: bool) -> Outcome:
-    """Turn a document, or a table design, into Markdown, YAML or JSON.
+def convert(
+    file: str, to: str | None, output: Path | None, form: Form | None, table: str, force: bool, anyway: bool
+) -> Outcome:
+    """Turn a document, or a table design, into Markdown, YAML or JSON; a design into a NoSQL Workbench model, and back.
 
     `prejoin convert FILE --to md` gives a Markdown document in its canonical form; with `-o FILE --force` in place.
     """
+    if to == WORKBENCH:
+        return _model(file, output, force)
     to = _target(to, output)
+    if form is None and is_workbench(file):
+        return from_workbench(file, to, output, force, table)
+    if table:
+        raise click.UsageError("`--table` is for a model of NoSQL Workbench, and FILE is none")
     if form is None and is_design(file):
         return _design(file, to, output, force)
     document = load(file, form)
@@ -79,10 +92,24 @@ def _design(file: str, to: Form, output: Path | None, force: bool) -> Outcome:
     return Outcome(result=result, notes=(f"wrote {output}",))
 
 
-def _target(to: Form | None, output: Path | None) -> Form:
+def _model(file: str, output: Path | None, force: bool) -> Outcome:
+    """A design as a model of NoSQL Workbench."""
+    if not is_design(file):
+        raise click.UsageError(f"{file} is not a table design; `prejoin design` makes one of a document")
+    if output and form_of(output) != "json":
+        raise click.UsageError(f"a model is JSON, and {output} is not named so")
+    found = load_design(file)
+    if found.unusable or found.fails:
+        return Outcome(Status.FAILED, sources=(found.source(_SERIOUS),), notes=("nothing was converted",))
+    if output and not force:
+        refuse_to_overwrite(output)
+    return to_workbench(found, output)
+
+
+def _target(to: str | None, output: Path | None) -> Form:
     named = form_of(output) if output else None
     if to is None and named is None:
         raise click.UsageError("It is not said what to turn it into: `--to md`, `--to yaml` or `--to json`")
     if to and named and to != named:
         raise click.UsageError(f"`--to {to}` and the name {output} do not agree")
-    return to or named or "md"
+    return _BY_NAME.get(to or "", named or "md")

@@ -107,7 +107,7 @@ def design(
             made = make(wanted, progress)
             dropping = _dropped(made, dropped, progress)
     except ContradictionError as problem:
-        return _contradiction(problem, read)
+        return contradiction(problem, read)
     answers = _answers(made, asked, dropping)
     data = {**result(made), "dropped": dropping, "output": None}
     status = Status.FINE if made.fine else Status.FAILED
@@ -142,7 +142,7 @@ def _pins(texts: Sequence[str], workload: Workload) -> tuple[Pin, ...]:
     return pins
 
 
-def _contradiction(problem: ContradictionError, read: Document) -> Outcome:
+def contradiction(problem: ContradictionError, read: Document) -> Outcome:
     """Nothing can be designed: the statements that cannot all hold, as messages and as data."""
     at = places_of(read)
     said = []

@@ -17,13 +17,16 @@ _COMMANDS = {
     "interview": "Ask, step by step, for what goes into the document.",
     "check": "Say what is wrong with a document or a design, what is missing, and what people forget.",
     "design": "Design the table: keys, indexes and copies, explained, priced and proven.",
-    "convert": "Turn a document into Markdown, YAML or JSON.",
+    "build": "Make everything from the document: the design, typed Python with tests, infrastructure, pages.",
+    "query": "Run an access pattern by its id, and show what it finds, sends and costs.",
+    "convert": "Turn a document or a design into Markdown, YAML, JSON or a NoSQL Workbench model.",
     "explain": "Tell about a message by its code.",
     "schema": "Print the JSON Schema of the document, or of this command's JSON.",
     "demo": "Run the shop: every access pattern, answered.",
     "serve": "Be a DynamoDB on a port of this machine, for every SDK and the AWS CLI.",
     "audit": "Say what is in a table and not as its schema says, and mend it.",
     "policy": "Print the IAM policy that confines credentials to one tenant of a table.",
+    "skill": "Write the skills that coding agents need to drive this command.",
 }
 
 
@@ -66,4 +69,5 @@ def cli(**_: Any) -> None:
       prejoin interview      which asks for what goes into it
       prejoin check          what is wrong with it, missing in it, or often forgotten
       prejoin design         the table for it
+      prejoin build          all of it, with the code
     """

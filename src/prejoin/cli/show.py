@@ -151,7 +151,8 @@ def counted(number: int, noun: str) -> str:
     >>> counted(1, "error"), counted(2, "entity")
     ('1 error', '2 entities')
     """
-    plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    ending = "es" if noun.endswith("x") else "s"
+    plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + ending
     return f"{number} {plural}"
 
 

@@ -16,7 +16,7 @@ from prejoin.workload.model import Workload
 from prejoin.workload.read_document import MOST_CHARACTERS
 from prejoin.workload.reading import Places, Reading
 
-FORMS = ("md", "yaml", "json")
+FORMS: tuple[Form, ...] = ("md", "yaml", "json")
 DEFAULT = "access-patterns.md"
 """The document's name, where none is given."""
 

@@ -90,6 +90,29 @@ def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
     return frozenset(names | set(said_equal(write, entity)))
 
 
+def links(workload: Workload, write: Write, action: Action, entity: Entity) -> dict[str, str]:
+    """The attributes of an action's items that come from an input, and from which."""
+    inputs = _inputs(write)
+    if action.verb in NEW:
+        return {a.name: a.name for a in entity.attributes if a.name in inputs}
+    named = known(workload, write, action)
+    # An input is what an attribute is set to, where it is set: what it was before, a condition says under another name.
+    changed = {change.attribute for change in changes(write, action, entity)} - {a.name for a in entity.id}
+    found = {a.name: a.name for a in entity.attributes if a.name in inputs and a.name in named - changed}
+    if action.by:
+        return found | dict(zip((a.name for a in entity.id), action.by, strict=False))
+    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    for name in inputs:
+        for other in filter(None, map(workload.entity, touched)):
+            attribute = other.attribute(name)
+            for id_ in entity.id if attribute is not None and other is not entity else ():
+                places = chain(workload, other, attribute) if attribute else []
+                same = (entity.name, id_.name) in places
+                if same or (len(entity.id) == 1 and root(workload, entity, id_) in places):
+                    found.setdefault(id_.name, name)
+    return found
+
+
 def said_equal(write: Write, entity: Entity) -> dict[str, Check]:
     """The conditions that say what an attribute is: who writes under `status = DRAFT` knows the status."""
     return {

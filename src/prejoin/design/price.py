@@ -85,14 +85,15 @@ class Bill(Model, frozen=True):
 def bill(workload: Workload, design: Design) -> Bill:
     """What a month of the mapped design costs, at the rates and sizes of the document."""
     figures = Figures(design, workload)
-    patterns = tuple(_pattern_cost(p, design) for p in workload.patterns if design.operation(p.id))
+    patterns = tuple(pattern_cost(p, design) for p in workload.patterns if design.operation(p.id))
     storage = tuple(StorageCost(*one, _storage(one[2], one[3])) for one in figures.stored())
     reads = sum(one.rate * one.units.read for one in patterns)
     writes = sum(one.rate * one.units.write for one in patterns)
     return Bill(patterns, storage, provisioned_dollars(reads=reads, writes=writes))
 
 
-def _pattern_cost(pattern: Pattern, design: Design) -> PatternCost:
+def pattern_cost(pattern: Pattern, design: Design) -> PatternCost:
+    """What a month of one pattern costs, as it is mapped."""
     operation = design.operation(pattern.id)
     units = (operation.units if operation else None) or Units()
     rate = per_second(pattern.rate)

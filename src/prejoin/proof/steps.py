@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from prejoin.design.addressing import NEW, actions_of, known
+from prejoin.design.addressing import NEW, actions_of, links
 from prejoin.design.model import Call, Operation, Request
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
@@ -14,7 +14,7 @@ from prejoin.proof.data import Values
 from prejoin.proof.reference import compare
 from prejoin.table import Changes
 from prejoin.types import Kind
-from prejoin.workload.lookup import chain, changes, root, target
+from prejoin.workload.lookup import changes, target
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -145,31 +145,9 @@ def _steps(case: Case, replacing: bool) -> list[Step]:
 # --- Which items ----------------------------------------------------------------------------------------------------
 
 
-def links(case: Case, action: Action, entity: Entity) -> dict[str, str]:
-    """The attributes of an action's items that come from an input, and from which."""
-    workload, write = case.bench.workload, case.write
-    inputs = [i.attribute for i in write.inputs]
-    if action.verb in NEW:
-        return {a.name: a.name for a in entity.attributes if a.name in inputs}
-    named = known(workload, write, action)
-    found = {a.name: a.name for a in entity.attributes if a.name in inputs and a.name in named}
-    if action.by:
-        return found | dict(zip((a.name for a in entity.id), action.by, strict=False))
-    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
-    for name in inputs:
-        for other in filter(None, map(workload.entity, touched)):
-            attribute = other.attribute(name)
-            for id_ in entity.id if attribute is not None and other is not entity else ():
-                places = chain(workload, other, attribute) if attribute else []
-                same = (entity.name, id_.name) in places
-                if same or (len(entity.id) == 1 and root(workload, entity, id_) in places):
-                    found.setdefault(id_.name, name)
-    return found
-
-
 def _pick(case: Case, action: Action, entity: Entity, taken: list[Values | None]) -> list[Values]:
     """Items of the data that satisfy the conditions, and agree with what was picked before; else a new one."""
-    linked = links(case, action, entity)
+    linked = links(case.bench.workload, case.write, action, entity)
     single = {name: source for name, source in linked.items() if source not in case.lists}
     items = case.bench.items.get(entity.name, [])
     turned = items[case.turn % len(items) :] + items[: case.turn % len(items)] if items else []
@@ -222,7 +200,7 @@ def _provide(case: Case, entity: Entity, linked: dict[str, str]) -> Values:
 
 def _make(case: Case, action: Action, entity: Entity) -> list[Values]:
     """New items: each takes what is given, and belongs to the items that were picked."""
-    linked = links(case, action, entity)
+    linked = links(case.bench.workload, case.write, action, entity)
     counts = [len(case.lists[source]) for source in linked.values() if source in case.lists]
     found: list[Values] = []
     for index in range((max(counts) if counts else SEVERAL) if action.many else 1):

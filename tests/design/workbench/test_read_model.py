@@ -203,6 +203,11 @@ def test_of_several_tables_one_is_read_and_the_others_are_named() -> None:
     assert codes(read(two, "lgo")) == {"PJ640"}
 
 
+def test_two_indexes_of_one_name_are_an_error() -> None:
+    found = read(model(*CUSTOMERS, GlobalSecondaryIndexes=[index("a", "Email"), index("a", "PK")]))
+    assert [d.message for d in found.diagnostics if d.severity is Severity.ERROR] == ["the index `a` is there twice"]
+
+
 def test_a_sample_without_a_whole_key_is_left_aside() -> None:
     found = read(
         model(*CUSTOMERS, {"PK": {"S": "c#9"}}, row(PK="c#8", SK="c#8", EntityType="customer") | {"x": {"Z": 1}})

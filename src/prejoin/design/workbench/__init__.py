@@ -1,0 +1,1 @@
+"""NoSQL Workbench's data models: the file's form, and a design and a workload read from one. Writing is a rendering."""

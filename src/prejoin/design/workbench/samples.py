@@ -1,0 +1,213 @@
+"""Sample items of a model, sorted into the kinds that there are. What their keys are made of is found elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prejoin.design.workbench.form import Sample, Table
+from prejoin.types import STRING, Kind, Type
+from prejoin.workload.grammar.lexer import WORD
+
+_TYPE_NAMES = re.compile(r"_?(?:_?entity|item|record|object)?[-_ ]?(?:type|typename|et|kind|entity)", re.I)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)?")
+_WORD = re.compile(r"[^\W\d]+(?:[_ -][^\W\d]+)*")
+_PHYSICAL = re.compile(
+    r"(?:gsi|lsi|index|idx)?[-_ ]?\d*[-_ ]?(?:pk|sk|hk|rk|p|s|partition|sort|hash|range)[-_ ]?(?:key)?[-_ ]?\d*"
+    r"|data|(?:gsi|lsi)[-_ ]?\d*[-_ ]?\w{0,4}",
+    re.IGNORECASE,
+)
+_MOST_KINDS = 60
+_PLAIN = {
+    "S": STRING,
+    "N": Type(Kind.NUMBER),
+    "B": Type(Kind.BINARY),
+    "BOOL": Type(Kind.BOOLEAN),
+    "L": Type(Kind.LIST),
+    "M": Type(Kind.MAP),
+    "SS": Type(Kind.SET, of=STRING),
+    "NS": Type(Kind.SET, of=Type(Kind.NUMBER)),
+    "BS": Type(Kind.SET, of=Type(Kind.BINARY)),
+}
+
+
+@dataclass(slots=True)
+class Group:
+    """Items of one kind."""
+
+    name: str
+    samples: list[Sample] = field(default_factory=list)
+    tag: str = ""
+    """The value of the type attribute."""
+    pk: str = ""
+    """What the keys are called, in the facet."""
+    sk: str = ""
+
+
+def text_of(value: object) -> str | None:
+    """The value of an attribute as it would stand in a key.
+
+    >>> text_of({"S": "a"}), text_of({"N": "7"}), text_of({"BOOL": True})
+    ('a', '7', None)
+    """
+    if isinstance(value, Mapping) and len(value) == 1:
+        tag, inside = next(iter(value.items()))
+        if tag in {"S", "N"} and isinstance(inside, str):
+            return inside
+    return None
+
+
+def is_value(value: object) -> bool:
+    """Whether it is one of DynamoDB's values; what is inside of lists and maps is not looked at."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return False
+    tag, inside = next(iter(value.items()))
+    match tag:
+        case "S" | "N" | "B":
+            return isinstance(inside, str)
+        case "BOOL" | "NULL":
+            return isinstance(inside, bool)
+        case "SS" | "NS" | "BS" | "L":
+            return isinstance(inside, list)
+        case _:
+            return tag == "M" and isinstance(inside, dict)
+
+
+def type_of(values: Sequence[object]) -> Type:
+    """The type that values have in common; that of the first, where they differ."""
+    tags = [next(iter(v)) for v in values if isinstance(v, Mapping) and v and next(iter(v)) in _PLAIN]
+    found = _PLAIN[tags[0]] if tags else STRING
+    texts = [text_of(value) or "" for value in values]
+    if found.kind is Kind.NUMBER and all(re.fullmatch(r"-?\d{1,38}", text, re.ASCII) for text in texts):
+        return Type(Kind.INTEGER)
+    return found
+
+
+def tokens(text: str, separator: str) -> list[str]:
+    """A key at its separators; a time is one part, whatever it holds.
+
+    >>> tokens("User:ann:2026-01-15T10:30:00Z", ":")
+    ['User', 'ann', '2026-01-15T10:30:00Z']
+    """
+    masked = _MOMENT.sub(lambda found: "\0" * len(found[0]), text)
+    parts, start = [], 0
+    for end in [*(at for at, char in enumerate(masked) if char == separator), len(text)]:
+        parts.append(text[start:end])
+        start = end + 1
+    return parts
+
+
+def separator_of(keys: Sequence[str]) -> str:
+    """What separates the parts of most keys; `#` where nothing does.
+
+    >>> separator_of(["User:ann", "2026-01-15T10:30:00Z"]), separator_of(["ann"])
+    (':', '#')
+    """
+    seen = Counter(char for key in keys for char in set(_MOMENT.sub("", key)) & set("#|:/"))
+    return max("#|:/", key=lambda char: seen[char]) if seen else "#"
+
+
+def groups_of(
+    table: Table, samples: Sequence[Sample], separator: str, type_attribute: str, facet: Group | None = None
+) -> list[Group]:
+    """The kinds of items that there are among samples: by their type attribute, or by the words of their keys.
+
+    Of a facet there may be several, too: it shows what is looked at together.
+    """
+    keys = table.key_attributes
+    names = [key.attribute_name for key in (keys.partition_key, keys.sort_key) if key]
+    if not any(map(is_physical, names)):
+        names = []  # attributes that are keys as they stand tell nothing of kinds
+    found: dict[tuple[str, ...], list[Sample]] = {}
+    for sample in samples:
+        said = text_of(sample.get(type_attribute)) if type_attribute else None
+        words = (said,) if said else _words([text_of(sample.get(name)) or "" for name in names], separator)
+        found.setdefault(words, []).append(sample)
+    if len(found) > _MOST_KINDS and not type_attribute:
+        found = {(): list(samples)}
+    if facet is not None and len(found) == 1:
+        return [facet]
+    whole = facet.name if facet else ""
+    pk, sk = (facet.pk, facet.sk) if facet else ("", "")
+    return [Group(_named(words, table.table_name, whole), mine, "", pk, sk) for words, mine in found.items()]
+
+
+def type_attribute_of(samples: Sequence[Sample], keys: frozenset[str]) -> str:
+    """The attribute that says of which kind an item is: it is called so, and all items have it."""
+    if not samples:
+        return ""
+    for name in samples[0]:
+        if name not in keys and _TYPE_NAMES.fullmatch(name):
+            values = [text_of(sample.get(name)) for sample in samples]
+            if all(values) and len(set(values)) <= _MOST_KINDS:
+                return name
+    return ""
+
+
+def is_physical(name: str) -> bool:
+    """Whether an attribute is by its name nothing but a key.
+
+    >>> [name for name in ("PK", "GSI1-SK", "gsi2pk", "RoomID", "email", "sort_key") if is_physical(name)]
+    ['PK', 'GSI1-SK', 'gsi2pk', 'sort_key']
+    """
+    return bool(_PHYSICAL.fullmatch(name))
+
+
+def is_word(text: str, first: bool = False) -> bool:
+    """Whether a part of a key looks like a word of its template: no digits, all small or all large.
+
+    The first of several parts is one in any case: `User` of `User:ann`.
+    """
+    bare = text.strip("\"'#<>")
+    return bool(_WORD.fullmatch(bare)) and (first or bare.isupper() or bare.islower())
+
+
+def _words(keys: Sequence[str], separator: str) -> tuple[str, ...]:
+    """What is the same in all keys of a kind: words, each followed by a value."""
+    found = []
+    for number, key in enumerate(keys):
+        parts = tokens(key, separator)
+        alone = len(parts) == 1
+        word = (not alone or number == 1) and is_word(parts[0], first=not alone)
+        found.append(f"{number}{parts[0]}" if word else f"{number}")
+        found += [f"{number}{part}" for part in parts[2:] if is_word(part)]
+    return tuple(found)
+
+
+def _named(words: Sequence[str], table: str, facet: str) -> str:
+    """A kind by the last word that says something: an order's line is under its order. Of a facet, with its name."""
+    if facet:
+        own = [word[1:] for word in words if word.startswith("1") and word[1:]]
+        return entity_name(facet) + (entity_name(own[-1]) if own else "")
+    plain = [word.lstrip("01") for word in words if word.lstrip("01")]
+    telling = [word for word in plain if len(word) > 2]
+    return entity_name((telling or plain or [table])[-1])
+
+
+def entity_name(text: str) -> str:
+    """A name for an entity: `ORDER_ITEM` is `OrderItem`.
+
+    >>> entity_name("ORDER_ITEM"), entity_name("warehouseItem"), entity_name("7")
+    ('OrderItem', 'WarehouseItem', 'Item7')
+    """
+    parts = re.findall(r"[^\W_]+", text)
+    joined = "".join((p.capitalize() if p.isupper() else p[:1].upper() + p[1:]) for p in parts)
+    return joined if WORD.match(joined) else f"Item{joined}"
+
+
+def owners_of(groups: Sequence[Group], keys: Sequence[str], separator: str) -> dict[str, str]:
+    """Words of keys, and the entity whose id comes after them: `c` of `c#1`, where that is the customer's whole key."""
+    found: dict[str, set[str]] = {}
+    for group in groups:
+        for sample in group.samples:
+            first, *rest = [tokens(text_of(sample.get(name)) or "", separator) for name in keys]
+            alone = all(one == first or (len(one) == 1 and is_word(one[0])) for one in rest)
+            if len(first) == 2 and is_word(first[0], first=True) and alone:
+                found.setdefault(first[0], set()).add(group.name)
+    return {word: min(names) for word, names in found.items() if len(names) == 1}
+
+
+def attributes_in(samples: Sequence[Sample]) -> Iterator[str]:
+    yield from dict.fromkeys(name for sample in samples for name in sample)

@@ -1,0 +1,172 @@
+"""The page `query-interfaces.md`: each access pattern with its method, its test, what is sent and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from prejoin.design.document.cells import write_code, write_name, write_prose, write_title
+from prejoin.design.explain.operations import operation_words, shape
+from prejoin.design.explain.phrases import listed, money, rate
+from prejoin.design.model import Design, Operation, Units
+from prejoin.design.price import PatternCost, pattern_cost
+from prejoin.render.documents.found import Code, Found, calls_in, methods_in
+from prejoin.render.documents.tables import write_table
+from prejoin.render.documents.titles import page_title
+from prejoin.render.mapped import OUT_OF_SCOPE, operation_of, outcome
+from prejoin.workload.grammar.inputs import write_inputs
+from prejoin.workload.grammar.writes import write_actions, write_checks
+from prejoin.workload.model import Consistency, Direction, Pattern, Read, Result, Sort, Workload
+
+_MATRIX = ("ID", "Asks for", "Method", "Test", "Operation", "Units", "A month")
+
+
+def query_interfaces(workload: Workload, design: Design, names: Mapping[str, str], code: Code | None = None) -> str:
+    """The page. `names` are the methods by pattern; with the code, they and their tests are looked up there."""
+    page = _Page(workload, design, names, code or {})
+    return "\n\n".join(part for part in page.parts() if part) + "\n"
+
+
+class _Page:
+    def __init__(self, workload: Workload, design: Design, names: Mapping[str, str], code: Code) -> None:
+        self.workload = workload
+        self.design = design
+        self.names = names
+        self.costs: Mapping[str, PatternCost] = {p.id: pattern_cost(p, design) for p in workload.patterns}
+        self.methods: Mapping[str, Found] = methods_in(code)
+        self.tests = calls_in(code)
+        self.coded = bool(code)
+
+    def parts(self) -> Iterator[str]:
+        yield page_title(self.workload, "query interfaces")
+        yield f"> Access patterns: access-patterns.md\n> Table design: table-design.md\n> Summary: {self._summary()}"
+        yield "This page is written from the access patterns, the design and the code. To change it, change those."
+        yield "## Traceability"
+        yield "From each question to the method that asks it, the test that runs it, and what is sent to DynamoDB."
+        yield write_table(_MATRIX, [self._row(pattern) for pattern in self.workload.patterns], optional=["Test"])
+        groups = (("Reads", self.workload.reads), ("Writes", self.workload.writes), ("Deletes", self.workload.deletes))
+        for name, patterns in groups:
+            if patterns:
+                yield f"## {name}"
+                for pattern in patterns:
+                    yield from self._pattern(pattern)
+
+    def _summary(self) -> str:
+        served = sum(operation.served for operation in self.design.operations)
+        methods = sum(self._method(pattern) != "-" for pattern in self.workload.patterns)
+        parts = [
+            f"{methods} method{'s' * (methods != 1)}",
+            f"{served} of {len(self.design.operations)} access patterns served",
+            f"requests {money(sum((cost.dollars for cost in self.costs.values()), Decimal()))} a month",
+        ]
+        if self.coded:
+            tested = sum(bool(self.tests.get(self.names.get(p.id, ""))) for p in self.workload.patterns)
+            parts.insert(1, f"{tested} tested")
+        return ", ".join(parts)
+
+    def _operation(self, pattern: Pattern) -> Operation:
+        return operation_of(self.workload, self.design, pattern)
+
+    def _method(self, pattern: Pattern) -> str:
+        """The method's name; nothing where the code has none."""
+        name = self.names.get(pattern.id, "")
+        if not name or not self._operation(pattern).served:
+            return "-"
+        return write_code(name) if not self.coded or name in self.methods else "-"
+
+    def _row(self, pattern: Pattern) -> Mapping[str, str]:
+        operation = self._operation(pattern)
+        return {
+            "ID": write_prose(pattern.id),
+            "Asks for": write_prose(pattern.description or pattern.name),
+            "Method": self._method(pattern),
+            "Test": self._tests(pattern),
+            "Operation": shape(operation) if operation.served else outcome(operation),
+            "Units": _units(operation.units) if operation.served else "-",
+            "A month": money(self.costs[pattern.id].dollars) if operation.served else "-",
+        }
+
+    def _tests(self, pattern: Pattern) -> str:
+        found = self.tests.get(self.names.get(pattern.id, ""), [])
+        return ", ".join(write_code(name.rpartition("::")[2]) for name in found)
+
+    def _pattern(self, pattern: Pattern) -> Iterator[str]:
+        operation = self._operation(pattern)
+        method = self._method(pattern)
+        head = write_prose(pattern.id)
+        yield f"### {head}: {method}" if method != "-" else f"### {head}"
+        yield write_prose(pattern.description or pattern.name)
+        if (found := self.methods.get(self.names.get(pattern.id, ""))) and method != "-":
+            yield f"```python\n{found.signature}\n```"
+        yield "\n".join(f"- **{label}**: {text}" for label, text in self._facts(pattern, operation))
+
+    def _facts(self, pattern: Pattern, operation: Operation) -> Iterator[tuple[str, str]]:
+        yield "Takes", write_inputs(pattern.inputs) or "nothing"
+        if isinstance(pattern, Read):
+            yield "Gives", _given(pattern)
+        else:
+            inputs = frozenset(one.attribute for one in pattern.inputs)
+            yield "Does", write_actions(pattern.actions, inputs) or "nothing"
+            if pattern.checks:
+                yield "If", write_checks(pattern.checks, inputs)
+        if not operation.served:
+            yield _not(operation)
+            return
+        yield "Sends", " ".join(operation_words(operation)) or "nothing: DynamoDB does it by itself"
+        if operation.assumes:
+            yield "The caller knows", ", ".join(map(write_code, operation.assumes))
+        if operation.units and operation.requests:
+            cost = self.costs[pattern.id]
+            often = f"{rate(cost.rate)}, that is {money(cost.dollars)} a month"
+            yield "Costs", f"{_units(operation.units)} {_word(operation.units)} a call; {often}"
+        if tests := self.tests.get(self.names.get(pattern.id, "")):
+            yield "Tested by", ", ".join(map(write_code, tests))
+
+
+def _not(operation: Operation) -> tuple[str, str]:
+    if operation.problem == OUT_OF_SCOPE:
+        return "Out of scope", "the document says that something else than this table answers it"
+    return "Not served", write_prose("; ".join(t for t in (operation.problem, operation.remedy) if t))
+
+
+def _given(read: Read) -> str:
+    """
+    >>> from prejoin.workload.model import Direction, Sort
+    >>> _given(Read("AP-1", entities=("Order",), sort=(Sort("placedAt", Direction.DESC),), paginated=True, page=20))
+    'Order, by placedAt (descending), in pages of 20'
+    >>> _given(Read("AP-2", entities=("User",), result=Result.ONE, needs=("name",)))
+    'one User, its name'
+    """
+    what = listed(map(write_title, read.entities)) or "items"
+    lead = {Result.ONE: "one ", Result.COUNT: "how many "}.get(read.result or Result.MANY, "")
+    if read.limit:
+        lead = f"the first {read.limit} of "
+    parts = [
+        f"by {listed(_ordered(sort) for sort in read.sort)}" if read.sort else "",
+        f"in pages{f' of {read.page}' if read.page else ''}" if read.paginated else "",
+        f"{'its' if read.result is Result.ONE else 'their'} {listed(map(write_name, read.needs))}"
+        if read.needs
+        else "",
+        f"{read.consistency.lower()} consistency" if read.consistency and read.consistency in _SAID else "",
+    ]
+    return ", ".join([lead + what, *(part for part in parts if part)])
+
+
+def _ordered(sort: Sort) -> str:
+    return write_name(sort.attribute) + (" (descending)" if sort.direction is Direction.DESC else "")
+
+
+_SAID = frozenset({Consistency.STRONG, Consistency.TRANSACTIONAL})
+
+
+def _word(units: Units) -> str:
+    """
+    >>> _word(Units(read=1)), _word(Units(read=0.5)), _word(Units(0.5, 1))
+    ('unit', 'units', 'units')
+    """
+    return "unit" if units.read + units.write == 1 else "units"
+
+
+def _units(units: Units | None) -> str:
+    parts = [(units.read, "read"), (units.write, "write")] if units else []
+    return " + ".join(f"{number:g} {word}" for number, word in parts if number) or "-"

@@ -1,0 +1,32 @@
+"""The pages of a design, by file: `render_documents(workload, design)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from prejoin.design.model import Design
+from prejoin.render.documents.found import Code
+from prejoin.render.documents.key_map import key_map
+from prejoin.render.documents.query_interfaces import query_interfaces
+from prejoin.render.python.names import names_of
+from prejoin.workload.model import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOptions:
+    code: Code = field(default_factory=dict)
+    """The generated Python: with it, methods and tests are those that are there."""
+
+
+def render_documents(
+    workload: Workload, design: Design, options: DocumentOptions | None = None
+) -> Mapping[PurePosixPath, str]:
+    """`query-interfaces.md` and `keys.md`."""
+    options = options or DocumentOptions()
+    names = names_of(workload).methods
+    return {
+        PurePosixPath("query-interfaces.md"): query_interfaces(workload, design, names, options.code),
+        PurePosixPath("keys.md"): key_map(workload, design),
+    }

@@ -1,0 +1,35 @@
+"""Tables of a page: columns as wide as what stands in them. What they tell is not known here."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from prejoin.workload.markdown import escape_cell, write_row
+
+_WIDEST = 48
+"""A cell that is longer does not widen all the others."""
+
+
+def write_table(columns: Sequence[str], rows: Sequence[Mapping[str, str]], optional: Sequence[str] = ()) -> str:
+    """The rows as a table; of the optional columns those in which something stands.
+
+    >>> print(write_table(["ID", "Note"], [{"ID": "AP-001", "Note": "-"}], optional=["Note"]))
+    | ID     |
+    | ------ |
+    | AP-001 |
+    """
+    used = [
+        name for name in columns if name not in optional or any(row.get(name, "-") not in {"", "-"} for row in rows)
+    ]
+    cells = [used, *([escape_cell(row.get(name) or "-") for name in used] for row in rows)]
+    widths = [max(3, *(min(_width(row[at]), _WIDEST) for row in cells)) for at in range(len(used))]
+    lines = [cells[0], ["-" * width for width in widths], *cells[1:]]
+    return "\n".join(
+        write_row(cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True))
+        for line in lines
+    )  # fmt: skip
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

@@ -1,0 +1,25 @@
+"""The heading of a page: what it is about, and what it tells of that."""
+
+from __future__ import annotations
+
+import re
+
+from prejoin.design.document.cells import write_code
+from prejoin.workload.model import Workload
+
+_PLAIN = re.compile(r"[^\s`*_<>\[\]\\#&|~$](?:[^`*_<>\[\]\\&|~$]*[^\s`*_<>\[\]\\#&|~$])?")
+
+
+def page_title(workload: Workload, what: str, otherwise: str = "") -> str:
+    """The first line of a page.
+
+    >>> page_title(Workload(title="Shop (new)"), "keys"), page_title(Workload(), "keys")
+    ('# Shop (new): keys', '# Keys')
+    >>> page_title(Workload(title="<b>"), "keys")
+    '# `<b>`: keys'
+    """
+    title = " ".join(workload.title.split()) or otherwise
+    if not title:
+        return f"# {what[0].upper()}{what[1:]}"
+    plain = _PLAIN.fullmatch(title) and title.isprintable()
+    return f"# {title if plain else write_code(title)}: {what}"

@@ -1,0 +1,126 @@
+"""CDK in Python: a construct with the table of a design and a managed policy for each role."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from prejoin.design.model import Design
+from prejoin.workload.model import Workload
+
+from .cdk import Do, Make, Name, Own, Props, Step, class_name, modules, steps
+from .layout import Lines, laid_out
+from .options import Infrastructure
+from .stack import NOTICE, Stack, stack_of
+
+_WIDTH = 88
+_STEP = "    "
+
+
+def render_cdk_python(
+    workload: Workload, design: Design, options: Infrastructure | None = None
+) -> Mapping[PurePosixPath, str]:
+    """A module with one construct, to be put into a stack of yours."""
+    stack = stack_of(workload, design, options or Infrastructure())
+    return {PurePosixPath("cdk", f"{_snake(class_name(stack))}.py"): _module(stack)}
+
+
+def _module(stack: Stack) -> str:
+    named = [f"from aws_cdk import aws_{name} as {name}" for name in modules(stack)]
+    parameters = f"scope: Construct, construct_id: str, *, table_name: str = {_quoted(stack.table.name)}"
+    head = f"{_STEP}def __init__(self, {parameters}) -> None:"
+    if len(head) > _WIDTH:
+        inner = f"{_STEP * 2}self, {parameters}"
+        lines = [inner] if len(inner) <= _WIDTH else [f"{_STEP * 2}{one}," for one in ("self", *parameters.split(", "))]
+        head = "\n".join((f"{_STEP}def __init__(", *lines, f"{_STEP}) -> None:"))
+    about = "The table, and a managed policy for each role that uses it." if stack.policies else "The table."
+    body = [f"{_STEP * 2}{line}" if line else line for step in steps(stack) for line in _step(step)]
+    tags = [
+        f"{_STEP * 2}Tags.of(self.table).add({_quoted(k)}, {_quoted(v)})" for k, v in sorted(stack.options.tags.items())
+    ]
+    kept = ", ".join(("RemovalPolicy", *(("Tags",) if tags else ())))
+    return "\n".join(
+        (
+            f'"""The table of {_said(stack.title)}.',
+            "",
+            NOTICE,
+            '"""',
+            "",
+            f"from aws_cdk import {kept}",
+            *named,
+            "from constructs import Construct",
+            "",
+            "",
+            f"class {class_name(stack)}(Construct):",
+            f'{_STEP}"""{about}"""',
+            "",
+            head,
+            f"{_STEP * 2}super().__init__(scope, construct_id)",
+            *body,
+            *tags,
+            "",
+        )
+    )
+
+
+def _step(step: Step) -> Lines:
+    room = _WIDTH - len(_STEP * 2)
+    if isinstance(step, Make):
+        parts = [["self"], [_quoted(step.id)], *_named(step.props, room - len(_STEP))]
+        return laid_out(f"self.{step.member} = {step.type}(", parts, ")", room, _STEP)
+    return _done(step, room)
+
+
+def _done(step: Do, room: int) -> Lines:
+    parts = [*([_quoted(one)] for one in step.arguments), *_named(step.props.values, room - len(_STEP))]
+    call = laid_out(f"self.{step.member}.{step.method}(", parts, ")", room, _STEP)
+    if not step.then_props:
+        return call
+    then = _named(step.then_props.values, room - len(_STEP))
+    last = laid_out(f"{call[-1]}.{step.then}(", then, ")", room, _STEP)
+    if len(call) == 1 and len(last) == 1:
+        return last
+    opened = laid_out(f"self.{step.member}.{step.method}(", parts, ")", 0, _STEP)
+    return [*opened[:-1], *laid_out(f"{opened[-1]}.{step.then}(", then, ")", room, _STEP)]
+
+
+def _named(values: Mapping[str, Any], room: int) -> list[Lines]:
+    return [_value(value, room, f"{name}=") for name, value in values.items()]
+
+
+def _value(value: Any, room: int, lead: str = "") -> Lines:
+    """A value after its name, in the room that its line has; a comma follows it."""
+    inner, space = room - len(_STEP), room - 1
+    match value:
+        case Name():
+            return [f"{lead}{value.text}"]
+        case Own():
+            path = f"self.{value.path}"
+            return [f"{lead}f{_quoted(f'{{{path}}}{value.suffix}')}" if value.suffix else f"{lead}{path}"]
+        case Props():
+            return laid_out(f"{lead}{value.type}(", _named(value.values, inner), ")", space, _STEP)
+        case bool() | int():
+            return [f"{lead}{value}"]
+        case str():
+            return [f"{lead}{_quoted(value)}"]
+        case Mapping():
+            pairs = [_value(one, inner, f"{_quoted(name)}: ") for name, one in value.items()]
+            return laid_out(f"{lead}{{", pairs, "}", space, _STEP)
+        case _:
+            return laid_out(f"{lead}[", [_value(one, inner) for one in value], "]", space, _STEP)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _said(text: str) -> str:
+    """Text inside a docstring."""
+    return text.replace("\\", "\\\\").replace('"""', "'''")
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

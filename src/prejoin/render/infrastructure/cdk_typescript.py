@@ -1,0 +1,116 @@
+"""CDK in TypeScript: a construct with the table of a design and a managed policy for each role."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from prejoin.design.model import Design
+from prejoin.workload.model import Workload
+
+from .cdk import Do, Make, Name, Own, Props, Step, class_name, modules, steps
+from .layout import Lines
+from .options import Infrastructure
+from .stack import NOTICE, Stack, stack_of
+from .typescript import STEP, WIDTH, Call, Raw, called, camel, quoted
+
+
+def render_cdk_typescript(
+    workload: Workload, design: Design, options: Infrastructure | None = None
+) -> Mapping[PurePosixPath, str]:
+    """A module with one construct, to be put into a stack of yours."""
+    stack = stack_of(workload, design, options or Infrastructure())
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name(stack)).lower()
+    return {PurePosixPath("cdk", f"{name}.ts"): _module(stack)}
+
+
+def _module(stack: Stack) -> str:
+    name = class_name(stack)
+    members = [f"{STEP}readonly {camel(one.member)}: {_type(one)};" for one in steps(stack) if isinstance(one, Make)]
+    body = [f"{STEP * 2}{line}" for step in steps(stack) for line in _step(step)]
+    tags = [
+        f"{STEP * 2}Tags.of(this.table).add({quoted(k)}, {quoted(v)});" for k, v in sorted(stack.options.tags.items())
+    ]
+    kept = ", ".join(("RemovalPolicy", *(("Tags",) if tags else ())))
+    about = "The table, and a managed policy for each role that uses it." if stack.policies else "The table."
+    return "\n".join(
+        (
+            f"// {NOTICE}",
+            f'import {{ {kept} }} from "aws-cdk-lib";',
+            *(f'import * as {one} from "aws-cdk-lib/aws-{one}";' for one in modules(stack)),
+            'import { Construct } from "constructs";',
+            "",
+            f"export interface {name}Props {{",
+            f"{STEP}/** {quoted(stack.table.name)} where it is not said. */",
+            f"{STEP}readonly tableName?: string;",
+            "}",
+            "",
+            f"/** {about} */",
+            f"export class {name} extends Construct {{",
+            *members,
+            "",
+            f"{STEP}constructor(scope: Construct, id: string, props: {name}Props = {{}}) {{",
+            f"{STEP * 2}super(scope, id);",
+            f"{STEP * 2}const tableName = props.tableName ?? {quoted(stack.table.name)};",
+            *body,
+            *tags,
+            f"{STEP}}}",
+            "}",
+            "",
+        )
+    )
+
+
+def _type(step: Make) -> str:
+    return "kms.IKey" if step.type == "kms.Key.from_key_arn" else step.type
+
+
+def _step(step: Step) -> Lines:
+    room = WIDTH - len(STEP * 2)
+    if isinstance(step, Do):
+        return _done(step, room)
+    made = f"this.{camel(step.member)} = "
+    if step.type == "kms.Key.from_key_arn":
+        return [f"{made}kms.Key.fromKeyArn(this, {quoted(step.id)}, {quoted(step.props['key_arn'])});"]
+    return called(f"{made}new {step.type}(this, {quoted(step.id)}, ", _object(step.props), room=room)
+
+
+def _done(step: Do, room: int) -> Lines:
+    lead = "".join(f"{quoted(one)}, " for one in step.arguments)
+    opening = f"this.{camel(step.member)}.{camel(step.method)}({lead}"
+    values = _object(step.props.values)
+    if not step.then_props:
+        return called(opening, values, room=room)
+    call = called(opening, values, ")", room)
+    (then,) = called(f".{camel(step.then)}(", _object(step.then_props.values))
+    if len(call) == 1 and len(call[0] + then) > room:
+        call = called(opening, values, ")", 0)
+    return [*call[:-1], call[-1] + then]
+
+
+def _object(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {camel(name): _value(one) for name, one in values.items()}
+
+
+def _value(value: Any) -> Any:
+    """What a value is in TypeScript."""
+    match value:
+        case Name():
+            return Raw(_path(value.text))
+        case Own():
+            path = f"this.{_path(value.path)}"
+            return Raw(f"`${{{path}}}{value.suffix}`" if value.suffix else path)
+        case Props(type="iam.PolicyStatement"):
+            return Call(f"new {value.type}(", _object(value.values))
+        case Props():
+            return _object(value.values)
+        case list():
+            return [_value(one) for one in value]
+    return value
+
+
+def _path(text: str) -> str:
+    """A dotted name: its parts are constants, types or variables, each in its own case."""
+    return ".".join(part if part[0].isupper() else camel(part) for part in text.split("."))

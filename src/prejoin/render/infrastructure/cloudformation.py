@@ -1,0 +1,179 @@
+"""CloudFormation: the template of a design, `template.yaml`. SAM takes it as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from prejoin.design.model import TABLE, Design
+from prejoin.workload.model import Workload
+
+from .options import Encryption, Infrastructure
+from .policies import policy_document
+from .properties import properties
+from .stack import NOTICE, Scaled, Stack, scaled, stack_of
+
+FILE = PurePosixPath("template.yaml")
+_COMMENT = f"# {NOTICE}\n"
+_QUOTED = re.compile(r"(?<=[:-] )!(Ref|GetAtt) '([A-Za-z0-9.]+)'$", re.MULTILINE)
+
+
+class Tagged:
+    """A function of CloudFormation in its short form: `!Ref TableName`."""
+
+    def __init__(self, function: str, text: str) -> None:
+        self.function = function
+        self.text = text
+
+
+def render_cloudformation(
+    workload: Workload, design: Design, options: Infrastructure | None = None
+) -> Mapping[PurePosixPath, str]:
+    """The template: the table, what scales it, the key that encrypts it, and a managed policy for each role."""
+    stack = stack_of(workload, design, options or Infrastructure())
+    return {FILE: _COMMENT + _text(template(stack))}
+
+
+def template(stack: Stack) -> dict[str, Any]:
+    """The template as data, with functions in it."""
+    resources: dict[str, Any] = {}
+    key = None
+    if stack.options.encryption is Encryption.CUSTOMER:
+        key = stack.options.key_arn or Tagged("GetAtt", "TableKey.Arn")
+    if stack.makes_key:
+        resources["TableKey"] = _key(stack)
+    resources["Table"] = _table(stack, key)
+    for one in scaled(stack):
+        resources |= _scaling(one)
+    for policy in stack.policies:
+        resources[f"{policy.name}Policy"] = {
+            "Type": "AWS::IAM::ManagedPolicy",
+            "Properties": {
+                "Description": policy.text,
+                "PolicyDocument": policy_document(policy, _arns(stack), key),
+            },
+        }
+    return {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Description": f"The table of {stack.title}",
+        "Parameters": {
+            "TableName": {
+                "Type": "String",
+                "Default": stack.table.name,
+                "AllowedPattern": "^[A-Za-z0-9_.-]{3,255}$",
+                "Description": "The name of the table",
+            }
+        },
+        "Resources": resources,
+        "Outputs": _outputs(stack),
+    }
+
+
+def _table(stack: Stack, key: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"Type": "AWS::DynamoDB::Table"}
+    # What a stack no longer has is deleted with what is in it, unless it is told to leave it.
+    kept = "Retain" if stack.options.deletion_protection else "Delete"
+    found |= {"DeletionPolicy": kept, "UpdateReplacePolicy": kept}
+    return found | {"Properties": properties(stack, Tagged("Ref", "TableName"), key)}
+
+
+def _key(stack: Stack) -> dict[str, Any]:
+    root = Tagged("Sub", "arn:${AWS::Partition}:iam::${AWS::AccountId}:root")
+    return {
+        "Type": "AWS::KMS::Key",
+        "DeletionPolicy": "Retain",
+        "UpdateReplacePolicy": "Retain",
+        "Properties": {
+            "Description": f"Encrypts the table of {stack.title}",
+            "EnableKeyRotation": True,
+            "KeyPolicy": {
+                "Version": "2012-10-17",
+                "Statement": [
+                    {
+                        "Sid": "Account",
+                        "Effect": "Allow",
+                        "Principal": {"AWS": root},
+                        "Action": "kms:*",
+                        "Resource": "*",
+                    }
+                ],
+            },
+        },
+    }
+
+
+def _scaling(one: Scaled) -> dict[str, Any]:
+    place = f"table/${{Table}}/index/{one.index.name}" if one.index else "table/${Table}"
+    role = (
+        "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/aws-service-role/dynamodb.application-autoscaling."
+        "amazonaws.com/AWSServiceRoleForApplicationAutoScaling_DynamoDBTable"
+    )
+    return {
+        f"{one.name}Target": {
+            "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
+            "Properties": {
+                "ServiceNamespace": "dynamodb",
+                "ResourceId": Tagged("Sub", place),
+                "ScalableDimension": one.dimension,
+                "MinCapacity": one.least,
+                "MaxCapacity": one.most,
+                "RoleARN": Tagged("Sub", role),
+            },
+        },
+        f"{one.name}Scaling": {
+            "Type": "AWS::ApplicationAutoScaling::ScalingPolicy",
+            "Properties": {
+                "PolicyName": one.name,
+                "PolicyType": "TargetTrackingScaling",
+                "ScalingTargetId": Tagged("Ref", f"{one.name}Target"),
+                "TargetTrackingScalingPolicyConfiguration": {
+                    "PredefinedMetricSpecification": {"PredefinedMetricType": one.metric},
+                    "TargetValue": one.target,
+                },
+            },
+        },
+    }
+
+
+def _arns(stack: Stack) -> dict[str, Any]:
+    indexes = {one.name: Tagged("Sub", f"${{Table.Arn}}/index/{one.name}") for one in stack.table.indexes}
+    return {**indexes, TABLE: Tagged("GetAtt", "Table.Arn")}
+
+
+def _outputs(stack: Stack) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "TableName": {"Value": Tagged("Ref", "Table")},
+        "TableArn": {"Value": Tagged("GetAtt", "Table.Arn")},
+    }
+    if stack.options.stream:
+        found["StreamArn"] = {"Value": Tagged("GetAtt", "Table.StreamArn")}
+    for policy in stack.policies:
+        found[f"{policy.name}PolicyArn"] = {"Value": Tagged("Ref", f"{policy.name}Policy")}
+    return found
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML as people write it: lists indented under their name, nothing by reference."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _tagged(dumper: yaml.SafeDumper, one: Tagged) -> yaml.Node:
+    return dumper.represent_scalar(f"!{one.function}", one.text)
+
+
+_Dumper.add_representer(Tagged, _tagged)
+
+
+def _text(data: Any) -> str:
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+    # PyYAML quotes whatever has a tag; people do not.
+    return _QUOTED.sub(r"!\1 \2", text)

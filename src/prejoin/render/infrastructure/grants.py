@@ -1,0 +1,138 @@
+"""What an access pattern may do, and no more: an action, the place, the partitions, the attributes. From its requests.
+
+DynamoDB asks for permission by action. A transaction needs those of its parts, a condition has one of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from prejoin.design.model import TABLE, Call, Design, Did, Operation, ProjectionKind, Request, Slot
+from prejoin.workload.model import Model
+
+_ACTIONS = {
+    Call.GET: "GetItem",
+    Call.TRANSACT_GET: "GetItem",
+    Call.QUERY: "Query",
+    Call.BATCH_GET: "BatchGetItem",
+}
+_WRITES = {
+    Did.PUT: "PutItem",
+    Did.UPDATE: "UpdateItem",
+    Did.DELETE: "DeleteItem",
+    Did.CHECK: "ConditionCheckItem",
+}
+READS = frozenset({"GetItem", "Query", "BatchGetItem", "ConditionCheckItem"})
+"""Actions that change nothing."""
+ANY: frozenset[str] = frozenset()
+"""Partitions or attributes that are not limited."""
+_FIELD = re.compile(r"\{[^{}]+\}")
+
+
+class Grant(Model, frozen=True):
+    """Permission for one action in one place."""
+
+    action: str
+    place: str = TABLE
+    """The table, or an index."""
+    keys: frozenset[str] = ANY
+    """What partition keys look like, `USER#*`; all are meant where there are none."""
+    attributes: frozenset[str] = ANY
+    """What may be named and read; everything where there are none."""
+    counts: bool = False
+    """Whether items may be counted only."""
+
+
+def grants_of(operation: Operation, design: Design) -> Iterator[Grant]:
+    """What is needed to run an operation."""
+    for request in operation.requests:
+        slot = design.slot(request.slot)
+        if request.call in _ACTIONS and slot is not None:
+            yield _reading(operation, request, slot, design)
+        elif request.call is Call.BATCH_WRITE:
+            # All items of a batch are asked for together.
+            yield Grant("BatchWriteItem", keys=_together(leading_keys(a.pk) for a in request.actions))
+        else:
+            for action in request.actions:
+                yield Grant(_WRITES[action.action], keys=_limits(leading_keys(action.pk)))
+
+
+def merged(grants: Iterable[Grant]) -> tuple[Grant, ...]:
+    """The same permissions in fewer grants: one for each action, place and set of attributes, and none within another.
+
+    What an action may reach is put together: whether AWS looks at the items of a transaction one by one, it does not
+    say.
+
+    >>> user, order = Grant("Query", keys=frozenset({"USER#*"})), Grant("Query", keys=frozenset({"ORDER#*"}))
+    >>> [sorted(grant.keys) for grant in merged([user, order])]
+    [['ORDER#*', 'USER#*']]
+    """
+    found: dict[tuple[str, str, frozenset[str], bool], frozenset[str]] = {}
+    for grant in grants:
+        same = (grant.action, grant.place, grant.attributes, grant.counts)
+        found[same] = _together((found[same], grant.keys)) if same in found else grant.keys
+    whole = [
+        Grant(action, place, keys, attributes, counts) for (action, place, attributes, counts), keys in found.items()
+    ]
+    return tuple(one for one in whole if not any(_within(one, other) for other in whole))
+
+
+def leading_keys(template: str) -> str:
+    """What the partition keys of a template look like to IAM: words as they are, `*` for values.
+
+    >>> leading_keys("USER#{userId}"), leading_keys("ALL#ORDER#{placedAt:day}#{orderId:shard(8)}"), leading_keys("{id}")
+    ('USER#*', 'ALL#ORDER#*#*', '*')
+    """
+    return "*".join(escaped(literal) for literal in _FIELD.split(template))
+
+
+def escaped(text: str) -> str:
+    """Text as IAM's StringLike takes it for itself: `*`, `?` and `$` mean something else there.
+
+    >>> escaped("a*b?c$d")
+    'a${*}b${?}c${$}d'
+    """
+    return re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)
+
+
+def _reading(operation: Operation, request: Request, slot: Slot, design: Design) -> Grant:
+    # Attributes as they stand begin with no word of ours; and what IAM makes of numbers AWS does not say.
+    natural = request.pk == " + ".join(key.name for key in slot.pk)
+    keys = ANY if natural else _limits(leading_keys(request.pk))
+    alone = len(request.entities) == 1
+    counts = request.count and alone
+    attributes = ANY if counts else _attributes(operation, request, slot, design)
+    return Grant(_ACTIONS[request.call], request.slot, keys, attributes, counts)
+
+
+def _attributes(operation: Operation, request: Request, slot: Slot, design: Design) -> frozenset[str]:
+    """What a read names, that says what it wants: that, keys, its filters, and by what it goes on to another read."""
+    # A place that holds a part of the items is a limit of its own, and is read as it is.
+    copies = [item for item in design.copies if f"{item.entity}/{item.copy}" in request.copies]
+    partial = slot.projection.kind is not ProjectionKind.ALL or any(item.attributes for item in copies)
+    if not request.attributes or partial:
+        return ANY
+    base = design.slots[0]
+    named = [name.rpartition(".")[2] for name in request.attributes]
+    named += [text.partition(" ")[0] for text in request.filters]
+    named += [other.each for other in operation.requests if other is not request]
+    named += [key.name for key in (*base.pk, *base.sk, *slot.pk, *slot.sk)]
+    return frozenset(filter(None, (*named, design.type_attribute, design.ttl_attribute)))
+
+
+def _limits(pattern: str) -> frozenset[str]:
+    return ANY if set(pattern) == {"*"} else frozenset({pattern})
+
+
+def _together(keys: Iterable[str | frozenset[str]]) -> frozenset[str]:
+    """All of these; no limit, where one of them has none."""
+    found = [_limits(one) if isinstance(one, str) else one for one in keys]
+    return frozenset().union(*found) if all(found) else ANY
+
+
+def _within(one: Grant, other: Grant) -> bool:
+    """Whether another grant allows all that this one does."""
+    same = (one.action, one.place) == (other.action, other.place) and one != other
+    limited = bool(other.attributes or other.counts)
+    return same and not limited and (not other.keys or (bool(one.keys) and one.keys <= other.keys))

@@ -1,0 +1,124 @@
+"""HCL, the language of Terraform and OpenTofu: blocks as text, laid out as `terraform fmt` lays them out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class Raw:
+    """An expression as it stands: `var.table_name`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class Call:
+    """A function of one argument: `jsonencode({ … })`."""
+
+    def __init__(self, name: str, argument: Any) -> None:
+        self.name = name
+        self.argument = argument
+
+
+class Block:
+    """A block: its type and labels, attributes by name, then blocks."""
+
+    def __init__(
+        self, *header: str, attributes: Mapping[str, Any] | None = None, blocks: Sequence[Block] = (), comment: str = ""
+    ) -> None:
+        self.header = header
+        self.attributes = attributes or {}
+        self.blocks = blocks
+        self.comment = comment
+
+
+def file_text(blocks: Sequence[Block], notice: str = "") -> str:
+    """A file of blocks, with a blank line between them.
+
+    >>> print(file_text([Block("variable", "name", attributes={"type": Raw("string"), "default": "a${b}"})]), end="")
+    variable "name" {
+      type    = string
+      default = "a$${b}"
+    }
+    """
+    texts = ["\n".join(_block(block)) for block in blocks]
+    return "\n\n".join(([f"# {notice}"] if notice else []) + texts) + "\n"
+
+
+def _block(block: Block) -> list[str]:
+    kind, *labels = block.header
+    head = " ".join((kind, *map(quoted, labels)))
+    inside = _aligned([(name, _value(value)) for name, value in block.attributes.items()])
+    for number, inner in enumerate(block.blocks):
+        # Blocks stand apart from what is before them.
+        inside += ([""] if number or inside else []) + _block(inner)
+    comment = [f"# {block.comment}"] if block.comment else []
+    if not inside:
+        return [*comment, f"{head} {{}}"]
+    return [*comment, f"{head} {{", *_indented(inside), "}"]
+
+
+def _value(value: Any) -> list[str]:
+    """A value as lines."""
+    match value:
+        case Raw():
+            return [value.text]
+        case Call():
+            first, *rest = _value(value.argument)
+            lines = [f"{value.name}({first}", *rest]
+            return [*lines[:-1], f"{lines[-1]})"]
+        case bool():
+            return ["true" if value else "false"]
+        case int():
+            return [str(value)]
+        case str():
+            return [quoted(value)]
+        case Mapping():
+            pairs = [(name if _PLAIN_KEY.fullmatch(name) else quoted(name), _value(v)) for name, v in value.items()]
+            return ["{", *_indented(_aligned(pairs)), "}"] if pairs else ["{}"]
+        case _:
+            return _list([_value(one) for one in value])
+
+
+def _list(items: list[list[str]]) -> list[str]:
+    short = len(items) <= 1 or sum(len(one[0]) + 2 for one in items) < 80
+    if short and all(len(one) == 1 for one in items):
+        return [f"[{', '.join(one[0] for one in items)}]"]
+    found: list[str] = []
+    for item in items:
+        found += [*item[:-1], f"{item[-1]},"]
+    return ["[", *_indented(found), "]"]
+
+
+def _aligned(pairs: Sequence[tuple[str, list[str]]]) -> list[str]:
+    """Attributes, the equals signs of neighbours below each other. One of several lines has its own."""
+    found: list[str] = []
+    run: list[tuple[str, str]] = []
+
+    def close() -> None:
+        width = max((len(name) for name, _ in run), default=0)
+        found.extend(f"{name.ljust(width)} = {text}" for name, text in run)
+        run.clear()
+
+    for name, lines in pairs:
+        if len(lines) == 1:
+            run.append((name, lines[0]))
+        else:
+            close()
+            found += [f"{name} = {lines[0]}", *lines[1:]]
+    close()
+    return found
+
+
+def quoted(text: str) -> str:
+    """A text in quotes. `${` and `%{` would begin a template there."""
+    return json.dumps(text, ensure_ascii=False).replace("${", "$${").replace("%{", "%%{")
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" if line else line for line in lines]

@@ -1,0 +1,26 @@
+"""Lines of code: what fits stands on one line, what does not is opened up, each part on a line of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Lines = list[str]
+
+
+def laid_out(opening: str, parts: Sequence[Lines], closing: str, room: int, step: str) -> Lines:
+    """Parts between brackets, in the room that a line has left.
+
+    >>> laid_out("f(", [["a"], ["b"]], ")", 20, "  ")
+    ['f(a, b)']
+    >>> laid_out("f(", [["a"], ["b"]], ")", 5, "  ")
+    ['f(', '  a,', '  b,', ')']
+    """
+    if all(len(part) == 1 for part in parts):
+        line = f"{opening}{', '.join(part[0] for part in parts)}{closing}"
+        if len(line) <= room or not parts:
+            return [line]
+    found = [opening.rstrip()]
+    for part in parts:
+        found += [f"{step}{line}" for line in part[:-1]]
+        found.append(f"{step}{part[-1]},")
+    return [*found, closing.lstrip()]

@@ -1,0 +1,209 @@
+"""Policies: for each role of the application what it may do, as statements of IAM. From its access patterns."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from prejoin.design.model import TABLE, Design
+from prejoin.workload.lookup import suggest
+from prejoin.workload.model import Model, Workload
+
+from .errors import InfrastructureError
+from .grants import READS, Grant, grants_of, merged
+from .options import Encryption, Infrastructure, Role
+
+EVERYTHING = Role("Application")
+"""Who runs all access patterns, where no roles are told apart."""
+MOST_CHARACTERS = 6144
+"""Of a managed policy, white space not counted."""
+_LONGEST_ARN = "arn:aws-us-gov:dynamodb:ap-southeast-99:123456789012:table/"
+_MOST_SHOWN = 60
+"""Characters of the ids of access patterns that a description lists."""
+_ROLE = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
+_KEY_READS = ("kms:Decrypt", "kms:DescribeKey")
+_KEY_WRITES = ("kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
+
+
+class Statement(Model, frozen=True):
+    """What is allowed, in the table or in indexes."""
+
+    sid: str
+    actions: tuple[str, ...]
+    places: tuple[str, ...]
+    condition: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+
+
+class Policy(Model, frozen=True):
+    name: str
+    """In words without spaces, `OrderDesk`; what is too long for one policy goes on in `OrderDesk2`."""
+    role: str
+    patterns: tuple[str, ...]
+    statements: tuple[Statement, ...]
+    key_actions: tuple[str, ...] = ()
+    """What the role may do with the customer's key, where there is one."""
+
+    @property
+    def text(self) -> str:
+        """What it is for, in a line."""
+        shown = ", ".join(self.patterns)
+        return f"{self.role}: {shown if len(shown) < _MOST_SHOWN else f'{len(self.patterns)} access patterns'}"
+
+
+def policies_of(workload: Workload, design: Design, options: Infrastructure) -> tuple[Policy, ...]:
+    """The policies of all roles; of one for everything, where none are named."""
+    found: dict[str, Policy] = {}
+    for role in options.roles or (EVERYTHING,):
+        for policy in _policies(role, policy_name(role.name), workload, design, options):
+            other = found.setdefault(policy.name.lower(), policy)
+            if other is not policy:
+                both = f"{other.role} and {role.name}"
+                raise InfrastructureError(f"the roles {both} would both be {policy.name}: rename one")
+    return tuple(found.values())
+
+
+def policy_name(role: str) -> str:
+    """A role's name as a name in a template.
+
+    >>> policy_name("order desk"), policy_name("order-desk"), policy_name("OrderDesk")
+    ('OrderDesk', 'OrderDesk', 'OrderDesk')
+    """
+    if not _ROLE.fullmatch(role):
+        raise InfrastructureError(
+            f"the role {role!r}: a name begins with a letter and has up to 64 letters A to Z, digits, spaces, _ and -"
+        )
+    return _camel(role)
+
+
+def statements_of(grants: Iterable[Grant]) -> tuple[Statement, ...]:
+    """Grants as statements: what is limited alike is said together."""
+    actions: dict[tuple[str, frozenset[str], frozenset[str], bool], list[str]] = {}
+    for grant in merged(grants):
+        limited = (grant.place, grant.keys, grant.attributes, grant.counts)
+        actions.setdefault(limited, []).append(grant.action)
+    places: dict[tuple[tuple[str, ...], frozenset[str], frozenset[str], bool], list[str]] = {}
+    for (place, keys, attributes, counts), named in actions.items():
+        places.setdefault((tuple(sorted(named)), keys, attributes, counts), []).append(place)
+    taken: set[str] = set()
+    return tuple(
+        Statement(_sid(named, where, taken), named, _table_first(where), _condition(keys, attributes, counts))
+        for (named, keys, attributes, counts), where in places.items()
+    )
+
+
+def policy_document(policy: Policy, resources: Mapping[str, Any], key: Any = None) -> dict[str, Any]:
+    """A policy as IAM reads it. How the table and its indexes are named there is the language's to say."""
+    statements = [
+        {
+            "Sid": one.sid,
+            "Effect": "Allow",
+            "Action": [f"dynamodb:{action}" for action in one.actions],
+            "Resource": [resources[place] for place in one.places],
+            **({"Condition": one.condition} if one.condition else {}),
+        }
+        for one in policy.statements
+    ]
+    if policy.key_actions:
+        statements.append({"Sid": "Key", "Effect": "Allow", "Action": list(policy.key_actions), "Resource": [key]})
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _policies(role: Role, name: str, workload: Workload, design: Design, options: Infrastructure) -> Iterator[Policy]:
+    patterns = tuple(_patterns(role, workload, design))
+    operations = [operation for one in patterns if (operation := design.operation(one))]
+    statements = statements_of(grant for operation in operations for grant in grants_of(operation, design))
+    if not statements:
+        if role is EVERYTHING:
+            return
+        raise InfrastructureError(f"the role {role.name} sends no request to the table: leave it out")
+    keyed = _key_actions(statements) if options.encryption is Encryption.CUSTOMER else ()
+    for number, part in enumerate(_parts(role, statements, design.table)):
+        own = f"{name}{number + 1}" if number else name
+        yield Policy(own, role.name, patterns, part, () if number else keyed)
+
+
+def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
+    """The access patterns of a role, each served; of a role for everything those that are."""
+    if not role.patterns:
+        yield from (operation.pattern for operation in design.operations if operation.served)
+    for id_ in dict.fromkeys(role.patterns):
+        operation = design.operation(id_)
+        if operation is None:
+            known = [pattern.id for pattern in workload.patterns]
+            near = suggest(id_, known)
+            hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
+            raise InfrastructureError(f"the role {role.name} names {id_}, which is no access pattern: {hint}")
+        if not operation.served:
+            raise InfrastructureError(
+                f"the role {role.name} names {id_}, which the design does not serve: {operation.problem}"
+            )
+        yield id_
+
+
+def _parts(role: Role, statements: Sequence[Statement], table: str) -> Iterator[tuple[Statement, ...]]:
+    """Statements cut into policies, none longer than IAM takes."""
+    part: list[Statement] = []
+    for one in statements:
+        if _length([one], table) > MOST_CHARACTERS:
+            raise InfrastructureError(
+                f"what the role {role.name} may do with {' and '.join(one.actions)} does not fit into a policy of "
+                f"{MOST_CHARACTERS:,} characters: tell several roles apart"
+            )
+        if part and _length([*part, one], table) > MOST_CHARACTERS:
+            yield tuple(part)
+            part = []
+        part.append(one)
+    yield tuple(part)
+
+
+def _length(statements: list[Statement], table: str) -> int:
+    """Characters of a policy where ARNs are as long as they get, and the customer's key is used."""
+    places = {place for one in statements for place in one.places}
+    arns = {place: f"{_LONGEST_ARN}{table}" + ("" if place == TABLE else f"/index/{place}") for place in places}
+    policy = Policy("", "", (), tuple(statements), (*_KEY_READS, *_KEY_WRITES))
+    return len(json.dumps(policy_document(policy, arns, f"{_LONGEST_ARN}{'0' * 36}"), separators=(",", ":")))
+
+
+def _condition(keys: frozenset[str], attributes: frozenset[str], counts: bool) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    if keys:
+        found["ForAllValues:StringLike"] = {"dynamodb:LeadingKeys": sorted(keys)}
+    if attributes:
+        found["ForAllValues:StringEquals"] = {"dynamodb:Attributes": sorted(attributes)}
+        # Who does not say which attributes would get all of them, and names none.
+        found["StringEqualsIfExists"] = {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}
+    if counts:
+        found["StringEquals"] = {"dynamodb:Select": "COUNT"}
+    if keys:
+        # ForAllValues holds where there are no values at all: a request has to name its partitions.
+        found["Null"] = {"dynamodb:LeadingKeys": "false"}
+    return found
+
+
+def _key_actions(statements: Iterable[Statement]) -> tuple[str, ...]:
+    writes = any(not READS.issuperset(one.actions) for one in statements)
+    return tuple(sorted((*_KEY_READS, *(_KEY_WRITES if writes else ()))))
+
+
+def _sid(actions: Sequence[str], places: Sequence[str], taken: set[str]) -> str:
+    """A name for a statement: what is done, and where."""
+    reads = sum(action in READS for action in actions)
+    verb = "Read" if reads == len(actions) else "Write" if not reads else "Use"
+    several = "TableAndIndexes" if TABLE in places else "Indexes"
+    name = (actions[0] if len(actions) == 1 else verb) + (several if len(places) > 1 else _camel(places[0]))
+    tries = (name, *(f"{name}N{number}" for number in range(2, len(taken) + 3)))
+    found = next(one for one in tries if one not in taken)
+    taken.add(found)
+    return found
+
+
+def _table_first(places: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(places, key=lambda place: (place != TABLE, place)))
+
+
+def _camel(text: str) -> str:
+    return "".join(word[0].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", text) if word)

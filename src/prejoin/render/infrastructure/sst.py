@@ -1,0 +1,159 @@
+"""SST: the table of a design as its `Dynamo` component, and an IAM policy for each role. The name is SST's to give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from prejoin.design.model import TABLE, Design, ProjectionKind
+from prejoin.workload.model import Workload
+
+from .cdk import class_name
+from .layout import Lines
+from .options import Encryption, Infrastructure, TableClass
+from .policies import Policy, policy_document
+from .stack import NOTICE, Scaled, Stack, scaled, stack_of
+from .table import Index
+from .typescript import Call, Raw, called, quoted
+
+FILE = PurePosixPath("infra", "table.ts")
+_TYPES = {"S": "string", "N": "number", "B": "binary"}
+_LINKED = "Give a function the policy of its role; `link` would allow it everything, Scan and DeleteTable too."
+
+_ADJUST = [
+    "/** What the component leaves to Pulumi, and the units of each index. */",
+    "function adjust(args: aws.dynamodb.TableArgs): void {",
+    "  Object.assign(args, settings, {",
+    "    globalSecondaryIndexes: $util",
+    "      .output(args.globalSecondaryIndexes)",
+    "      .apply((indexes) => indexes?.map((index) => ({ ...index, ...units }))),",
+    "  });",
+    "}",
+]
+
+
+def render_sst(
+    workload: Workload, design: Design, options: Infrastructure | None = None
+) -> Mapping[PurePosixPath, str]:
+    """A module to be imported by `sst.config.ts`."""
+    stack = stack_of(workload, design, options or Infrastructure())
+    parts = [[f"// {NOTICE}"]]
+    if stack.makes_key:
+        key = {"description": f"Encrypts the table of {stack.title}", "enableKeyRotation": True}
+        parts.append(called(f"export const key = new aws.kms.Key({quoted(f'{class_name(stack)}Key')}, ", key))
+    if _adjusted(stack):
+        parts += [called("const units = ", _units(stack), ";"), called("const settings = ", _settings(stack), ";")]
+        parts.append(_ADJUST)
+    parts.append(called(f"export const table = new sst.aws.Dynamo({quoted(class_name(stack))}, ", _table(stack)))
+    parts += [_scaling(one, stack) for one in scaled(stack)]
+    policies = [_policy(one, stack) for one in stack.policies]
+    parts += [[f"// {_LINKED}", *policies[0]], *policies[1:]] if policies else []
+    return {FILE: "\n\n".join("\n".join(part) for part in parts) + "\n"}
+
+
+def _table(stack: Stack) -> dict[str, Any]:
+    table, options = stack.table, stack.options
+    found: dict[str, Any] = {
+        "fields": {name: _TYPES[kind] for name, kind in table.types.items()},
+        "primaryIndex": _keys(table.pk, table.sk),
+    }
+    if table.global_indexes:
+        found["globalIndexes"] = {one.name: _index(one) for one in table.global_indexes}
+    if table.local_indexes:
+        found["localIndexes"] = {one.name: _index(one) for one in table.local_indexes}
+    if options.stream:
+        found["stream"] = options.stream.value.lower().replace("_", "-")
+    if table.ttl:
+        found["ttl"] = table.ttl
+    found["deletionProtection"] = options.deletion_protection
+    if settings := _settings(stack):
+        found["transform"] = {"table": Raw("adjust") if _adjusted(stack) else settings}
+    return found
+
+
+def _adjusted(stack: Stack) -> bool:
+    """Whether the table's arguments have to be changed one by one: the component makes indexes without units."""
+    return bool(_units(stack) and stack.table.global_indexes)
+
+
+def _index(index: Index) -> dict[str, Any]:
+    found = _keys(() if index.local else index.pk, index.sk)
+    if index.projection is ProjectionKind.INCLUDE:
+        found["projection"] = list(index.attributes)
+    elif index.projection is ProjectionKind.KEYS_ONLY:
+        found["projection"] = "keys-only"
+    return found
+
+
+def _keys(pk: tuple[str, ...], sk: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, side in (("hashKey", list(pk)), ("rangeKey", list(sk))):
+        if side:
+            found[name] = side if len(side) > 1 else side[0]
+    return found
+
+
+def _settings(stack: Stack) -> dict[str, Any]:
+    """What the component does not know and the table does."""
+    options = stack.options
+    found: dict[str, Any] = {"billingMode": "PROVISIONED"} if stack.table.provisioned else {}
+    found |= _units(stack)
+    if options.table_class is not TableClass.STANDARD:
+        found["tableClass"] = options.table_class.value
+    if not options.point_in_time_recovery:
+        found["pointInTimeRecovery"] = {"enabled": False}
+    if options.encryption is not Encryption.AWS_OWNED:
+        found["serverSideEncryption"] = {"enabled": True}
+        if options.encryption is Encryption.CUSTOMER:
+            found["serverSideEncryption"]["kmsKeyArn"] = _key(stack)
+    if options.tags:
+        found["tags"] = dict(sorted(options.tags.items()))
+    return found
+
+
+def _units(stack: Stack) -> dict[str, Any]:
+    """Units of the table and of each index: provisioned, or the most that is taken on demand."""
+    options = stack.options
+    if stack.table.provisioned:
+        return {"readCapacity": options.reads.least, "writeCapacity": options.writes.least}
+    most = {"maxReadRequestUnits": options.most_reads, "maxWriteRequestUnits": options.most_writes}
+    said = {name: units for name, units in most.items() if units is not None}
+    return {"onDemandThroughput": said} if said else {}
+
+
+def _scaling(one: Scaled, stack: Stack) -> Lines:
+    name = f"{class_name(stack)}{one.name}"
+    target = f"{one.name[0].lower()}{one.name[1:]}"
+    place = f"/index/{one.index.name}" if one.index else ""
+    scaled_ = {
+        "serviceNamespace": "dynamodb",
+        "resourceId": Raw(f"$interpolate`table/${{table.name}}{place}`"),
+        "scalableDimension": one.dimension,
+        "minCapacity": one.least,
+        "maxCapacity": one.most,
+    }
+    tracked = {"predefinedMetricSpecification": {"predefinedMetricType": one.metric}, "targetValue": one.target}
+    policy = {
+        "policyType": "TargetTrackingScaling",
+        "serviceNamespace": Raw(f"{target}.serviceNamespace"),
+        "resourceId": Raw(f"{target}.resourceId"),
+        "scalableDimension": Raw(f"{target}.scalableDimension"),
+        "targetTrackingScalingPolicyConfiguration": tracked,
+    }
+    return [
+        *called(f"const {target} = new aws.appautoscaling.Target({quoted(name)}, ", scaled_),
+        *called(f"new aws.appautoscaling.Policy({quoted(name)}, ", policy),
+    ]
+
+
+def _policy(policy: Policy, stack: Stack) -> Lines:
+    indexes = {one.name: Raw(f"$interpolate`${{table.arn}}/index/{one.name}`") for one in stack.table.indexes}
+    written = policy_document(policy, {**indexes, TABLE: Raw("table.arn")}, _key(stack))
+    member = f"{policy.name[0].lower()}{policy.name[1:]}Policy"
+    values = {"description": policy.text, "policy": Call("$jsonStringify(", written)}
+    return called(f"export const {member} = new aws.iam.Policy({quoted(f'{class_name(stack)}{policy.name}')}, ", values)
+
+
+def _key(stack: Stack) -> Any:
+    return stack.options.key_arn or Raw("key.arn")

@@ -1,0 +1,157 @@
+"""The table as AWS is told of it, whatever the language: keys and their types, indexes, what it is paid by.
+
+Names and numbers are checked here, once, against what DynamoDB takes: a deployment that fails half-way costs more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from prejoin.design.facets import planner_facets
+from prejoin.design.model import Billing, Design, KeyAttribute, ProjectionKind, Slot
+from prejoin.protocol import limits
+from prejoin.workload.model import Model, Workload
+
+from .errors import InfrastructureError
+from .options import Encryption, Infrastructure, Scaling
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
+_TAG = re.compile(r"[\w\s.:/=+@-]*")
+_MOST_TAGS, _TAG_KEY, _TAG_VALUE = 50, 128, 256
+_TARGET = range(20, 91)
+"""Per cent of its units that auto scaling lets a table use."""
+
+
+class Index(Model, frozen=True):
+    name: str
+    pk: tuple[str, ...]
+    sk: tuple[str, ...]
+    projection: ProjectionKind
+    attributes: tuple[str, ...] = ()
+    """What an index that includes some attributes holds beside keys."""
+    local: bool = False
+
+
+class Table(Model, frozen=True):
+    name: str
+    types: dict[str, str]
+    """Of the attributes that are keys, `S`, `N` or `B`; in the order of their names."""
+    pk: tuple[str, ...]
+    sk: tuple[str, ...]
+    indexes: tuple[Index, ...]
+    billing: Billing
+    ttl: str = ""
+
+    @property
+    def provisioned(self) -> bool:
+        return self.billing is Billing.PROVISIONED
+
+    @property
+    def global_indexes(self) -> tuple[Index, ...]:
+        return tuple(index for index in self.indexes if not index.local)
+
+    @property
+    def local_indexes(self) -> tuple[Index, ...]:
+        return tuple(index for index in self.indexes if index.local)
+
+
+def table_of(workload: Workload, design: Design, options: Infrastructure) -> Table:
+    """The table of a design; InfrastructureError where AWS would refuse it."""
+    if not design.slots:
+        raise InfrastructureError("the design has no table: `prejoin design` makes one")
+    base = design.slots[0]
+    # An index that nothing is in would be paid for nothing, and no item says what its attributes are.
+    used = {facet.slot for facet in planner_facets(design, workload)}
+    indexes = tuple(_index(slot, design) for slot in design.indexes if slot.name in used)
+    there = [base, *(slot for slot in design.indexes if slot.name in used)]
+    table = Table(
+        design.table,
+        _types(key for slot in there for key in (*slot.pk, *slot.sk)),
+        tuple(key.name for key in base.pk),
+        tuple(key.name for key in base.sk),
+        indexes,
+        options.billing or design.billing,
+        design.ttl_attribute,
+    )
+    for problem in (*_misnamed(table), *_too_many(table), *_misdone(options)):
+        raise InfrastructureError(problem)
+    return table
+
+
+def _index(slot: Slot, design: Design) -> Index:
+    pk, sk = (tuple(key.name for key in side) for side in (slot.pk, slot.sk))
+    held: tuple[str, ...] = ()
+    if slot.projection.kind is ProjectionKind.INCLUDE:
+        base = design.slots[0]
+        keys = {key.name for key in (*base.pk, *base.sk, *slot.pk, *slot.sk)}
+        # Items are told apart by their type, so that goes along; keys are there in any case.
+        held = tuple(sorted({*slot.projection.attributes, design.type_attribute} - keys))
+    return Index(slot.name, pk, sk, slot.projection.kind, held, slot.local)
+
+
+def _types(keys: Iterable[KeyAttribute]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key in keys:
+        if found.setdefault(key.name, key.type) != key.type:
+            raise InfrastructureError(
+                f"{key.name} is a key as {found[key.name]} and as {key.type}: an attribute has one type; "
+                "give one of the keys another name"
+            )
+    return dict(sorted(found.items()))
+
+
+def _misnamed(table: Table) -> Iterator[str]:
+    for what, name in (("table", table.name), *(("index", index.name) for index in table.indexes)):
+        if not _NAME.fullmatch(name):
+            yield f"the {what} is called {name!r}, and DynamoDB takes letters A to Z, digits and _ . - only: rename it"
+        least, most = limits.TABLE_NAME_MINIMUM, limits.TABLE_NAME_MAXIMUM
+        if not least <= len(name) <= most:
+            yield f"the {what} is called {name!r}: a name has {least} to {most} characters"
+    for name in (*table.types, *(name for index in table.indexes for name in index.attributes)):
+        if not 0 < len(name.encode()) <= limits.KEY_NAME_LENGTH:
+            shown = f"{name[:20]}…" if len(name) > 20 else name
+            yield f"the attribute {shown!r} is in a key or an index: its name may have {limits.KEY_NAME_LENGTH} bytes"
+
+
+def _too_many(table: Table) -> Iterator[str]:
+    for what, count, most in (
+        ("global indexes", len(table.global_indexes), limits.GLOBAL_INDEXES),
+        ("local indexes", len(table.local_indexes), limits.LOCAL_INDEXES),
+        ("projected attributes", sum(len(index.attributes) for index in table.indexes), limits.PROJECTED_ATTRIBUTES),
+    ):
+        if count > most:
+            yield f"the table {table.name} has {count} {what}, and DynamoDB takes {most}"
+
+
+def _misdone(options: Infrastructure) -> Iterator[str]:
+    for what, scaling in (("reads", options.reads), ("writes", options.writes)):
+        yield from _unscaled(what, scaling)
+    for what, most in (("most_reads", options.most_reads), ("most_writes", options.most_writes)):
+        if most is not None and most < 1:
+            yield f"{what} is {most}: give a number of units from 1 on, or leave it out for no limit"
+    if options.key_arn and options.encryption is not Encryption.CUSTOMER:
+        yield "key_arn is the customer's key, and encryption is not `customer`: say so, or leave the key out"
+    if options.key_arn and not _KEY_ARN.fullmatch(options.key_arn):
+        yield f"{options.key_arn!r} is not the ARN of a key: arn:aws:kms:REGION:ACCOUNT:key/ID"
+    yield from _mistagged(options.tags)
+
+
+def _unscaled(what: str, scaling: Scaling) -> Iterator[str]:
+    if not 1 <= scaling.least <= scaling.most:
+        yield f"{what} scale from {scaling.least} to {scaling.most} units: the least is 1, and not above the most"
+    if scaling.target not in _TARGET:
+        yield f"{what} aim at {scaling.target} per cent of their units, and AWS takes {_TARGET[0]} to {_TARGET[-1]}"
+
+
+def _mistagged(tags: Mapping[str, str]) -> Iterator[str]:
+    if len(tags) > _MOST_TAGS:
+        yield f"there are {len(tags)} tags, and a table takes {_MOST_TAGS}"
+    for key, value in tags.items():
+        if not 0 < len(key) <= _TAG_KEY or len(value) > _TAG_VALUE:
+            yield f"the tag {key[:20]!r}: a key has 1 to {_TAG_KEY} characters, a value up to {_TAG_VALUE}"
+        if not (_TAG.fullmatch(key) and _TAG.fullmatch(value)):
+            yield f"the tag {key!r}, {value!r}: letters, digits, spaces and _ . : / = + - @ are what AWS takes"
+        if key.lower().startswith("aws:"):
+            yield f"the tag {key!r}: keys that begin with aws: are those of AWS"

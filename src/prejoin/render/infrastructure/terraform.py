@@ -1,0 +1,218 @@
+"""Terraform and OpenTofu: a module with the table of a design and a policy for each role."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from prejoin.design.model import TABLE, Design, ProjectionKind
+from prejoin.workload.model import Workload
+
+from .hcl import Block, Call, Raw, file_text
+from .options import Encryption, Infrastructure, TableClass
+from .policies import policy_document
+from .stack import NOTICE, Scaled, Stack, scaled, stack_of
+from .table import Index
+
+FOLDER = PurePosixPath("terraform")
+_SINGLE, _SEVERAL = ">= 5.80", ">= 6.29"
+"""Versions of the provider: that knows all we say, and that knows index keys of several attributes."""
+_KEPT = "Auto scaling changes the units of indexes, too, which Terraform cannot be told to leave alone one by one."
+
+
+def render_terraform(
+    workload: Workload, design: Design, options: Infrastructure | None = None
+) -> Mapping[PurePosixPath, str]:
+    """The module: versions, variables, the table with what scales and encrypts it, policies, outputs."""
+    stack = stack_of(workload, design, options or Infrastructure())
+    files = {
+        "versions.tf": [_versions(stack)],
+        "variables.tf": [_variable(stack)],
+        "main.tf": _main(stack),
+        "policies.tf": [_policy(stack, number) for number in range(len(stack.policies))],
+        "outputs.tf": _outputs(stack),
+    }
+    return {FOLDER / name: file_text(blocks, NOTICE) for name, blocks in files.items() if blocks}
+
+
+def _versions(stack: Stack) -> Block:
+    several = any(len(one.pk) > 1 or len(one.sk) > 1 for one in stack.table.indexes)
+    aws = {"source": "hashicorp/aws", "version": _SEVERAL if several else _SINGLE}
+    return Block(
+        "terraform",
+        attributes={"required_version": ">= 1.5"},
+        blocks=[Block("required_providers", attributes={"aws": aws})],
+    )
+
+
+def _variable(stack: Stack) -> Block:
+    named = {"description": "The name of the table", "type": Raw("string"), "default": stack.table.name}
+    valid = Block(
+        "validation",
+        attributes={
+            "condition": Raw('can(regex("^[A-Za-z0-9_.-]{3,255}$", var.table_name))'),
+            "error_message": "A table's name has 3 to 255 letters, digits, _ . and -.",
+        },
+    )
+    return Block("variable", "table_name", attributes=named, blocks=[valid])
+
+
+def _main(stack: Stack) -> list[Block]:
+    found = []
+    if stack.makes_key:
+        key = {"description": f"Encrypts the table of {stack.title}", "enable_key_rotation": True}
+        found.append(Block("resource", "aws_kms_key", "table", attributes=key))
+    found.append(_table(stack))
+    for one in scaled(stack):
+        found += _scaling(one)
+    return found
+
+
+def _table(stack: Stack) -> Block:
+    table, options = stack.table, stack.options
+    attributes: dict[str, Any] = {"name": Raw("var.table_name"), "billing_mode": table.billing.value}
+    attributes |= _units(stack)
+    attributes["hash_key"] = table.pk[0]
+    if table.sk:
+        attributes["range_key"] = table.sk[0]
+    if options.table_class is not TableClass.STANDARD:
+        attributes["table_class"] = options.table_class.value
+    if options.stream:
+        attributes |= {"stream_enabled": True, "stream_view_type": options.stream.value}
+    attributes["deletion_protection_enabled"] = options.deletion_protection
+    if options.tags:
+        attributes["tags"] = dict(sorted(options.tags.items()))
+    blocks = [Block("attribute", attributes={"name": n, "type": t}) for n, t in table.types.items()]
+    blocks += [_index(one, stack) for one in table.global_indexes]
+    blocks += [_index(one, stack) for one in table.local_indexes]
+    blocks += _limits(stack)
+    if table.ttl:
+        blocks.append(Block("ttl", attributes={"attribute_name": table.ttl, "enabled": True}))
+    blocks.append(Block("point_in_time_recovery", attributes={"enabled": options.point_in_time_recovery}))
+    if options.encryption is not Encryption.AWS_OWNED:
+        encrypted: dict[str, Any] = {"enabled": True}
+        if options.encryption is Encryption.CUSTOMER:
+            encrypted["kms_key_arn"] = _key(stack)
+        blocks.append(Block("server_side_encryption", attributes=encrypted))
+    blocks += _lifecycle(stack)
+    return Block("resource", "aws_dynamodb_table", "table", attributes=attributes, blocks=blocks)
+
+
+def _index(index: Index, stack: Stack) -> Block:
+    attributes: dict[str, Any] = {"name": index.name}
+    blocks = []
+    hashed = [] if index.local else [(name, "HASH") for name in index.pk]
+    keys = [*hashed, *((name, "RANGE") for name in index.sk)]
+    if len(index.pk) > 1 or len(index.sk) > 1:
+        blocks = [Block("key_schema", attributes={"attribute_name": name, "key_type": kind}) for name, kind in keys]
+    else:
+        attributes |= {f"{kind.lower()}_key": name for name, kind in keys}
+    attributes["projection_type"] = index.projection.value
+    if index.projection is ProjectionKind.INCLUDE:
+        attributes["non_key_attributes"] = list(index.attributes)
+    if index.local:
+        return Block("local_secondary_index", attributes=attributes)
+    attributes |= _units(stack)
+    return Block("global_secondary_index", attributes=attributes, blocks=[*blocks, *_limits(stack)])
+
+
+def _units(stack: Stack) -> dict[str, int]:
+    options = stack.options
+    if not stack.table.provisioned:
+        return {}
+    return {"read_capacity": options.reads.least, "write_capacity": options.writes.least}
+
+
+def _limits(stack: Stack) -> list[Block]:
+    """How many requests an on-demand table takes at most, if that is said."""
+    if stack.table.provisioned:
+        return []
+    most = {"max_read_request_units": stack.options.most_reads, "max_write_request_units": stack.options.most_writes}
+    said = {name: units for name, units in most.items() if units is not None}
+    return [Block("on_demand_throughput", attributes=said)] if said else []
+
+
+def _lifecycle(stack: Stack) -> list[Block]:
+    said: dict[str, Any] = {}
+    if stack.options.deletion_protection:
+        said["prevent_destroy"] = True
+    if stack.table.provisioned:
+        said["ignore_changes"] = [Raw("read_capacity"), Raw("write_capacity")]
+    comment = _KEPT if stack.table.provisioned and stack.table.global_indexes else ""
+    return [Block("lifecycle", attributes=said, comment=comment)] if said else []
+
+
+def _scaling(one: Scaled) -> list[Block]:
+    name = _snake(one.name)
+    place = f"table/${{aws_dynamodb_table.table.name}}{f'/index/{one.index.name}' if one.index else ''}"
+    target = f"aws_appautoscaling_target.{name}"
+    return [
+        Block(
+            "resource",
+            "aws_appautoscaling_target",
+            name,
+            attributes={
+                "service_namespace": "dynamodb",
+                "resource_id": Raw(f'"{place}"'),
+                "scalable_dimension": one.dimension,
+                "min_capacity": one.least,
+                "max_capacity": one.most,
+            },
+        ),
+        Block(
+            "resource",
+            "aws_appautoscaling_policy",
+            name,
+            attributes={
+                "name": Raw(f'"{one.metric}:${{{target}.resource_id}}"'),
+                "policy_type": "TargetTrackingScaling",
+                "service_namespace": Raw(f"{target}.service_namespace"),
+                "resource_id": Raw(f"{target}.resource_id"),
+                "scalable_dimension": Raw(f"{target}.scalable_dimension"),
+            },
+            blocks=[
+                Block(
+                    "target_tracking_scaling_policy_configuration",
+                    attributes={"target_value": one.target},
+                    blocks=[
+                        Block(
+                            "predefined_metric_specification",
+                            attributes={"predefined_metric_type": one.metric},
+                        )
+                    ],
+                )
+            ],
+        ),
+    ]
+
+
+def _policy(stack: Stack, number: int) -> Block:
+    policy = stack.policies[number]
+    indexes = {one.name: Raw(f'"${{aws_dynamodb_table.table.arn}}/index/{one.name}"') for one in stack.table.indexes}
+    arns = {**indexes, TABLE: Raw("aws_dynamodb_table.table.arn")}
+    attributes = {
+        # Policies are one for the account, tables one for each region.
+        "name_prefix": f"{stack.table.name[:40]}-{policy.name[:40]}-",
+        "description": policy.text,
+        "policy": Call("jsonencode", policy_document(policy, arns, _key(stack))),
+    }
+    return Block("resource", "aws_iam_policy", _snake(policy.name), attributes=attributes)
+
+
+def _key(stack: Stack) -> Any:
+    return stack.options.key_arn or Raw("aws_kms_key.table.arn")
+
+
+def _outputs(stack: Stack) -> list[Block]:
+    found = {"table_name": "aws_dynamodb_table.table.name", "table_arn": "aws_dynamodb_table.table.arn"}
+    if stack.options.stream:
+        found["stream_arn"] = "aws_dynamodb_table.table.stream_arn"
+    for policy in stack.policies:
+        found[f"{_snake(policy.name)}_policy_arn"] = f"aws_iam_policy.{_snake(policy.name)}.arn"
+    return [Block("output", name, attributes={"value": Raw(value)}) for name, value in found.items()]
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -1,0 +1,81 @@
+"""TypeScript: values and calls as lines of code, laid out as people have them laid out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .layout import Lines, laid_out
+
+WIDTH = 80
+STEP = "  "
+_IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+
+
+class Raw:
+    """An expression as it stands: `this.table.tableArn`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class Call:
+    """A call, or a `new`, whose last argument is an object: `new iam.PolicyStatement({ … })`."""
+
+    def __init__(self, opening: str, values: Mapping[str, Any]) -> None:
+        self.opening = opening
+        self.values = values
+
+
+def called(opening: str, values: Mapping[str, Any], closing: str = ");", room: int = WIDTH) -> Lines:
+    """A call with an object as its last argument, in the room that a line has.
+
+    >>> called("f(", {"name": "a", "size": 1})
+    ['f({ name: "a", size: 1 });']
+    >>> called("f(", {"name": "a", "size": 1}, room=20)
+    ['f({', '  name: "a",', '  size: 1,', '});']
+    """
+    parts = [_member(name, one, room - len(STEP)) for name, one in values.items()]
+    return laid_out(f"{opening}{{ ", parts, f" }}{closing}", room, STEP)
+
+
+def quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def camel(name: str) -> str:
+    """A name of Python's as TypeScript has it.
+
+    >>> camel("table_arn"), camel("gsi_1")
+    ('tableArn', 'gsi1')
+    """
+    return re.sub(r"_+([a-z0-9])", lambda found: found[1].upper(), name)
+
+
+def _member(name: str, value: Any, room: int) -> Lines:
+    # A variable of the same name says both.
+    if isinstance(value, Raw) and value.text == name:
+        return [name]
+    return _value(value, room, f"{name if _IDENTIFIER.fullmatch(name) else quoted(name)}: ")
+
+
+def _value(value: Any, room: int, lead: str = "") -> Lines:
+    """A value after its name, in the room that its line has; a comma follows it."""
+    inner, space = room - len(STEP), room - 1
+    match value:
+        case Raw():
+            return [f"{lead}{value.text}"]
+        case Call():
+            return called(f"{lead}{value.opening}", value.values, ")", space)
+        case bool():
+            return [f"{lead}{'true' if value else 'false'}"]
+        case int():
+            return [f"{lead}{value}"]
+        case str():
+            return [f"{lead}{quoted(value)}"]
+        case Mapping():
+            return called(lead, value, "", space)
+        case _:
+            return laid_out(f"{lead}[", [_value(one, inner) for one in value], "]", space, STEP)

@@ -1,0 +1,32 @@
+"""What an access pattern becomes, also where it becomes nothing: for pages and pictures that leave none out."""
+
+from __future__ import annotations
+
+from prejoin.design.model import Design, Operation
+from prejoin.workload.model import OutOfScope, Pattern, Workload
+
+OUT_OF_SCOPE = "out of scope"
+_NOT_MAPPED = "it has not been mapped to keys"
+
+
+def operation_of(workload: Workload, design: Design, pattern: Pattern) -> Operation:
+    """The operation of a pattern; one that says what is the matter where the design has none.
+
+    >>> from prejoin.workload.model import Decision, Read
+    >>> search = Workload(reads=(Read("AP-1"),), decisions=(Decision(OutOfScope("AP-1")),))
+    >>> operation_of(search, Design("t"), search.reads[0]).problem
+    'out of scope'
+    """
+    found = design.operation(pattern.id)
+    if found is not None:
+        return found
+    pins = [decision.pin for decision in workload.decisions]
+    out = any(isinstance(pin, OutOfScope) and pin.pattern == pattern.id for pin in pins)
+    return Operation(pattern.id, problem=OUT_OF_SCOPE if out else _NOT_MAPPED)
+
+
+def outcome(operation: Operation) -> str:
+    """In two words: `served`, `not served`, `out of scope`."""
+    if operation.served:
+        return "served"
+    return OUT_OF_SCOPE if operation.problem == OUT_OF_SCOPE else "not served"

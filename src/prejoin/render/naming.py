@@ -1,0 +1,132 @@
+"""Names in Python for what a document names: a class for an entity, a method for an access pattern. Nothing is written.
+
+What people write ("A user's orders, newest first") becomes what they would have typed (`user_orders`). Names are valid
+whatever the document says: keywords, builtins, digits in front, other scripts, texts of any length, two of a kind.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+
+from prejoin.workload.model import Entity, Pattern, Read, Workload
+
+LONGEST = 48
+"""Characters that a name may have. A longer one is cut between words."""
+RESERVED = frozenset({*keyword.kwlist, *(name for name in dir(builtins) if not name.startswith("_")), "self", "cls"})
+"""What a name must not be: a method `list` would change what `list[Order]` means for the methods below it."""
+_FILLERS = frozenset({"a", "an", "the", "their", "its", "his", "her"})
+_ASIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_CLAUSE = re.compile(r"[,;:.–—](?=\s|$)|\s-\s")
+_POSSESSIVE = re.compile(r"(?<=\w)['’](?:s\b)?")
+_E_MAIL = re.compile(r"\b(e)-(?=mail)", re.IGNORECASE)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def method_name(pattern: Pattern, taken: Collection[str] = ()) -> str:
+    """The method that runs an access pattern: its name if it has one, else the first clause of its description.
+
+    Where that is taken the whole description is tried, then the pattern's id is added.
+
+    >>> method_name(Read("AP-004", description="A user's orders, newest first"))
+    'user_orders'
+    >>> method_name(Read("AP-005", description="A user's orders, newest first"), {"user_orders"})
+    'user_orders_newest_first'
+    >>> method_name(Read("AP-006", name="ordersByStatus")), method_name(Read("AP-007", description="Import"))
+    ('orders_by_status', 'import_')
+    """
+    lead = "get" if isinstance(pattern, Read) else "do"
+    text = _ASIDE.sub(" ", pattern.name or pattern.description)
+    first = next((part for part in _CLAUSE.split(text) if _words(part)), "")
+    tries = [_snake(_words(part), lead) for part in (first, text) if _words(part)]
+    by_id = _snake(_words(pattern.id), lead) or lead
+    return _free([*tries, f"{tries[0]}_{by_id}" if tries else by_id], taken)
+
+
+def method_names(workload: Workload, taken: Iterable[str] = ()) -> dict[str, str]:
+    """The method of each access pattern, by the pattern's id; no two have the same."""
+    used = set(taken)
+    found: dict[str, str] = {}
+    for pattern in workload.patterns:
+        found[pattern.id] = method_name(pattern, used)
+        used.add(found[pattern.id])
+    return found
+
+
+def class_name(entity: Entity, taken: Collection[str] = ()) -> str:
+    """The class of an entity.
+
+    >>> [class_name(Entity(name)) for name in ("OrderItem", "order item", "HTTPLog", "none", "3D model", "🙂")]
+    ['OrderItem', 'OrderItem', 'HTTPLog', 'None_', 'The3DModel', 'Item']
+    >>> class_name(Entity("user"), {"User"})
+    'User2'
+    """
+    text = unicodedata.normalize("NFKC", _ASIDE.sub(" ", entity.name) if _words(_ASIDE.sub(" ", entity.name)) else "")
+    parts = [part for part in re.split(r"[^\w]+|_+", _identifying(text)) if part]
+    name = "".join(part[0].upper() + part[1:] for part in parts)[:LONGEST] or "Item"
+    return _free([name if name.isidentifier() else f"The{name}"], taken)
+
+
+def class_names(workload: Workload, taken: Iterable[str] = ()) -> dict[str, str]:
+    """The class of each entity, by the entity's name; no two have the same, whatever their case."""
+    used = set(taken)
+    found: dict[str, str] = {}
+    for entity in workload.entities:
+        found[entity.name] = class_name(entity, used)
+        used.add(found[entity.name])
+    return found
+
+
+def snake(text: str) -> str:
+    """A name as Python writes it, without taking care of what is reserved.
+
+    >>> snake("orderItemId"), snake("HTTPStatus"), snake("e-mail"), snake("größe")
+    ('order_item_id', 'http_status', 'email', 'größe')
+    """
+    return "_".join(_words(text, fillers=True))
+
+
+def _words(text: str, fillers: bool = False) -> list[str]:
+    text = unicodedata.normalize("NFKC", text)
+    text = _E_MAIL.sub(r"\1", _POSSESSIVE.sub("", text))
+    words = [word.lower() for word in re.split(r"[^\w]+|_+", _HUMP.sub("_", _identifying(text))) if word]
+    return [word for word in words if fillers or word not in _FILLERS] or words
+
+
+def _identifying(text: str) -> str:
+    """The text with what cannot stand in a name as a space: some marks and numerals are letters to `\\w` only."""
+    return "".join(char if f"a{char}".isidentifier() else " " for char in text)
+
+
+def _snake(words: list[str], lead: str) -> str:
+    while len(words) > 1 and len("_".join(words)) > LONGEST:
+        words = words[:-1]
+    # A name that ends in "of" or "by" was cut, and reads as if it went on.
+    while len(words) > 1 and words[-1] in {
+        "of",
+        "by",
+        "with",
+        "in",
+        "and",
+        "or",
+        "to",
+        "for",
+        "at",
+        "on",
+        "from",
+        "as",
+    }:
+        words = words[:-1]
+    name = "_".join(words)[:LONGEST].rstrip("_")
+    return name if not name or name.isidentifier() else f"{lead}_{name}"
+
+
+def _free(names: list[str], taken: Collection[str]) -> str:
+    """The first that is not taken; the last with a number where all are."""
+    folded = {name.lower() for name in taken}
+    valid = [f"{name}_" if name in RESERVED or keyword.iskeyword(name) else name for name in names]
+    tries = [*valid, *(f"{valid[-1]}{'_' * valid[-1].islower()}{number}" for number in range(2, len(folded) + 3))]
+    return next(name for name in tries if name.lower() not in folded)

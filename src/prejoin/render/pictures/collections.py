@@ -1,0 +1,274 @@
+"""Item collections as the table they make: a band for each partition, a row for each item, coloured by entity.
+
+The table and each index is a picture of its own, `draw_slot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from prejoin.design.model import TABLE, Design, KeyAttribute, Projection, ProjectionKind, Slot
+from prejoin.render.pictures.drawing import Box, Drawing, Line, Shape, Words, legend
+from prejoin.render.pictures.measure import Font, width, wrapped
+from prejoin.render.pictures.palette import hue_of
+from prejoin.render.pictures.rows import Partition, Row, partitions_of
+from prejoin.workload.model import Workload
+
+_TITLE, _TEXT, _HEAD, _NAME = Font(18, bold=True), Font(12), Font(12, bold=True), Font(12, bold=True)
+_KEY, _TEMPLATE = Font(12, mono=True), Font(10, mono=True)
+_FIELD, _VALUE = Font(10), Font(11, mono=True)
+_MARGIN, _PAD = 24, 10
+_LINE, _SMALL = 16, 14
+_CELL = 32
+"""The height of an attribute: its name above its value."""
+_PK, _SK, _ITEM, _ATTRIBUTES = 325, 330, 150, 670
+"""How wide the columns get at most."""
+_WIDEST_CELL = 140
+
+Widths = Mapping[tuple[str, str, str], float]
+"""How wide an attribute is, by entity, note and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    pk: float
+    sk: float
+    item: float
+    attributes: float
+
+    @property
+    def total(self) -> float:
+        return self.pk + self.sk + self.item + self.attributes
+
+
+@dataclass(frozen=True, slots=True)
+class _Keyed:
+    """A key as it is written: how it is made, small, above what it then is."""
+
+    templates: tuple[str, ...]
+    values: tuple[str, ...]
+
+    @property
+    def height(self) -> float:
+        return _SMALL * len(self.templates) + _LINE * len(self.values)
+
+
+def draw_slot(workload: Workload, design: Design, slot: Slot) -> Drawing:
+    """The picture of the table or of an index."""
+    hues = {entity.name: hue_of(at) for at, entity in enumerate(workload.entities)}
+    partitions = partitions_of(workload, design, slot)
+    rows = [row for partition in partitions for row in partition.rows]
+    cells = _cell_widths(rows)
+    columns = _columns(slot, partitions, cells)
+    wide = columns.total + 2 * _MARGIN
+    title = _title(design, slot)
+    shapes: list[Shape] = [Words(_MARGIN, 38, title, _TITLE, columns.total)]
+    y = 60.0
+    for line in wrapped(_subtitle(design, slot), _TEXT, columns.total, most=3):
+        shapes.append(Words(_MARGIN, y, line, _TEXT, columns.total, "muted"))
+        y += _LINE
+    there = dict.fromkeys(row.entity for row in rows)
+    known = [(name, hues[name]) for name in hues if name in there]
+    drawn, y = legend(known, _MARGIN, y, columns.total)
+    shapes += drawn
+    shapes += _headers(slot, columns, y)
+    y += 28
+    for partition in partitions:
+        drawn, y = _partition(design, partition, columns, cells, hues, y)
+        shapes += drawn
+    if not rows:
+        shapes.append(Words(_MARGIN, y + 24, "No item is here.", _TEXT, columns.total, "muted"))
+        y += 40
+    return Drawing(title, _description(slot, partitions), wide, y + _MARGIN, tuple(shapes))
+
+
+def _title(design: Design, slot: Slot) -> str:
+    return f"{design.table}: the table" if slot.name == TABLE else f"{design.table}: index {slot.name}"
+
+
+def _subtitle(design: Design, slot: Slot) -> str:
+    if slot.name == TABLE:
+        return "Sample items. What shares a partition is an item collection: one query reads it, in this order."
+    readers = [o.pattern for o in design.operations if any(r.slot == slot.name for r in o.requests)]
+    asked = f"Read by {', '.join(readers)}. " if readers else ""
+    return f"{asked}{_projected(slot.projection)} Sample items, in the order of the index."
+
+
+def _projected(projection: Projection) -> str:
+    match projection.kind:
+        case ProjectionKind.ALL:
+            return "Holds whole items."
+        case ProjectionKind.KEYS_ONLY:
+            return "Holds keys only."
+        case _:
+            return f"Holds keys and {', '.join(projection.attributes)}."
+
+
+def _description(slot: Slot, partitions: Sequence[Partition]) -> str:
+    """For those who cannot see it: which items lie under which keys."""
+    found = dict.fromkeys(
+        f"{_called(row)} under {' and '.join(row.pk_templates)}"
+        + (f", sorted as {' and '.join(row.sk_templates)}" if row.sk_templates else "")
+        for partition in partitions
+        for row in partition.rows
+    )
+    where = "the table" if slot.name == TABLE else f"the index {slot.name}"
+    return f"Sample items of {where}: {'; '.join(found)}." if found else f"There is no item in {where}."
+
+
+def _called(row: Row) -> str:
+    return f"{row.entity} ({row.note})" if row.note else row.entity
+
+
+# --- How wide -------------------------------------------------------------------------------------------------------
+
+
+def _cell_widths(rows: Sequence[Row]) -> Widths:
+    """The width of each attribute, for all rows of an item alike, so that they stand below each other."""
+    found: dict[tuple[str, str, str], float] = {}
+    for row in rows:
+        for name, value in row.attributes:
+            needed = max(width(name, _FIELD), width(value, _VALUE)) + 2 * _PAD
+            key = (row.entity, row.note, name)
+            found[key] = min(max(found.get(key, 64), needed), _WIDEST_CELL)
+    return found
+
+
+def _columns(slot: Slot, partitions: Sequence[Partition], cells: Widths) -> _Columns:
+    rows = [row for partition in partitions for row in partition.rows]
+    pks = [*((t, _TEMPLATE) for row in rows for t in row.pk_templates), *((t, _KEY) for row in rows for t in row.pk)]
+    sks = [*((t, _TEMPLATE) for row in rows for t in row.sk_templates), *((t, _KEY) for row in rows for t in row.sk)]
+    items = [*((row.entity, _NAME) for row in rows), *((row.note, _FIELD) for row in rows)]
+    used = [sum(lines) for row in rows for lines in _flow(row, cells, _ATTRIBUTES)]
+    return _Columns(
+        _fitting([(_head("Partition key", slot.pk), _HEAD), *pks], _PK),
+        _fitting([(_head("Sort key", slot.sk), _HEAD), *sks], _SK) if slot.sk else 0,
+        _fitting([("Item", _HEAD), *items], _ITEM) + 6,
+        max(width("Attributes", _HEAD) + 2 * _PAD, *used, 0),
+    )
+
+
+def _fitting(texts: Sequence[tuple[str, Font]], most: float) -> float:
+    return min(max((width(text, font) for text, font in texts), default=0) + 2 * _PAD, most)
+
+
+def _flow(row: Row, cells: Widths, room: float) -> list[list[float]]:
+    """The attributes of a row, as widths on the lines that they take."""
+    lines: list[list[float]] = [[]]
+    for name, _ in row.attributes:
+        wide = cells[row.entity, row.note, name]
+        if lines[-1] and sum(lines[-1]) + wide > room:
+            lines.append([])
+        lines[-1].append(wide)
+    return lines
+
+
+# --- What is drawn --------------------------------------------------------------------------------------------------
+
+
+def _head(words: str, attributes: Sequence[KeyAttribute]) -> str:
+    names = ", ".join(attribute.name for attribute in attributes)
+    return f"{words} · {names}" if names else words
+
+
+def _headers(slot: Slot, columns: _Columns, y: float) -> list[Shape]:
+    shapes: list[Shape] = [Box(_MARGIN, y, columns.total, 28, "band")]
+    x: float = _MARGIN
+    heads = [(_head("Partition key", slot.pk), columns.pk), (_head("Sort key", slot.sk), columns.sk)]
+    for text, wide in (*heads, ("Item", columns.item), ("Attributes", columns.attributes)):
+        if wide:
+            shapes.append(Words(x + _PAD, y + 18, text, _HEAD, wide - 2 * _PAD))
+        x += wide
+    return shapes
+
+
+def _partition(
+    design: Design,
+    partition: Partition,
+    columns: _Columns,
+    cells: Widths,
+    hues: Mapping[str, int],
+    y: float,
+) -> tuple[list[Shape], float]:
+    top = y
+    shapes: list[Shape] = []
+    templates = [" , ".join(texts) for texts in partition.templates]
+    pk = _keyed(templates, partition.pk, columns.pk, design.separator)
+    heights = [_row_height(design, row, columns, cells) for row in partition.rows]
+    short = pk.height + 2 * _PAD - sum(heights)
+    if short > 0:
+        heights[-1] += short
+    for row, height in zip(partition.rows, heights, strict=True):
+        shapes += _row(design, row, columns, cells, hues.get(row.entity, 0), y, height)
+        y += height
+    whole = " | ".join(partition.pk)
+    shapes += _key(pk, whole, " , ".join(dict.fromkeys(templates)), _MARGIN + _PAD, top + _PAD, columns.pk - 2 * _PAD)
+    right = _MARGIN + columns.total
+    shapes.append(Line(f"M{_MARGIN:g} {y:g}H{right:g}", "line", 1.5))
+    shapes.append(Line(f"M{_MARGIN:g} {top:g}V{y:g}M{right:g} {top:g}V{y:g}", "line"))
+    return shapes, y
+
+
+def _keyed(templates: Sequence[str], values: Sequence[str], wide: float, separator: str) -> _Keyed:
+    room = wide - 2 * _PAD
+    made = [line for text in list(templates)[:3] for line in wrapped(text, _TEMPLATE, room, separator, most=3)]
+    lines = [line for value in values for line in wrapped(value, _KEY, room, separator)]
+    # A key without attributes is its own template: it is not said twice.
+    return _Keyed(() if list(templates) == list(values) else tuple(made), tuple(lines))
+
+
+def _key(keyed: _Keyed, whole: str, template: str, x: float, y: float, room: float) -> list[Shape]:
+    shapes: list[Shape] = []
+    for line in keyed.templates:
+        shapes.append(Words(x, y + 10, line, _TEMPLATE, room, "muted", whole=template))
+        y += _SMALL
+    for line in keyed.values:
+        shapes.append(Words(x, y + 12, line, _KEY, room, whole=whole))
+        y += _LINE
+    return shapes
+
+
+def _row_height(design: Design, row: Row, columns: _Columns, cells: Widths) -> float:
+    sk = _keyed(row.sk_templates, row.sk, columns.sk, design.separator).height if columns.sk else 0
+    named = _LINE + (_SMALL if row.note else 0)
+    lines = len(_flow(row, cells, _ATTRIBUTES)) if row.attributes else 0
+    return max(sk + 2 * _PAD, named + 2 * _PAD, _CELL * lines + _PAD, 44)
+
+
+def _row(
+    design: Design,
+    row: Row,
+    columns: _Columns,
+    cells: Widths,
+    hue: int,
+    y: float,
+    height: float,
+) -> list[Shape]:
+    left = _MARGIN + columns.pk
+    right = _MARGIN + columns.total
+    shapes: list[Shape] = [
+        Box(left, y, right - left, height, f"g{hue}"),
+        Line(f"M{left:g} {y:g}H{right:g}", "line"),
+        Line(f"M{left:g} {y:g}V{y + height:g}", "line"),
+    ]
+    if columns.sk:
+        sk = _keyed(row.sk_templates, row.sk, columns.sk, design.separator)
+        room = columns.sk - 2 * _PAD
+        shapes += _key(sk, " | ".join(row.sk), " , ".join(row.sk_templates), left + _PAD, y + _PAD, room)
+    x = left + columns.sk
+    shapes.append(Box(x, y + 5, 4, height - 10, f"t{hue}", 2))
+    room = columns.item - 2 * _PAD - 2
+    shapes.append(Words(x + _PAD + 2, y + _PAD + 12, row.entity, _NAME, room, f"t{hue}"))
+    if row.note:
+        shapes.append(Words(x + _PAD + 2, y + _PAD + 12 + _SMALL, row.note, _FIELD, room))
+    x += columns.item
+    at, line = x, y + 5
+    for name, value in row.attributes:
+        wide = cells[row.entity, row.note, name]
+        if at > x and at + wide > x + _ATTRIBUTES:
+            at, line = x, line + _CELL
+        shapes.append(Words(at + _PAD, line + 12, name, _FIELD, wide - 2 * _PAD, "muted"))
+        shapes.append(Words(at + _PAD, line + 26, value, _VALUE, wide - 2 * _PAD))
+        at += wide
+    return shapes

@@ -1,0 +1,193 @@
+"""Places for boxes that arrows join, from left to right: a column for each rank, few crossings. Knows no entities.
+
+The usual steps (Sugiyama): ranks by the longest way from a start, a place kept free in each column that a long arrow
+passes, an order within columns by the middle of the neighbours, then the boxes stacked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+_SWEEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the boxes are: their column and top; and the heights at which an arrow passes columns in between."""
+
+    columns: tuple[int, ...]
+    tops: tuple[float, ...]
+    height: float
+    passes: Mapping[Arrow, tuple[tuple[int, float], ...]]
+    """By arrow, the columns in between with the height there, from its start to its end."""
+
+
+def place(heights: Sequence[float], arrows: Sequence[Arrow], gap: float, lane: float = 26) -> Placed:
+    """Places for boxes of these heights.
+
+    >>> placed = place([40, 40, 40], [Arrow(0, 1), Arrow(1, 2), Arrow(0, 2)], gap=20)
+    >>> placed.columns, [at for _, at in placed.passes[Arrow(0, 2)]] != []
+    ((0, 1, 2), True)
+    """
+    arrows = [a for a in dict.fromkeys(arrows) if a.start != a.end]
+    ranks = _ranks(len(heights), arrows)
+    _spread(ranks, heights, arrows)
+    nodes: list[tuple[int, float]] = [(ranks[at], height) for at, height in enumerate(heights)]
+    joined: list[tuple[int, int]] = []
+    lanes: dict[Arrow, list[int]] = {}
+    for arrow in arrows:
+        low, high = sorted((arrow.start, arrow.end), key=lambda at: ranks[at])
+        before = low
+        lanes[arrow] = []
+        for rank in range(ranks[low] + 1, ranks[high]):
+            nodes.append((rank, lane))
+            lanes[arrow].append(len(nodes) - 1)
+            joined.append((before, len(nodes) - 1))
+            before = len(nodes) - 1
+        joined.append((before, high))
+        if ranks[arrow.start] > ranks[arrow.end]:
+            lanes[arrow].reverse()
+    order = _ordered([rank for rank, _ in nodes], joined)
+    tops = _stacked(order, [height for _, height in nodes], joined, gap)
+    lowest = min(tops, default=0)
+    tops = [top - lowest for top in tops]
+    total = max((top + nodes[at][1] for at, top in enumerate(tops)), default=0)
+    passes = {arrow: tuple((nodes[at][0], tops[at] + lane / 2) for at in between) for arrow, between in lanes.items()}
+    return Placed(tuple(ranks), tuple(tops[: len(heights)]), total, passes)
+
+
+def _ranks(count: int, arrows: Sequence[Arrow]) -> list[int]:
+    """The longest way from a start to each; an arrow that would close a circle does not count."""
+    forward: dict[int, list[int]] = {at: [] for at in range(count)}
+    for arrow in arrows:
+        if not _reaches(forward, arrow.end, arrow.start):
+            forward[arrow.start].append(arrow.end)
+    ranks = [0] * count
+    for _ in range(count):
+        for start, ends in forward.items():
+            for end in ends:
+                ranks[end] = max(ranks[end], ranks[start] + 1)
+    # What starts somewhere moves next to what it points at: short arrows are easier to follow.
+    pointed = {end for ends in forward.values() for end in ends}
+    for start, ends in forward.items():
+        if ends and start not in pointed:
+            ranks[start] = min(ranks[end] for end in ends) - 1
+    return ranks
+
+
+def _spread(ranks: list[int], heights: Sequence[float], arrows: Sequence[Arrow]) -> None:
+    """Gives each box that no arrow touches to the column that is shortest, so that they do not make one long column."""
+    touched = {at for arrow in arrows for at in (arrow.start, arrow.end)}
+    alone = [at for at in range(len(ranks)) if at not in touched]
+    columns = [0.0] * max(max((ranks[at] + 1 for at in touched), default=0), min(math.isqrt(len(ranks)) + 1, 4))
+    for at in touched:
+        columns[ranks[at]] += heights[at]
+    for at in alone:
+        ranks[at] = columns.index(min(columns))
+        columns[ranks[at]] += heights[at]
+
+
+def _reaches(forward: Mapping[int, Sequence[int]], start: int, end: int) -> bool:
+    seen, ahead = set[int](), [start]
+    while ahead:
+        at = ahead.pop()
+        if at == end:
+            return True
+        if at not in seen:
+            seen.add(at)
+            ahead += forward[at]
+    return False
+
+
+def _ordered(ranks: Sequence[int], joined: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """The nodes of each column from top to bottom: of the orders that sweeps come by, the one that crosses least."""
+    columns = [[at for at, rank in enumerate(ranks) if rank == column] for column in range(max(ranks, default=-1) + 1)]
+    near: dict[int, list[int]] = {at: [] for at in range(len(ranks))}
+    for one, other in joined:
+        near[one].append(other)
+        near[other].append(one)
+    best, fewest = [list(column) for column in columns], _crossings(columns, joined, ranks)
+    for sweep in range(_SWEEPS):
+        sequence = range(len(columns)) if sweep % 2 == 0 else range(len(columns) - 1, -1, -1)
+        for number in sequence:
+            side = number - 1 if sweep % 2 == 0 else number + 1
+            if not 0 <= side < len(columns):
+                continue
+            places = {at: place / max(len(columns[side]), 1) for place, at in enumerate(columns[side])}
+            own = {at: place / max(len(columns[number]), 1) for place, at in enumerate(columns[number])}
+            columns[number].sort(
+                key=lambda at: (_middle([places[n] for n in near[at] if n in places], own[at]), own[at])
+            )
+        crossings = _crossings(columns, joined, ranks)
+        if crossings < fewest:
+            best, fewest = [list(column) for column in columns], crossings
+    return best
+
+
+def _middle(values: Sequence[float], otherwise: float) -> float:
+    return sum(values) / len(values) if values else otherwise
+
+
+def _crossings(columns: Sequence[Sequence[int]], joined: Sequence[tuple[int, int]], ranks: Sequence[int]) -> int:
+    places = {at: place for column in columns for place, at in enumerate(column)}
+    found = 0
+    by_rank: dict[int, list[tuple[int, int]]] = {}
+    for one, other in joined:
+        by_rank.setdefault(ranks[one], []).append((places[one], places[other]))
+    for pairs in by_rank.values():
+        for at, (a, b) in enumerate(pairs):
+            found += sum((a - c) * (b - d) < 0 for c, d in pairs[at + 1 :])
+    return found
+
+
+def _stacked(
+    columns: Sequence[Sequence[int]], heights: Sequence[float], joined: Sequence[tuple[int, int]], gap: float
+) -> list[float]:
+    """The top of each node: near the middle of its neighbours, and clear of the one above."""
+    near: dict[int, list[int]] = {at: [] for at in range(len(heights))}
+    for one, other in joined:
+        near[one].append(other)
+        near[other].append(one)
+    tops = [0.0] * len(heights)
+    for column in columns:
+        at = -(sum(heights[n] for n in column) + gap * (len(column) - 1)) / 2
+        for node in column:
+            tops[node] = at
+            at += heights[node] + gap
+    for sweep in range(6):
+        for column in columns if sweep % 2 == 0 else reversed(columns):
+            wanted = {n: _middle([tops[o] + heights[o] / 2 for o in near[n]], tops[n] + heights[n] / 2) for n in column}
+            _settle(column, {n: wanted[n] - heights[n] / 2 for n in column}, heights, gap, tops)
+    return tops
+
+
+def _settle(
+    column: Sequence[int], wanted: Mapping[int, float], heights: Sequence[float], gap: float, tops: list[float]
+) -> None:
+    """Puts a column's nodes where they want to be as far as they leave each other room: blocks move as a whole."""
+    blocks: list[tuple[float, float, list[int]]] = []
+    for node in column:
+        top, size, members = wanted[node], heights[node], [node]
+        while blocks and blocks[-1][0] + blocks[-1][1] + gap > top:
+            above_top, above_size, above = blocks.pop()
+            weight, total = len(above), len(above) + len(members)
+            shifted = top - above_size - gap
+            top = (above_top * weight + shifted * len(members)) / total
+            size, members = above_size + gap + size, above + members
+        blocks.append((top, size, members))
+    for (top, size, _), (below, _, _) in pairwise(blocks):
+        assert below >= top + size
+    for top, _, members in blocks:
+        at = top
+        for node in members:
+            tops[node] = at
+            at += heights[node] + gap

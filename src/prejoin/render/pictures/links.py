@@ -1,0 +1,82 @@
+"""Which entity belongs to which: links that relationships say, and those that attributes say by what they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prejoin.workload.model import Relationship, RelationshipKind, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One `parent` has one or many `child`; the child's attribute `via` holds the parent's id, where that is known."""
+
+    parent: str
+    child: str
+    via: str = ""
+    many: bool = True
+    """Many of the child."""
+    both: bool = False
+    """Many of the parent, too."""
+    optional: bool = False
+
+
+def links_of(workload: Workload) -> tuple[Link, ...]:
+    """Each link once, in the order of the document.
+
+    >>> from prejoin.workload.model import Attribute, Entity
+    >>> order = Entity("Order", attributes=(Attribute("orderId", id=True), Attribute("userId", references="User")))
+    >>> links_of(Workload(entities=(Entity("User"), order)))
+    (Link(parent='User', child='Order', via='userId', many=True, both=False, optional=False),)
+    """
+    found: dict[tuple[str, str, str], Link] = {}
+    said = [link for entity in workload.entities for one in entity.relationships for link in _said(workload, one)]
+    for link in (*said, *_referring(workload)):
+        key = (link.parent, link.child, link.via)
+        backwards = (link.child, link.parent, link.via)
+        if not (key in found or (link.both and backwards in found)):
+            found[key] = link
+    return tuple(link for link in found.values() if not _told_better(link, found))
+
+
+def _told_better(link: Link, found: dict[tuple[str, str, str], Link]) -> bool:
+    """Whether it says no attribute, and another between the same two does."""
+    return not link.via and any(
+        other != link and other.via and {other.parent, other.child} == {link.parent, link.child}
+        for other in found.values()
+    )
+
+
+def _said(workload: Workload, one: Relationship) -> Iterator[Link]:
+    left, right = workload.entity(one.left), workload.entity(one.right)
+    if left is None or right is None:
+        return
+    if one.kind is RelationshipKind.MANY_TO_MANY:
+        between = next((entity for name in one.via if (entity := workload.entity(name))), None)
+        if between is None:
+            yield Link(one.left, one.right, ", ".join(one.via), both=True)
+            return
+        for side in dict.fromkeys((one.left, one.right)):
+            vias = [a.name for a in between.attributes if a.references.partition(".")[0] == side]
+            yield from (Link(side, between.name, via) for via in vias or [""])
+        return
+    many = one.kind is not RelationshipKind.ONE_TO_ONE
+    if one.kind is RelationshipKind.HIERARCHY:
+        yield Link(one.left, one.right, ", ".join(one.via), optional=True)
+        return
+    vias = [via for via in one.via if right.attribute(via)]
+    if not vias and not one.via:
+        vias = [a.name for a in right.attributes if a.references.partition(".")[0] == one.left][:1]
+    via = ", ".join(vias or one.via)
+    attribute = right.attribute(via)
+    yield Link(one.left, one.right, via, many, optional=bool(attribute and attribute.optional))
+
+
+def _referring(workload: Workload) -> Iterator[Link]:
+    for entity in workload.entities:
+        for attribute in entity.attributes:
+            owner = workload.entity(attribute.references.partition(".")[0])
+            if owner is not None and attribute.references:
+                alone = attribute.unique or [a.name for a in entity.id] == [attribute.name]
+                yield Link(owner.name, entity.name, attribute.name, many=not alone, optional=attribute.optional)

@@ -1,0 +1,108 @@
+"""How wide a text is, without a font at hand: a table of widths, those of the widest face that a viewer may have.
+
+An SVG names fonts and the viewer has others. So texts are measured as DejaVu would set them, which is wider than
+Helvetica, Arial or Segoe: what fits here fits everywhere.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+ELLIPSIS = "…"
+_FIRST = 32
+# Hundredths of the size, for the characters from the space to the tilde.
+_PLAIN = (
+    32, 41, 46, 84, 64, 96, 78, 28, 40, 40, 50, 84, 32, 37, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84,
+    84, 84, 54, 100, 69, 69, 70, 78, 64, 58, 78, 76, 30, 30, 66, 56, 87, 75, 79, 61, 79, 70, 64, 62, 74, 69, 99, 69, 62,
+    69, 40, 34, 40, 84, 50, 50, 62, 64, 55, 64, 62, 36, 64, 64, 28, 28, 58, 28, 98, 64, 62, 64, 64, 42, 53, 40, 64, 60,
+    82, 60, 60, 53, 64, 34, 64, 84,
+)  # fmt: skip
+_BOLD = (
+    35, 46, 53, 84, 70, 101, 88, 31, 46, 46, 53, 84, 38, 42, 38, 37, 70, 70, 70, 70, 70, 70, 70, 70, 70, 70, 40, 40, 84,
+    84, 84, 59, 100, 78, 77, 74, 84, 69, 69, 83, 84, 38, 38, 78, 64, 100, 84, 86, 74, 86, 78, 73, 69, 82, 78, 111, 78,
+    73, 73, 46, 37, 46, 84, 50, 50, 68, 72, 60, 72, 68, 44, 72, 72, 35, 35, 67, 35, 105, 72, 69, 72, 72, 50, 60, 48, 72,
+    66, 93, 65, 66, 59, 72, 37, 72, 84,
+)  # fmt: skip
+_MONO = 61
+_OTHER = {"Ll": 72, "Lu": 92, "Lo": 80, "Nd": 72, "Zs": 40, "Mn": 0, "Me": 0, "Cf": 0}
+_REST = 105
+_WIDE, _EMOJI = 104, 140
+"""East Asian characters are square; the emoji among them are set wider by some."""
+_SLACK = 0.01
+"""Room that was measured for a text and then added to and taken from is still room for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Font:
+    size: int
+    bold: bool = False
+    mono: bool = False
+
+    @property
+    def css(self) -> str:
+        """The class that sets it.
+
+        >>> Font(12).css, Font(12, bold=True).css, Font(11, mono=True).css
+        ('s12', 'b12', 'm11')
+        """
+        return f"{'m' if self.mono else 'b' if self.bold else 's'}{self.size}"
+
+
+def width(text: str, font: Font) -> float:
+    """Pixels that a text takes at most.
+
+    >>> width("pk", Font(10)), width("pk", Font(10, mono=True)), width("注文", Font(10))
+    (12.2, 12.2, 20.8)
+    """
+    return sum(_hundredths(char, font) for char in text) * font.size / 100
+
+
+def _hundredths(char: str, font: Font) -> int:
+    at = ord(char) - _FIRST
+    if 0 <= at < len(_PLAIN):
+        return _MONO if font.mono else _BOLD[at] if font.bold else _PLAIN[at]
+    if char == ELLIPSIS:
+        return 100
+    if unicodedata.east_asian_width(char) in "WF":
+        return _EMOJI if unicodedata.category(char) == "So" else _WIDE
+    return _OTHER.get(unicodedata.category(char), _REST) + 8 * font.bold
+
+
+def elided(text: str, font: Font, room: float) -> str:
+    """The text, or as much of its beginning as there is room for.
+
+    >>> elided("userId", Font(10), 100), elided("organisationId", Font(10), 60)
+    ('userId', 'organisat…')
+    """
+    if width(text, font) <= room + _SLACK:
+        return text
+    left = room - width(ELLIPSIS, font)
+    end = 0
+    while end < len(text) and (left := left - width(text[end], font)) >= -_SLACK:
+        end += 1
+    return text[:end].rstrip() + ELLIPSIS if end else ELLIPSIS if room >= width(ELLIPSIS, font) else ""
+
+
+def wrapped(text: str, font: Font, room: float, after: str = "", most: int = 4) -> tuple[str, ...]:
+    """The text on lines that there is room for, broken after the separator of keys or a space where it has one.
+
+    >>> wrapped("ORDER#2026-01-15#7", Font(10, mono=True), 75, "#")
+    ('ORDER#', '2026-01-15#7')
+    >>> wrapped("ABCDEFGHIJ", Font(10, mono=True), 25, "#", most=2)
+    ('ABCD', 'EF…')
+    """
+    lines: list[str] = []
+    while text and len(lines) < most:
+        if width(text, font) <= room + _SLACK:
+            return (*lines, text)
+        if len(lines) == most - 1:
+            return (*lines, elided(text, font, room))
+        end = 1
+        while end < len(text) and width(text[: end + 1], font) <= room:
+            end += 1
+        breaks = [at + len(mark) for mark in (after, " ") if mark and (at := text.rfind(mark, 0, end)) > 0]
+        end = max((at for at in breaks if at <= end), default=end)
+        lines.append(text[:end].rstrip(" "))
+        text = text[end:].lstrip(" ")
+    return tuple(lines)

@@ -1,0 +1,116 @@
+"""The same pictures as Mermaid, which hosts of repositories draw in a page as it stands: less exact, and editable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from prejoin.design.model import TABLE, Design, Slot
+from prejoin.render.pictures.links import Link, links_of
+from prejoin.render.pictures.rows import facets_in
+from prejoin.workload.model import Attribute, Read, Workload
+
+_MOST_TEXT = 200
+
+
+def mermaid_relations(workload: Workload) -> str:
+    """Entities with their attributes, and what joins them.
+
+    >>> from prejoin.workload.model import Entity
+    >>> user = Entity("User", attributes=(Attribute("userId", id=True), Attribute("email", unique=True)))
+    >>> print(mermaid_relations(Workload(entities=(user,))))
+    erDiagram
+        e1["User"] {
+            string userId PK
+            string email UK
+        }
+    """
+    names = {entity.name: f"e{at}" for at, entity in enumerate(workload.entities, 1)}
+    lines = ["erDiagram"]
+    for entity in workload.entities:
+        lines.append(f"    {names[entity.name]}[{_quoted(entity.name)}] {{")
+        lines += [f"        {_attribute(attribute)}" for attribute in entity.attributes]
+        lines.append("    }")
+    for link in links_of(workload):
+        label = _quoted(link.via or "has")
+        lines.append(f"    {names[link.parent]} {_joint(link)} {names[link.child]} : {label}")
+    return "\n".join(lines)
+
+
+def _attribute(attribute: Attribute) -> str:
+    marks = [
+        mark for mark, there in (("PK", attribute.id), ("FK", attribute.references), ("UK", attribute.unique)) if there
+    ]
+    kind = "enum" if attribute.type.values else str(attribute.type)
+    note = f" {_quoted(attribute.name)}" if _word(attribute.name) != attribute.name else ""
+    return f"{_word(kind)} {_word(attribute.name)}{' ' + ', '.join(marks) if marks else ''}{note}"
+
+
+def _joint(link: Link) -> str:
+    left = "}o" if link.both else "|o" if link.optional else "||"
+    return f"{left}--{'o{' if link.many else 'o|'}"
+
+
+def _word(text: str) -> str:
+    """A word that the language of attributes has; the name itself follows as a remark where it is another.
+
+    >>> _word("set of string"), _word("1st"), _word("größe")
+    ('set_of_string', '_1st', 'größe')
+    """
+    word = re.sub(r"[^A-Za-z0-9_\-\u00c0-\u024f]", "_", text) or "_"
+    return word if re.match(r"[A-Za-z_\u00c0-\u024f]", word) else f"_{word}"
+
+
+def mermaid_slot(design: Design, slot: Slot) -> str:
+    """Item collections: each partition key with what lies under it, in the order of the sort keys' words."""
+    lines = ["flowchart LR"]
+    partitions: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}
+    for item, facet in facets_in(design, slot):
+        title = f"{item.entity} ({item.copy})" if item.copy else item.entity
+        partitions.setdefault(facet.pk, []).append((facet.sk, title))
+    for at, (pk, items) in enumerate(sorted(partitions.items()), 1):
+        lines.append(f"    p{at}[({_quoted(' , '.join(pk))})]")
+        for number, (sk, title) in enumerate(sorted(items), 1):
+            text = f"{title}: {' , '.join(sk)}" if sk else title
+            lines.append(f"    p{at} --> p{at}i{number}[{_quoted(text)}]")
+    return "\n".join(lines)
+
+
+def mermaid_routes(workload: Workload, design: Design) -> str:
+    """Access patterns, each with an arrow to where it reads or writes."""
+    slots = {slot.name: f"s{at}" for at, slot in enumerate(design.slots)}
+    lines = ["flowchart LR"]
+    for at, pattern in enumerate(workload.patterns, 1):
+        text = f"{pattern.id}: {pattern.description or pattern.name}"
+        lines.append(f"    a{at}[{_quoted(text)}]")
+        lines += [f"    a{at} {arrow} {slots[slot]}" for slot, arrow in _ways(design, pattern.id) if slot in slots]
+        operation = design.operation(pattern.id)
+        if operation is not None and not operation.served:
+            lines.append(f"    a{at} -. not served .-> x{at}[{_quoted(operation.problem)}]")
+    for slot in design.slots:
+        name = design.table if slot.name == TABLE else slot.name
+        lines.append(f"    {slots[slot.name]}[({_quoted(name)})]")
+    reads = [f"a{at}" for at, pattern in enumerate(workload.patterns, 1) if isinstance(pattern, Read)]
+    if reads:
+        lines += ["    classDef read stroke-width:2px", f"    class {','.join(reads)} read"]
+    return "\n".join(lines)
+
+
+def _ways(design: Design, pattern: str) -> Iterator[tuple[str, str]]:
+    operation = design.operation(pattern)
+    requests = operation.requests if operation else ()
+    found = dict.fromkeys((request.slot, f"-- {request.call.value} -->") for request in requests)
+    yield from found
+
+
+def _quoted(text: str) -> str:
+    """A text in quotes, whatever is in it.
+
+    >>> print(_quoted('USER#{userId} "x" <b>'))
+    "USER#35;{userId} #quot;x#quot; #lt;b#gt;"
+    """
+    text = " ".join(text.split())
+    text = text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"
+    codes = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\\": "#92;", "%": "#37;"}
+    odd = "".join(codes.get(char, char) for char in text if char.isprintable())
+    return f'"{odd.strip() or "-"}"'

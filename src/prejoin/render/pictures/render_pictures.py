@@ -1,0 +1,92 @@
+"""All pictures of a design, by file: `render_pictures(workload, design)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from prejoin.design.document.cells import write_code
+from prejoin.design.model import TABLE, Design
+from prejoin.render.documents.titles import page_title
+from prejoin.render.pictures.collections import draw_slot
+from prejoin.render.pictures.drawing import Drawing, write_svg
+from prejoin.render.pictures.mermaid import mermaid_relations, mermaid_routes, mermaid_slot
+from prejoin.render.pictures.relations import draw_relations
+from prejoin.render.pictures.routes import draw_routes
+from prejoin.workload.model import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class PictureOptions:
+    folder: str = "pictures"
+    svg: bool = True
+    mermaid: bool = True
+
+
+def render_pictures(
+    workload: Workload, design: Design, options: PictureOptions | None = None
+) -> Mapping[PurePosixPath, str]:
+    """The SVG files, and a page `README.md` that shows them and has each as Mermaid, too."""
+    options = options or PictureOptions()
+    folder = PurePosixPath(options.folder)
+    drawings = draw_all(workload, design)
+    found = {folder / f"{name}.svg": write_svg(drawing) for name, drawing in drawings.items()} if options.svg else {}
+    found[folder / "README.md"] = _page(workload, design, drawings, options)
+    return found
+
+
+def draw_all(workload: Workload, design: Design) -> dict[str, Drawing]:
+    """The drawings, by the name of their file."""
+    names = _file_names(design)
+    return {
+        "entities": draw_relations(workload, design),
+        **{names[slot.name]: draw_slot(workload, design, slot) for slot in design.slots},
+        "access-patterns": draw_routes(workload, design),
+    }
+
+
+def _file_names(design: Design) -> dict[str, str]:
+    """A name of a file for each slot: of plain letters, and no two the same where case does not count."""
+    used = {"entities", "access-patterns", "readme"}
+    found = {}
+    for slot in design.slots:
+        plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", slot.name).strip("-.") or "index"
+        name, number = plain, 2
+        while name.lower() in used:
+            name, number = f"{plain}-{number}", number + 1
+        used.add(name.lower())
+        found[slot.name] = name
+    return found
+
+
+def _page(workload: Workload, design: Design, drawings: Mapping[str, Drawing], options: PictureOptions) -> str:
+    texts = dict(_mermaid(workload, design))
+    parts = [page_title(workload, "pictures", design.table)]
+    heads = {"entities": "Entities", "access-patterns": "Access patterns"}
+    heads |= {
+        name: "The table" if slot == TABLE else f"Index {write_code(slot)}"
+        for slot, name in _file_names(design).items()
+    }
+    for name, drawing in drawings.items():
+        parts.append(f"## {heads[name]}")
+        if options.svg:
+            parts.append(f"![{_alternative(drawing.title)}]({name}.svg)")
+        if options.mermaid:
+            parts.append(f"```mermaid\n{texts[name]}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _mermaid(workload: Workload, design: Design) -> Iterator[tuple[str, str]]:
+    names = _file_names(design)
+    yield "entities", mermaid_relations(workload)
+    for slot in design.slots:
+        yield names[slot.name], mermaid_slot(design, slot)
+    yield "access-patterns", mermaid_routes(workload, design)
+
+
+def _alternative(title: str) -> str:
+    """The text for those who do not see the picture, as it stands between brackets."""
+    text = "".join(char if char.isprintable() else " " for char in title)
+    return re.sub(r"([\[\]\\`*_<>&!])", r"\\\1", " ".join(text.split()))

@@ -1,0 +1,79 @@
+"""The entities as classes: dataclasses, msgspec structs or pydantic models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from prejoin.render.python.layout import STEP, Imports, comment, docstring, lay, listing, string
+from prejoin.render.python.names import Names
+from prejoin.render.python.values import annotation
+from prejoin.workload.model import Attribute, Entity, Workload
+
+Style = Literal["dataclass", "msgspec", "pydantic"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A class with some of the attributes of an entity, for reads that want no others."""
+
+    name: str
+    entity: str
+    attributes: tuple[str, ...]
+
+
+def entities_module(workload: Workload, names: Names, views: Sequence[View], style: Style) -> list[str]:
+    imports = Imports()
+    body: list[str] = []
+    for entity in workload.entities:
+        for attribute in entity.attributes:
+            if alias := names.enums.get((entity.name, attribute.name)):
+                imports.name("typing", "Literal")
+                values = listing(map(string, attribute.type.values), f"{alias} = Literal")
+                body += lay(values)
+    for entity in workload.entities:
+        note = names.classes[entity.name]
+        said = f"{entity.name!r} in the document" if note.lower() != entity.name.lower() else ""
+        texts = [entity.description or entity.name, said]
+        body += ["", "", *_class(note, entity, entity.attributes, names, imports, style, texts)]
+    for view in views:
+        entity_ = workload.entity(view.entity)
+        assert entity_ is not None  # views are of entities that were read
+        shown = [a for a in entity_.attributes if a.name in view.attributes]
+        texts = [f"Some of {names.classes[view.entity]}: what some reads give back"]
+        body += ["", "", *_class(view.name, entity_, shown, names, imports, style, texts)]
+    head = docstring(f"What {workload.title or 'the application'} stores.")
+    return [*head, "", *imports.lines(), *([] if body[:1] == [""] else [""]), *body]
+
+
+def _class(
+    name: str,
+    entity: Entity,
+    attributes: Iterable[Attribute],
+    names: Names,
+    imports: Imports,
+    style: Style,
+    texts: Sequence[str],
+) -> list[str]:
+    lines = [*_opening(name, style, imports), *docstring(texts[0], *texts[1:], indent=STEP), ""]
+    for attribute in attributes:
+        if note := names.note(entity.name, attribute.name):
+            lines += comment(note, STEP)
+        type_ = annotation(attribute.type, imports, names.enums.get((entity.name, attribute.name), ""))
+        optional = " | None = None" if attribute.optional else ""
+        lines.append(f"{STEP}{names.field(entity.name, attribute.name)}: {type_}{optional}")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _opening(name: str, style: Style, imports: Imports) -> list[str]:
+    match style:
+        case "dataclass":
+            imports.name("dataclasses", "dataclass")
+            return ["@dataclass(kw_only=True, slots=True)", f"class {name}:"]
+        case "msgspec":
+            imports.name("msgspec", "Struct")
+            return [f"class {name}(Struct, kw_only=True):"]
+        case "pydantic":
+            imports.name("pydantic", "BaseModel")
+            return [f"class {name}(BaseModel):"]

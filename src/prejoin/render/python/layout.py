@@ -1,0 +1,174 @@
+"""How generated Python is laid out: on one line where it fits, else one part to a line, as formatters leave it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+WIDTH = 88
+"""What formatters assume where nobody says otherwise. A wider setting leaves what is written for this one."""
+STEP = "    "
+_COMMENT = "  # "
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parts between brackets: `head` opens, `tail` closes."""
+
+    head: str
+    items: tuple[Part, ...]
+    tail: str = ")"
+    commas: bool = True
+    """Whether commas stand between the parts; between those of a comprehension there are none."""
+    loose: bool = False
+    """Whether the brackets are there only for the sake of several lines."""
+
+    @property
+    def flat(self) -> str:
+        inner = (", " if self.commas else " ").join(flat(item) for item in self.items)
+        return f"{self.head[:-1]}{inner}{self.tail[1:]}" if self.loose else f"{self.head}{inner}{self.tail}"
+
+
+Part = str | Group
+
+
+def flat(part: Part) -> str:
+    return part if isinstance(part, str) else part.flat
+
+
+def lay(part: Part, indent: str = "", suffix: str = "") -> list[str]:
+    """The lines of a part.
+
+    >>> lay(Group("f(", ("one", "two")))
+    ['f(one, two)']
+    >>> print(*lay(Group("f(", ("o" * 50, Group("two=[", ("t" * 30, "2"), "]")))), sep="\\n")
+    f(
+        oooooooooooooooooooooooooooooooooooooooooooooooooo,
+        two=[tttttttttttttttttttttttttttttt, 2],
+    )
+    """
+    line = f"{indent}{flat(part)}{suffix}"
+    if isinstance(part, str) and _COMMENT in part:
+        code, _, remark = part.partition(_COMMENT)
+        return [f"{indent}{code}{suffix}{_COMMENT}{remark}"]
+    if isinstance(part, str) or not part.items or (len(line) <= WIDTH and _COMMENT not in line):
+        return [line]
+    together = " ".join(map(flat, part.items))
+    if part.loose and len(indent + STEP + together) <= WIDTH:
+        return [f"{indent}{part.head}", f"{indent}{STEP}{together}", f"{indent}{part.tail}{suffix}"]
+    inner = [
+        text for item in part.items for text in lay(item, indent + STEP, "," if part.commas and item != "/" else "")
+    ]
+    return [f"{indent}{part.head}", *inner, f"{indent}{part.tail}{suffix}"]
+
+
+def call(head: str, *items: Part, tail: str = ")") -> Group:
+    return Group(f"{head}(", items, tail)
+
+
+def listing(items: Iterable[Part], head: str = "") -> Group:
+    return Group(f"{head}[", tuple(items), "]")
+
+
+def mapping(items: Iterable[tuple[str, Part]], head: str = "") -> Group:
+    """A dictionary, of keys that are written already."""
+    return Group(f"{head}{{", tuple(_prefixed(f"{key}: ", value) for key, value in items), "}")
+
+
+def keyword(name: str, value: Part) -> Part:
+    return _prefixed(f"{name}=", value)
+
+
+def _prefixed(prefix: str, value: Part) -> Part:
+    if isinstance(value, str):
+        return prefix + value
+    return replace(value, head=prefix + value.head)
+
+
+def string(text: str) -> str:
+    """A string literal, with double quotes as formatters want them.
+
+    >>> print(string("a"), string('say "hi"'))
+    "a" 'say "hi"'
+    """
+    plain = repr(text)
+    if plain.startswith("'") and '"' not in text:
+        return f'"{plain[1:-1]}"'
+    return plain
+
+
+def docstring(summary: str, *paragraphs: str, indent: str = "") -> list[str]:
+    """A docstring: a sentence, and what else there is to say."""
+    first, *rest = [_sentence(text) for text in (summary, *paragraphs) if text.strip()] or ["."]
+    width = WIDTH - len(indent)
+    lines = textwrap.wrap(first, width - (3 if rest else 6), break_long_words=False)
+    if not rest and len(lines) == 1:
+        return [f'{indent}"""{first}"""']
+    lines[0] = f'"""{lines[0]}'
+    for text in rest:
+        lines += ["", *textwrap.wrap(text, width, break_long_words=False)]
+    return [f"{indent}{line}".rstrip() for line in [*lines, '"""']]
+
+
+def comment(text: str, indent: str = "") -> list[str]:
+    return [f"{indent}# {line}" for line in textwrap.wrap(_flowing(text), WIDTH - len(indent) - 2)]
+
+
+def _flowing(text: str) -> str:
+    """Text on one line, without what would end a string or hide in one."""
+    return re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in text)).strip()
+
+
+def _sentence(text: str) -> str:
+    found = _flowing(text).replace("\\", "\\\\").replace('"""', "'''")
+    return found if found.endswith((".", "!", "?")) else f"{found}."
+
+
+class Imports:
+    """What a module imports, gathered while it is written."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, set[str]] = {}
+        self._modules: set[str] = set()
+
+    def name(self, module: str, *names: str) -> None:
+        self._names.setdefault(module, set()).update(names)
+
+    def module(self, text: str) -> None:
+        """A module as a whole: `datetime as dt`."""
+        self._modules.add(text)
+
+    def lines(self, own: str = "") -> list[str]:
+        """In the order of isort: the standard library, what is installed, and `own` or relative modules at last."""
+        found = ["from __future__ import annotations"]
+        for section in range(3):
+            plain = sorted(m for m in self._modules if _section(m.split()[0], own) == section)
+            named = sorted(m for m in self._names if _section(m, own) == section)
+            if plain or named:
+                found += ["", *(f"import {m}" for m in plain)]
+                found += [line for m in named for line in _from(m, self._names[m])]
+        return found
+
+
+def _section(module: str, own: str) -> int:
+    if module.startswith(".") or (own and module.partition(".")[0] == own):
+        return 2
+    return 1 if module.partition(".")[0] in {"prejoin", "msgspec", "pydantic", "pytest"} else 0
+
+
+def _from(module: str, names: Iterable[str]) -> Iterator[str]:
+    ordered = tuple(sorted(names, key=_rank))
+    line = f"from {module} import {', '.join(ordered)}"
+    if len(line) <= WIDTH:
+        yield line
+    else:
+        yield from lay(Group(f"from {module} import (", ordered))
+
+
+def _rank(name: str) -> tuple[int, list[tuple[int, int, str]], str]:
+    """Constants, then classes, then the rest; numbers by their value, as isort has it."""
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
+    parts = [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", name.lower()) if p]
+    return kind, parts, name

@@ -1,0 +1,159 @@
+"""A method of a repository, as data: what it is called with, what that means, and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from prejoin.design.explain.operations import operation_words
+from prejoin.design.model import Design, Operation
+from prejoin.design.price import Bill
+from prejoin.keys import Facet
+from prejoin.render.python.entities import View
+from prejoin.render.python.layout import STEP, Group, Imports, Part, docstring, lay
+from prejoin.render.python.names import Names
+from prejoin.workload.model import Pattern, Workload
+
+LOCAL = frozenset({"dt", "found", "ids", "keys", "matches", "o", "one", "one_id", "page", "self", "tests", "tx"})
+"""Names that the bodies of methods use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The value of an input; of one that takes two, the lower or the upper."""
+
+    input: str
+    end: Literal["", "low", "high"] = ""
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An item of an entity as an object, or several."""
+
+    entity: str
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An attribute of the items that a write is about, which its caller knows though the document does not say so."""
+
+    entity: str
+    attribute: str
+    many: bool = False
+    new: bool = False
+    """Whether it is what the attribute becomes, and not what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What says how to answer, and not what: `limit`, `after`, `now`."""
+
+    name: str
+
+
+Meaning = Asked | Whole | Known | Option
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    name: str
+    annotation: str
+    meaning: Meaning
+    default: str = ""
+    """Those with one are given by keyword."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.annotation}" + (f" = {self.default}" if self.default else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    pattern: Pattern
+    name: str
+    params: tuple[Param, ...]
+    result: str
+    body: tuple[str, ...]
+
+    def lines(self, words: Sequence[str], aio: bool) -> list[str]:
+        positional = [str(p) for p in self.params if not p.default]
+        options = [str(p) for p in self.params if p.default]
+        given = ("self", *positional, *(["*"] if options else []), *options)
+        head = Group(f"{'async ' if aio else ''}def {self.name}(", given, f") -> {self.result}:")
+        return [*lay(head, STEP), *docstring(*words, indent=STEP * 2), *(f"{STEP * 2}{b}".rstrip() for b in self.body)]
+
+
+@dataclass(slots=True)
+class Module:
+    """What the methods of one module are made from, and what they make it import."""
+
+    workload: Workload
+    design: Design
+    names: Names
+    facets: Sequence[Facet]
+    bill: Bill
+    style: str = "dataclass"
+    aio: bool = False
+    imports: Imports = field(default_factory=Imports)
+    views: dict[tuple[str, tuple[str, ...]], View] = field(default_factory=dict)
+
+    @property
+    def wait(self) -> str:
+        return "await " if self.aio else ""
+
+    def cls(self, entity: str) -> str:
+        """The class of an entity, imported."""
+        name = self.names.classes[entity]
+        self.imports.name(".entities", name)
+        return name
+
+    def enum(self, entity: str, attribute: str) -> str:
+        """What the few values of an attribute are called, imported; empty where it has any."""
+        name = self.names.enums.get((entity, attribute), "")
+        if name:
+            self.imports.name(".entities", name)
+        return name
+
+    def view(self, entity: str, attributes: Sequence[str]) -> str:
+        """The class for some of an entity's attributes, imported."""
+        wanted = tuple(sorted(set(attributes)))
+        found = self.views.get((entity, wanted))
+        if found is None:
+            taken = {*self.names.classes.values(), *self.names.enums.values(), *(v.name for v in self.views.values())}
+            base = name = f"{self.names.classes[entity]}View"
+            number = 2
+            while name in taken:
+                name, number = f"{base}{number}", number + 1
+            found = self.views[entity, wanted] = View(name, entity, wanted)
+        self.imports.name(".entities", found.name)
+        return found.name
+
+    def words(self, pattern: Pattern, operation: Operation) -> list[str]:
+        """The docstring of a pattern: what it is, how it is done and what that costs."""
+        cost = self.bill.pattern(pattern.id)
+        price = ""
+        if cost is not None:
+            units = [(cost.units.read, "read"), (cost.units.write, "write")]
+            used = (
+                " and ".join(f"{number:g} {what} unit{'s' * (number != 1)}" for number, what in units if number)
+                or "Nothing"
+            )
+            price = f"{used} a call, ${cost.dollars:,.2f} a month"
+        said = " ".join(operation_words(operation))
+        assumed = f"It is taken that {'; '.join(operation.assumes)}" if operation.assumes else ""
+        return [pattern.description or pattern.name or pattern.id, f"{pattern.id}: {said}", assumed, price]
+
+
+def bodied(lines: Sequence[Part | str]) -> tuple[str, ...]:
+    """Lines of a body, each laid out for where it will stand."""
+    found: list[str] = []
+    for part in lines:
+        if isinstance(part, str):
+            found.append(part)
+            continue
+        depth = len(part.head) - len(part.head.lstrip(" "))
+        inner = replace(part, head=part.head.lstrip(" "))
+        found += [line.removeprefix(STEP * 2) for line in lay(inner, STEP * 2 + " " * depth)]
+    return tuple(found)

@@ -1,0 +1,451 @@
+"""Reads as methods: each asks the client what the pattern asks, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from prejoin import keys
+from prejoin.design.map_reads import ask_of, followed, is_filtered, plain, wanted_of
+from prejoin.design.model import Call, Operation
+from prejoin.render.python.layout import Group, Part, call, flat, keyword, listing, mapping, string
+from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, Param, bodied
+from prejoin.render.python.names import free, identifier, plural, single
+from prejoin.render.python.values import annotation, constant_text, moment_text
+from prejoin.types import Kind
+from prejoin.workload.lookup import bindings, target
+from prejoin.workload.model import (
+    RANGES,
+    Attribute,
+    Combine,
+    Direction,
+    Input,
+    Op,
+    Read,
+    Result,
+    Value,
+)
+
+_SUFFIX = {
+    Op.NE: "other_than",
+    Op.LT: "before",
+    Op.LE: "until",
+    Op.GT: "after",
+    Op.GE: "since",
+    Op.BEGINS_WITH: "prefix",
+    Op.CONTAINS: "containing",
+    Op.IN: "in",
+}
+_NUMBERS = {Op.LT: "below", Op.LE: "at_most", Op.GT: "above", Op.GE: "at_least"}
+_SIGN = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
+_CALLS = {
+    Op.BETWEEN: "between",
+    Op.BEGINS_WITH: "begins_with",
+    Op.CONTAINS: "contains",
+    Op.IN: "one_of",
+    Op.EXISTS: "exists",
+}
+_NO_VALUES = frozenset({Op.EXISTS, Op.NOT_EXISTS})
+
+
+def read_method(module: Module, read: Read, operation: Operation) -> Method:
+    return _Reading(module, read, operation).method()
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """An input, the entity and attribute it is about, and its values as text."""
+
+    input: Input
+    entity: str
+    attribute: Attribute
+    field: str
+    values: tuple[str, ...]
+
+    @property
+    def optional(self) -> bool:
+        return self.input.optional and not self.input.values
+
+
+class _Reading:
+    """One read being written down."""
+
+    def __init__(self, module: Module, read: Read, operation: Operation) -> None:
+        self.module = module
+        self.read = read
+        self.operation = operation
+        self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
+        self.first = self.entities[0]
+        found = keys.plan(module.facets, ask_of(read, module.workload))
+        assert isinstance(found, keys.Plan)  # it is served
+        self.plan = found
+        self.params: list[Param] = []
+        self.timed = found.bucket is not None
+        self.before: list[Part] = []
+        """What stands before the question."""
+        self.given = [self._given(one) for one in read.inputs]
+        self.many = next((one for one in self.given if one.input.many), None)
+
+    @property
+    def joined(self) -> bool:
+        return self.read.combine is Combine.JOIN
+
+    @property
+    def paged(self) -> bool:
+        return self.read.paginated is not False and self.read.result is not Result.COUNT
+
+    def method(self) -> Method:
+        body, result = self._body()
+        body = [*self.before, *body]
+        if self.timed:
+            self.module.imports.module("datetime as dt")
+            self.params.append(Param("now", "dt.datetime | None", Option("now"), "None"))
+            if any(v.now is not None for i in self.read.inputs for v in i.values):
+                body = ["now = now or dt.datetime.now(dt.UTC)", *body]
+        name = self.module.names.methods[self.read.id]
+        return Method(self.read, name, tuple(self.params), result, bodied(body))
+
+    def _body(self) -> tuple[list[Part], str]:
+        read, module = self.read, self.module
+        cls = module.cls(self.first)
+        if len(self.entities) > 1:
+            return self._collection()
+        into = self._into()
+        shown = into or cls
+        if read.result is Result.COUNT:
+            return [call(f"return {module.wait}self.db.count", cls, *self._asking(filters=True))], "int"
+        if self.many is not None:
+            first, result = self._each(cls, into), f"list[{shown}]"
+        elif self._gettable:
+            first, result = [self._get(cls, into)], f"{shown} | None"
+        elif read.result is Result.ONE:
+            first = [self._query(cls, into, "page = ", "1"), "return page[0] if page else None"]
+            result = f"{shown} | None"
+        else:
+            first, result = self._page(cls, into, shown)
+        if not self.joined:
+            return first, result
+        return self._with_others(first, result)
+
+    # --- One entity -------------------------------------------------------------------------------------------------
+
+    def _into(self) -> str:
+        """The class for what is wanted, where that is not everything."""
+        entity = self.module.workload.entity(self.first)
+        wanted = wanted_of(self.read, self.module.workload, self.entities) if self.read.needs else ()
+        if not wanted or entity is None or self.read.result is Result.COUNT:
+            return ""
+        if self.joined:
+            others = (followed(self.read, self.module.workload, name) for name in self.read.entities[1:])
+            wanted += tuple(a.name for a in others if a)
+        return "" if len(set(wanted)) == len(entity.attributes) else self.module.view(self.first, wanted)
+
+    @property
+    def _gettable(self) -> bool:
+        plain_ = all(i.op is Op.EQ and not i.filter and not i.optional for i in self.read.inputs)
+        return self.read.result is Result.ONE and not self.read.sort and plain_
+
+    def _get(self, cls: str, into: str) -> Part:
+        wait = self.module.wait
+        options = [keyword("into", into)] if into else []
+        equal = [keyword(g.field, g.values[0]) for g in self.given]
+        if self.operation.requests[0].call is Call.TRANSACT_GET:
+            self.module.imports.name("prejoin.table", "Get")
+            got = call("Get", cls, *options, *equal)
+            if wait:
+                return Group(f"return ({wait}self.db.get_together(", (got,), "))[0]")
+            return Group("return self.db.get_together(", (got,), ")[0]")
+        return call(f"return {wait}self.db.get", cls, *self._consistent(), *options, *equal)
+
+    def _each(self, cls: str, into: str) -> list[Part]:
+        """A list of ids: one batch where these are keys of the table, else one query after the other."""
+        assert self.many is not None
+        wait, name = self.module.wait, self.many.values[0]
+        one = free(identifier(self.many.field), [p.name for p in self.params])
+        equal = [(g.field, one if g is self.many else g.values[0]) for g in self.given]
+        options = [*self._consistent(), *([keyword("into", into)] if into else [])]
+        if self.plan.operation == "GetItem":
+            key = mapping((string(field), value) for field, value in equal)
+            listed = Group("[", (key, f"for {one} in {name}"), "]", commas=False)
+            got = call(f"found = {wait}self.db.get_many", cls, listed, *options)
+            return [got, "return [one for one in found if one is not None]"]
+        order = [keyword("order", self._order())] if self.read.sort else []
+        query = call(f"    found += {wait}self.db.query", cls, *order, *options, *(keyword(f, v) for f, v in equal))
+        return [f"found: list[{into or cls}] = []", f"for {one} in {name}:", query, "return found"]
+
+    def _page(self, cls: str, into: str, shown: str) -> tuple[list[Part], str]:
+        limit = self._limits()
+        if self.paged:
+            self.module.imports.name("prejoin.table", "Page")
+            return [self._query(cls, into, "return ", limit)], f"Page[{shown}]"
+        return [self._query(cls, into, "found = ", limit), "return list(found)"], f"list[{shown}]"
+
+    def _limits(self) -> str:
+        """The text of the limit; where there are pages, the caller may say another."""
+        usual = self.read.limit or self.read.page
+        if not self.paged:
+            return str(usual) if usual else ""
+        self.params.append(Param("limit", "int" if usual else "int | None", Option("limit"), str(usual)))
+        self.params.append(Param("after", "str | None", Option("after"), "None"))
+        return "limit"
+
+    def _query(self, cls: str, into: str, lead: str, limit: str) -> Part:
+        parts = [*self._asking(filters=True, order=True, limit=limit, into=into)]
+        return call(f"{lead}{self.module.wait}self.db.query", cls, *parts)
+
+    # --- Several entities -------------------------------------------------------------------------------------------
+
+    def _collection(self) -> tuple[list[Part], str]:
+        module = self.module
+        module.imports.name("prejoin.table", "Collection")
+        classes = Group("(", tuple(module.cls(name) for name in self.entities), ")")
+        limit = self._limits()
+        roles = self._roles()
+        parts = [*([keyword("roles", roles)] if roles else []), *self._asking(order=True, limit=limit)]
+        if self.read.result is Result.COUNT:
+            return [call(f"found = {module.wait}self.db.collect", classes, *parts), "return len(found)"], "int"
+        return [call(f"return {module.wait}self.db.collect", classes, *parts)], "Collection"
+
+    def _roles(self) -> Part | None:
+        """What other classes call the attributes that are given."""
+        roles: dict[str, list[tuple[str, Part]]] = {}
+        for given in self.given:
+            if given.input.op is Op.EQ and not is_filtered(given.input, self.plan):
+                bound = bindings(self.module.workload, self.entities, given.input.attribute)
+                for entity, attribute in bound.items():
+                    field = self.module.names.field(entity, attribute)
+                    if field != given.field:
+                        roles.setdefault(self.module.cls(entity), []).append((string(given.field), string(field)))
+        return mapping((cls, mapping(pairs)) for cls, pairs in roles.items()) if roles else None
+
+    def _with_others(self, first: list[Part], result: str) -> tuple[list[Part], str]:
+        """A join: the items that the first ones name, by their ids."""
+        module = self.module
+        last = first[-1]
+        one = result.endswith("| None")
+        lead = "one" if one else "page"
+        if isinstance(last, Group):
+            head = last.head.replace("return ", f"{lead} = ", 1)
+            body = [*first[:-1], Group(head, last.items, last.tail, last.commas)]
+        else:
+            body = [*first[:-1], last.replace("return ", f"{lead} = ", 1)]
+        results = [result]
+        names: list[str] = []
+        for at, name in enumerate(self.read.entities[1:]):
+            attribute = followed(self.read, module.workload, name)
+            held = target(module.workload, attribute) if attribute else None
+            assert attribute is not None  # it is served
+            assert held is not None
+            request = self.operation.requests[1 + at]
+            field, own = module.names.field(self.first, attribute.name), module.names.field(name, held[1].name)
+            local = free(
+                plural(identifier(module.names.classes[name])), [*LOCAL, *names, *(p.name for p in self.params)]
+            )
+            names.append(local)
+            there = f" if one.{field} is not None" if attribute.optional else ""
+            listed = f"[one.{field}{' for one in [one]' * bool(there)}{there}] if one is not None else []"
+            ids = f"ids_{at + 1}" if at else "ids"
+            source = listed if one else f"dict.fromkeys(one.{field} for one in page{there})"
+            body.append(f"{ids} = {source}")
+            wanted = tuple(request.attributes)
+            cls = module.cls(name)
+            view = module.view(name, (*wanted, held[1].name)) if wanted else ""
+            loop = f"for one_id in {ids}"
+            keys_ = Group("[", (f"{{{string(own)}: one_id}}", loop), "]", commas=False)
+            options = [*self._consistent(), *([keyword("into", view)] if view else [])]
+            if request.call is Call.BATCH_GET:
+                body.append(call(f"{local} = {module.wait}self.db.get_many", cls, keys_, *options))
+            else:
+                got = call(f"{module.wait}self.db.get", cls, *options, f"{own}=one_id")
+                body.append(Group(f"{local} = [", (got, loop), "]", commas=False))
+            type_ = annotation(held[1].type, module.imports, module.enum(name, held[1].name))
+            results.append(f"dict[{type_}, {view or cls}]")
+        shown = [
+            f"{{one.{self._id(name)}: one for one in {local} if one is not None}}"
+            for name, local in zip(self.read.entities[1:], names, strict=True)
+        ]
+        return [*body, f"return {lead}, {', '.join(shown)}"], f"tuple[{', '.join(results)}]"
+
+    def _id(self, name: str) -> str:
+        attribute = followed(self.read, self.module.workload, name)
+        held = target(self.module.workload, attribute) if attribute else None
+        assert held is not None
+        return self.module.names.field(name, held[1].name)
+
+    # --- What is asked ----------------------------------------------------------------------------------------------
+
+    def _asking(self, *, filters: bool = False, order: bool = False, limit: str = "", into: str = "") -> list[Part]:
+        """The arguments of a question: equalities as keywords, the range in the condition, the rest in the filter."""
+        keyed = [g for g in self.given if not is_filtered(g.input, self.plan)]
+        ranges = [g for g in keyed if g.input.op in RANGES]
+        parts: list[Part] = [condition(ranges, self.module)] if ranges else []
+        if order and self.read.sort:
+            parts.append(keyword("order", self._order()))
+        if limit:
+            parts.append(keyword("limit", limit))
+            parts += ["after=after"] if self.paged and limit == "limit" else []
+        if filters and (left := [g for g in self.given if g not in keyed]):
+            parts.append(keyword("filter", self._filter(left)))
+        parts += self._consistent()
+        parts += [keyword("into", into)] if into else []
+        parts += ["now=now"] if self.plan.bucket is not None else []
+        for given in keyed:
+            if given.input.op is Op.EQ:
+                if given.optional:
+                    name = given.values[0]
+                    parts.append(f"**({{{string(given.field)}: {name}}} if {name} is not None else {{}})")
+                else:
+                    parts.append(keyword(given.field, given.values[0]))
+        return parts
+
+    def _filter(self, left: Sequence[_Given]) -> Part:
+        """The filter. What the caller may leave out is tested only where it is given."""
+        optional = [g for g in left if g.optional]
+        if not optional:
+            return condition(left, self.module)
+        if len(left) == 1:
+            return f"({flat(condition(left, self.module))}) if {_is_given(optional[0])} else None"
+        module = self.module
+        module.imports.name("functools", "reduce")
+        module.imports.name("operator", "and_")
+        self.before = ["", f"def matches(o: {module.cls(self.first)}) -> bool:", "    tests = []"]
+        for given in left:
+            test = test_text(given.input.op, given.field, given.values, given.attribute, module)
+            said = f"    if {_is_given(given)}:" if given.optional else ""
+            self.before += (
+                [said, f"        tests.append({flat(test)})"] if said else [f"    tests.append({flat(test)})"]
+            )
+        self.before += ["    return reduce(and_, tests)", ""]
+        if len(optional) < len(left):
+            return "matches"
+        return f"matches if {' or '.join(map(_is_given, optional))} else None"
+
+    def _consistent(self) -> list[Part]:
+        return ["consistent=True"] if self.plan.ask.consistent else []
+
+    def _order(self) -> Part:
+        """The order as the client takes it; of one entity among several where only that has the attribute."""
+        module, found = self.module, []
+        for sort in self.read.sort:
+            bound = bindings(module.workload, self.entities, sort.attribute)
+            entity, attribute = next(iter(bound.items()))
+            field = module.names.field(entity, attribute)
+            item = module.design.item(entity)
+            if item and len(bound) < len(self.entities):
+                module.imports.name("prejoin", "keys")
+                down = sort.direction is Direction.DESC
+                found.append(f"keys.Order({string(field)}, {down}, {string(item.tag)})")
+            else:
+                found.append(string(f"-{field}" if sort.direction is Direction.DESC else field))
+        return found[0] if len(found) == 1 and found[0].startswith('"') else listing(found)
+
+    def _given(self, one: Input) -> _Given:
+        module = self.module
+        bound = bindings(module.workload, self.entities, one.attribute)
+        entity = self.first if self.first in bound else next(iter(bound), self.first)
+        attribute = single(module.workload, entity, bound.get(entity, plain(one.attribute)))
+        field = module.names.field(entity, attribute.name)
+        if one.op in _NO_VALUES:
+            return _Given(one, entity, attribute, field, ())
+        if one.values:
+            self.timed = self.timed or any(v.now is not None for v in one.values)
+            texts = tuple(value_text(v, attribute, module) for v in one.values)
+            return _Given(one, entity, attribute, field, texts)
+        return _Given(one, entity, attribute, field, self._params(one, entity, attribute))
+
+    def _params(self, one: Input, entity: str, attribute: Attribute) -> tuple[str, ...]:
+        """The parameters of an input, added to those of the method."""
+        type_ = input_type(one, entity, attribute, self.module)
+        base = plain(one.attribute)
+        taken = [*LOCAL, "limit", "after", "now", *(p.name for p in self.params)]
+        default = "None" if one.optional else ""
+        type_ = f"{type_} | None" if one.optional else type_
+        named = [(base, Asked(one.attribute, many=one.many))]
+        if one.op is Op.BETWEEN:
+            named = [(f"{base} from", Asked(one.attribute, "low")), (f"{base} to", Asked(one.attribute, "high"))]
+        elif one.many:
+            named = [(plural(identifier(base, ())), Asked(one.attribute, many=True))]
+        elif one.op is not Op.EQ:
+            word = (_NUMBERS if attribute.type.numeric else {}).get(one.op) or _SUFFIX[one.op]
+            named = [(f"{base} {word}", Asked(one.attribute, many=one.op is Op.IN))]
+        found: list[str] = []
+        for text, meaning in named:
+            name = free(identifier(text), [*taken, *found])
+            self.params.append(Param(name, type_, meaning, default))
+            found.append(name)
+        return tuple(found)
+
+
+def _is_given(given: _Given) -> str:
+    """Whether the caller has given what may be left out: both ends of a range."""
+    return " and ".join(f"{name} is not None" for name in given.values)
+
+
+def input_type(one: Input, entity: str, attribute: Attribute, module: Module) -> str:
+    """What the caller gives for an input."""
+    if one.op is Op.CONTAINS and attribute.type.kind in {Kind.LIST, Kind.SET}:
+        if attribute.type.of:
+            return annotation(attribute.type.of, module.imports)
+        if attribute.type.kind is Kind.LIST:
+            module.imports.name("typing", "Any")
+        return "Any" if attribute.type.kind is Kind.LIST else "str"
+    if one.op in {Op.BEGINS_WITH, Op.CONTAINS}:
+        return "str"
+    type_ = annotation(attribute.type, module.imports, module.enum(entity, attribute.name))
+    if one.many or one.op is Op.IN:
+        module.imports.name("collections.abc", "Sequence")
+        return f"Sequence[{type_}]"
+    return type_
+
+
+def value_text(value: Value, attribute: Attribute, module: Module) -> str:
+    """A constant, or a time from now, as Python writes it."""
+    if value.now is not None:
+        return moment_text(value, attribute, module.imports)
+    return constant_text(value.const or "", attribute, module.imports)
+
+
+def condition(given: Sequence[_Given], module: Module) -> Part:
+    """A condition on the items: `lambda o: between(o.placed_at, low, high)`."""
+    return as_lambda([test_text(g.input.op, g.field, g.values, g.attribute, module) for g in given])
+
+
+def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
+    """A function of an item. In a loop it sees the loop's variables, and is done with before these change."""
+    first = tests[0]
+    if looped:
+        noted = [f"{'& ' * bool(at)}{_apart(test, tests)}  # noqa: B023" for at, test in enumerate(tests)]
+        return f"lambda o: {noted[0]}" if len(tests) == 1 else Group("lambda o: (", tuple(noted), ")", commas=False)
+    if len(tests) == 1 and isinstance(first, Group):
+        return replace(first, head=f"lambda o: {first.head}")
+    parts = tuple(f"{'& ' * bool(at)}{_apart(test, tests)}" for at, test in enumerate(tests))
+    return Group("lambda o: (", parts, ")", commas=False, loose=True)
+
+
+def _apart(test: Part, tests: Sequence[Part]) -> str:
+    """A test that stands beside others: comparisons bind less than `&` does."""
+    return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"
+
+
+def test_text(op: Op, field: str, values: Sequence[str], attribute: Attribute, module: Module) -> Part:
+    """A comparison as the client's conditions have it."""
+    at = f"o.{field}"
+    if op in _CALLS:
+        module.imports.name("prejoin.table", _CALLS[op])
+    match op:
+        case Op.IN:
+            given = len(values) == 1 and values[0].isidentifier()
+            return call("one_of", at, values[0] if given else listing(values))
+        case Op.NOT_EXISTS:
+            module.imports.name("operator", "eq")
+            return call("eq", at, "None")
+        case Op.EQ | Op.NE:
+            return f"{at} {_SIGN[op]} {values[0]}"
+        case _ if op in _CALLS:
+            return call(_CALLS[op], at, *values)
+        case _ if attribute.optional:
+            # To a type checker what may be None cannot be compared; to the recorder it is an attribute like others.
+            module.imports.name("typing", "cast")
+            return f'cast("{annotation(attribute.type, module.imports)}", {at}) {_SIGN[op]} {values[0]}'
+        case _:
+            return f"{at} {_SIGN[op]} {values[0]}"

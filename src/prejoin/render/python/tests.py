@@ -1,0 +1,494 @@
+"""Tests of a repository: every method called once on the embedded engine, with an item to be found or changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from prejoin.design.addressing import NEW, actions_of, known, links, said_equal
+from prejoin.design.document.samples import sample_values
+from prejoin.design.map_reads import followed
+from prejoin.keys import TABLE
+from prejoin.render.python.layout import STEP, Group, Imports, Part, call, docstring, keyword, lay, mapping, string
+from prejoin.render.python.method import Asked, Known, Method, Module, Option, Whole
+from prejoin.render.python.names import free, identifier, single
+from prejoin.render.python.seed import maker
+from prejoin.render.python.values import literal
+from prejoin.types import Kind
+from prejoin.workload.constants import constant
+from prejoin.workload.lookup import bindings, changes, target
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    ChangeOp,
+    CheckKind,
+    Combine,
+    Entity,
+    Op,
+    Read,
+    Value,
+    Verb,
+    Write,
+)
+
+_NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
+
+
+def tests_module(module: Module, methods: dict[str, Method], package: str) -> list[str]:
+    """A module with a test for each method."""
+    imports = Imports()
+    title = module.names.title
+    imports.name("prejoin.engine", "Embedded")
+    imports.name("prejoin.table", "Client")
+    imports.name(f"{package}.repository", f"{title}Repository")
+    imports.name(f"{package}.schema", "SCHEMA", "TABLE")
+    body = [
+        f"def ready() -> {title}Repository:",
+        *docstring("A repository on an empty table.", indent=STEP),
+        f"{STEP}db = Client(SCHEMA, TABLE, Embedded())",
+        f"{STEP}db.create_table()",
+        f"{STEP}return {title}Repository(db)",
+    ]
+    for method in methods.values():
+        test = _Test(module, method, imports, package)
+        lines = test.of_read() if isinstance(method.pattern, Read) else test.of_write()
+        body += ["", "", f"def {test_name(method)}() -> None:"]
+        body += docstring(f"{method.pattern.id}: {method.pattern.description or method.name}", indent=STEP)
+        body += [line for part in lines for line in lay(part, STEP)]
+    head = docstring(f"Every access pattern of {module.workload.title or 'the application'}, run on an empty table.")
+    return [*head, "", *imports.lines(package), "", "", *body]
+
+
+def test_name(method: Method) -> str:
+    """The test of a method."""
+    return f"test_{method.name.rstrip('_')}" if not method.name.startswith("test_") else method.name
+
+
+@dataclass(slots=True)
+class _Item:
+    """A sample in a test: its variable, and its values where they are not those of the seed."""
+
+    name: str
+    entity: Entity
+    values: dict[str, object]
+    seed: dict[str, object]
+
+    @property
+    def changed(self) -> dict[str, object]:
+        return {n: v for n, v in self.values.items() if v != self.seed[n]}
+
+
+@dataclass(slots=True)
+class _Test:
+    module: Module
+    method: Method
+    imports: Imports
+    package: str
+    items: list[_Item] = field(default_factory=list)
+    lines: list[Part] = field(default_factory=list)
+
+    # --- Reads ------------------------------------------------------------------------------------------------------
+
+    def of_read(self) -> list[Part]:
+        read, workload = self.method.pattern, self.module.workload
+        assert isinstance(read, Read)
+        joined = read.combine is Combine.JOIN
+        entities = read.entities[:1] if joined else read.entities
+        own = [self._item(name) for name in entities]
+        now = _NOW
+        given: dict[str, tuple[_Item, Attribute]] = {}
+        for one in read.inputs:
+            bound = bindings(workload, entities, one.attribute)
+            having = [i for i in own if i.entity.name in bound]
+            for item in having:
+                attribute = single(workload, item.entity.name, bound[item.entity.name])
+                if one.op is Op.NOT_EXISTS:
+                    item.values[attribute.name] = None
+                elif any(v.now is not None for v in one.values):
+                    now = self._moment(item, attribute, one.op, one.values)
+                elif one.values:
+                    item.values[attribute.name] = self._satisfying(one.op, one.values, attribute)
+                elif one.attribute in given:
+                    first = given[one.attribute]
+                    item.values[attribute.name] = first[0].values[first[1].name]
+                else:
+                    given[one.attribute] = (item, attribute)
+        others = [self._named(read, name, own[0]) for name in read.entities[1:]] if joined else []
+        self._written([*own, *others])
+        ops = {i.attribute: i.op for i in read.inputs}
+        arguments = [self._asked(p.name, p.meaning, p.default, ops, given, now) for p in self.method.params]
+        positional = [a for a in arguments if a and "=" not in a.partition("(")[0]]
+        named = [a for a in arguments if a and a not in positional]
+        self._asserted(own, others, [*positional, *named])
+        return self.lines
+
+    def _asked(
+        self,
+        name: str,
+        meaning: object,
+        default: str,
+        ops: dict[str, Op],
+        given: dict[str, tuple[_Item, Attribute]],
+        now: datetime,
+    ) -> str:
+        match meaning:
+            case Asked(asked, _, many):
+                item, attribute = given[asked]
+                at = self._at(item, attribute.name)
+                text = self._argument(ops[asked], at, item.values[attribute.name], attribute)
+                text = f"[{text}]" if many else text
+                return f"{name}={text}" if default else text
+            case Option("now"):
+                return f"now={literal(now, self.imports)}"
+            case _:
+                return ""
+
+    def _argument(self, op: Op, at: str, value: object, attribute: Attribute) -> str:
+        """What to ask with for a value to be found."""
+        match op:
+            case Op.LT | Op.GT | Op.NE:
+                return literal(beside(value, -1 if op is Op.GT else 1, attribute), self.imports)
+            case Op.CONTAINS if attribute.type.kind in {Kind.LIST, Kind.SET}:
+                assert isinstance(value, list | set)
+                return literal(next(iter(value)), self.imports)
+            case Op.BEGINS_WITH if attribute.type.kind not in {Kind.STRING, Kind.ENUM, Kind.ULID}:
+                return literal(str(value)[:4], self.imports)
+            case _:
+                return at
+
+    def _named(self, read: Read, name: str, first: _Item) -> _Item:
+        """The item that the first one of a join names."""
+        attribute = followed(read, self.module.workload, name)
+        held = target(self.module.workload, attribute) if attribute else None
+        assert attribute is not None  # it is served
+        assert held is not None
+        item = self._item(name)
+        item.values[held[1].name] = first.values[attribute.name]
+        return item
+
+    def _asserted(self, own: list[_Item], others: list[_Item], arguments: list[str]) -> None:
+        method, result = self.method, self.method.result
+        lead = "found"
+        if others:
+            lead = ", ".join(["found", *(f"{item.name}_found" for item in others)])
+            result = result.removeprefix("tuple[")
+        self.lines.append(call(f"{lead} = repository.{method.name}", *arguments))
+        for item in others:
+            self.lines.append(f"assert [*{item.name}_found.values()] == [{item.name}]" if not self._view(item) else "")
+        first = own[0]
+        view = self._view(first) if method.result != "Collection" else None
+        if result == "int":
+            self.lines.append("assert found == 1")
+        elif result == "Collection":
+            self.lines += [f"assert found.all({self._cls(item)}) == [{item.name}]" for item in own]
+        elif result.partition(",")[0].endswith("| None"):
+            if view:
+                self.lines += ["assert found is not None", f"assert found.{view} == {first.name}.{view}"]
+            else:
+                self.lines.append(f"assert found == {first.name}")
+        elif view:
+            self.lines.append(f"assert [one.{view} for one in found] == [{first.name}.{view}]")
+        else:
+            self.lines.append(f"assert list(found) == [{first.name}]")
+        self.lines = [line for line in self.lines if line]
+
+    def _view(self, item: _Item) -> str:
+        """A field of the view that is given back for an item; empty where the item itself is."""
+        for view in self.module.views.values():
+            if view.entity == item.entity.name and view.name in self.method.result:
+                names = self.method.result.replace("[", " ").replace("]", " ").replace(",", " ").split()
+                if view.name in names:
+                    return self._field(item, view.attributes[0])
+        return ""
+
+    # --- Writes -----------------------------------------------------------------------------------------------------
+
+    def of_write(self) -> list[Part]:
+        write, workload = self.method.pattern, self.module.workload
+        assert isinstance(write, Write)
+        actions = [a for a in actions_of(workload, write) if a.verb is not Verb.EXPIRE]
+        inputs = {i.attribute: i for i in write.inputs}
+        texts: dict[str, str] = {}
+        values: dict[str, object] = {}
+        new: list[_Item] = []
+        there: list[tuple[Action, _Item]] = []
+        for action in actions:
+            if action.verb in NEW:
+                item = self._item(action.entity)
+                new.append(item)
+                for attribute in item.entity.attributes:
+                    if attribute.name in inputs and attribute.name not in texts:
+                        texts[attribute.name] = self._at(item, attribute.name)
+                        values[attribute.name] = item.values[attribute.name]
+                    elif attribute.name in values:
+                        item.values[attribute.name] = values[attribute.name]
+        looked_at = {c.entity for c in write.checks if c.entity and c.kind is not CheckKind.UNIQUE}
+        looked_at -= {a.entity for a in actions}
+        for action in [*actions, *(Action(Verb.UPDATE, name) for name in sorted(looked_at))]:
+            if action.verb not in NEW:
+                item = self._item(action.entity)
+                there.append((action, item))
+                self._fit(write, action, item, new, texts, values)
+        for action, item in there:
+            for change in changes(write, action, item.entity) if action in actions else ():
+                touched = item.entity.attribute(change.attribute)
+                source = change.attribute if change.value is None else change.value.param
+                if touched is None or source is None or source in texts or change.op is ChangeOp.REMOVE:
+                    continue
+                amount = change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)
+                values[source] = 1 if amount else self._second(item.entity, touched)
+                texts[source] = literal(values[source], self.imports)
+        for _, item in there:
+            self._fulfil(write, item, texts, values)
+        self._declared(new)
+        self._written([item for _, item in there], declared=new)
+        arguments = [self._given(p.meaning, new, there, texts) for p in self.method.params]
+        self.lines.append(call(f"repository.{self.method.name}", *(a for a in arguments if a)))
+        self._seen(write, actions, new, there, texts)
+        return self.lines
+
+    def _fit(
+        self,
+        write: Write,
+        action: Action,
+        item: _Item,
+        new: list[_Item],
+        texts: dict[str, str],
+        values: dict[str, object],
+    ) -> None:
+        """Makes an item the one that the write is about."""
+        workload = self.module.workload
+        linked = links(workload, write, action, item.entity)
+        inputs = {i.attribute: i for i in write.inputs}
+        names = {*self._base(item), *known(workload, write, action)}
+        for name in [a.name for a in item.entity.attributes if a.name in names]:
+            source = linked.get(name)
+            if source is not None and (action.many or not inputs[source].many):
+                if source in values:
+                    item.values[name] = values[source]
+                else:
+                    values[source] = item.values[name]
+                    texts[source] = self._at(item, name)
+                continue
+            attribute = single(workload, item.entity.name, name)
+            for other in new:
+                for one in other.entity.attributes:
+                    held = target(workload, one)
+                    if held and held[0] is item.entity and held[1] is attribute:
+                        item.values[name] = other.values[one.name]
+        for name, check in said_equal(write, item.entity).items():
+            attribute = single(workload, item.entity.name, name)
+            value = check.values[0]
+            if value.param is None:
+                item.values[name] = self._satisfying(Op.EQ, check.values, attribute)
+            elif value.param not in texts:
+                texts[value.param] = self._at(item, name)
+                values[value.param] = item.values[name]
+
+    def _fulfil(self, write: Write, item: _Item, texts: dict[str, str], values: dict[str, object]) -> None:
+        """Makes the conditions hold for an item."""
+        for check in write.checks:
+            attribute = item.entity.attribute(check.attribute)
+            if attribute is None or check.op is None or check.entity not in {"", item.entity.name}:
+                continue
+            params = [v.param for v in check.values if v.param is not None]
+            for name in params:
+                if name not in values:
+                    values[name] = 1 if attribute.type.numeric else item.values[attribute.name]
+                    texts[name] = literal(values[name], self.imports)
+            if check.op is Op.NOT_EXISTS:
+                item.values[attribute.name] = None
+            elif params and check.op is not Op.EQ:
+                bound = values[params[0]]
+                strict = check.op in (Op.GT, Op.LT, Op.NE)
+                direction = -1 if check.op is Op.LT else 1
+                item.values[attribute.name] = beside(bound, direction, attribute) if strict else bound
+            elif not params and check.values:
+                item.values[attribute.name] = self._satisfying(check.op, check.values, attribute)
+
+    def _given(
+        self, meaning: object, new: list[_Item], there: list[tuple[Action, _Item]], texts: dict[str, str]
+    ) -> str:
+        match meaning:
+            case Whole(entity, many):
+                own = [i for i in (*new, *(i for _, i in there)) if i.entity.name == entity]
+                return f"[{own[0].name}]" if many else own[0].name
+            case Asked(name, _, many):
+                return f"[{texts[name]}]" if many else texts[name]
+            case Known(entity, attribute, many, is_new):
+                item = next(i for _, i in there if i.entity.name == entity)
+                text = self._at(item, attribute)
+                if is_new:
+                    like = single(self.module.workload, entity, attribute)
+                    text = texts.setdefault(attribute, literal(self._second(item.entity, like), self.imports))
+                return f"[{text}]" if many else text
+            case Option("now"):
+                return f"now={literal(_NOW, self.imports)}"
+            case _:
+                return ""
+
+    def _seen(
+        self,
+        write: Write,
+        actions: list[Action],
+        new: list[_Item],
+        there: list[tuple[Action, _Item]],
+        texts: dict[str, str],
+    ) -> None:
+        """What has to be in the table after it."""
+        fresh = iter(new)
+        taken: list[str] = []
+        for action in actions:
+            if action.verb in NEW:
+                item = next(fresh)
+                said = any(c.value is not None for c in action.changes)
+                name = free(f"{item.name}_after", taken)
+                taken.append(name)
+                self.lines.append(self._got(name, item))
+                self.lines.append(f"assert {name} is not None" if said else f"assert {name} == {item.name}")
+        for action, item in there:
+            if action not in actions:
+                continue
+            name = free(f"{item.name}_after", taken)
+            taken.append(name)
+            self.lines.append(self._got(name, item))
+            if action.verb is Verb.DELETE:
+                self.lines.append(f"assert {name} is None")
+                continue
+            self.lines.append(f"assert {name} is not None")
+            for change in changes(write, action, item.entity):
+                attribute = item.entity.attribute(change.attribute)
+                if attribute is not None and (
+                    expected := self._expected(change.op, change.value, item, attribute, texts)
+                ):
+                    self.lines.append(f"assert {name}.{self._field(item, attribute.name)} {expected}")
+
+    def _expected(
+        self, op: ChangeOp, value: Value | None, item: _Item, attribute: Attribute, texts: dict[str, str]
+    ) -> str:
+        source = attribute.name if value is None else value.param
+        if source is not None:
+            text = texts.get(source, "1")
+        elif value is not None and value.now is not None:
+            return ""
+        else:
+            assert value is not None
+            text = literal(constant(value.const or "", attribute.type), self.imports)
+        before = f"{item.name}.{self._field(item, attribute.name)}"
+        match op:
+            case ChangeOp.SET:
+                return f"== {text}" if text not in {"True", "False"} else f"is {text}"
+            case ChangeOp.ADD | ChangeOp.SUBTRACT if not attribute.optional:
+                return f"== {before} {op.value[0]} {text}"
+            case ChangeOp.REMOVE:
+                return "is None"
+            case _:
+                return ""
+
+    # --- Samples ----------------------------------------------------------------------------------------------------
+
+    def _item(self, name: str) -> _Item:
+        entity = self.module.workload.entity(name)
+        assert entity is not None  # the design has a key for it
+        taken = [i.name for i in self.items] + ["repository", "found", "seed", "ready"]
+        seed = sample_values(self.module.workload, entity, self.module.design)
+        item = _Item(free(identifier(self.module.names.classes[name]), taken), entity, dict(seed), seed)
+        self.items.append(item)
+        return item
+
+    def _written(self, items: Iterable[_Item], declared: Iterable[_Item] = ()) -> None:
+        """The items in the table, and the repository that reads them."""
+        items = list(items)
+        self._declared(items)
+        self.lines.insert(0, "repository = ready()")
+        self.lines += [f"repository.db.insert({item.name})" for item in items]
+
+    def _declared(self, items: Iterable[_Item]) -> None:
+        for item in items:
+            made = f"seed.{maker(self.module.names, item.entity)}()"
+            self.imports.name(self.package, "seed")
+            fields = [(self._field(item, n), literal(v, self.imports)) for n, v in item.changed.items()]
+            self.lines.append(f"{item.name} = {made}" if not fields else self._replaced(item.name, made, fields))
+
+    def _replaced(self, name: str, made: str, fields: list[tuple[str, str]]) -> Part:
+        match self.module.style:
+            case "pydantic":
+                update = keyword("update", mapping((string(n), v) for n, v in fields))
+                return call(f"{name} = {made}.model_copy", update)
+            case "msgspec":
+                self.imports.name("msgspec.structs", "replace")
+            case _:
+                self.imports.name("dataclasses", "replace")
+        return Group(f"{name} = replace(", (made, *(keyword(n, v) for n, v in fields)))
+
+    def _got(self, name: str, item: _Item) -> Part:
+        """The item as it is in the table."""
+        key = [keyword(self._field(item, n), f"{item.name}.{self._field(item, n)}") for n in self._base(item)]
+        return call(f"{name} = repository.db.get", self._cls(item), *key)
+
+    def _base(self, item: _Item) -> tuple[str, ...]:
+        facets = self.module.facets
+        own = next(f for f in facets if f.entity == item.entity.name and f.slot == TABLE and not f.copy)
+        return own.attributes
+
+    def _at(self, item: _Item, attribute: str) -> str:
+        """A value of a sample: by its field, unless that may be None to a type checker."""
+        if single(self.module.workload, item.entity.name, attribute).optional:
+            return literal(item.values[attribute], self.imports)
+        return f"{item.name}.{self._field(item, attribute)}"
+
+    def _field(self, item: _Item, attribute: str) -> str:
+        return self.module.names.field(item.entity.name, attribute)
+
+    def _cls(self, item: _Item) -> str:
+        name = self.module.names.classes[item.entity.name]
+        self.imports.name(f"{self.package}.entities", name)
+        return name
+
+    def _second(self, entity: Entity, attribute: Attribute) -> object:
+        """Another value than the sample has."""
+        return sample_values(self.module.workload, entity, self.module.design, [attribute.name])[attribute.name]
+
+    def _satisfying(self, op: Op, values: tuple[Value, ...], attribute: Attribute) -> object:
+        """A value for which a condition with constants holds."""
+        found = constant(values[0].const or "", attribute.type)
+        if op in (Op.LT, Op.GT, Op.NE):
+            return beside(found, -1 if op is Op.LT else 1, attribute)
+        if op is Op.CONTAINS and attribute.type.kind in {Kind.LIST, Kind.SET}:
+            return [found] if attribute.type.kind is Kind.LIST else {found}
+        return found
+
+    def _moment(self, item: _Item, attribute: Attribute, op: Op, values: tuple[Value, ...]) -> datetime:
+        """When to ask, for the time of an item to be in a range that begins or ends some time from then."""
+        offsets = [v.now or 0 for v in values]
+        value = item.values[attribute.name]
+        match value:
+            case datetime():
+                moment = value
+            case date():
+                moment = datetime(value.year, value.month, value.day, tzinfo=UTC)
+            case int() | Decimal():
+                moment = datetime.fromtimestamp(int(value), UTC)
+            case _:
+                moment = datetime.fromisoformat(str(value))
+        after = -1 if op in (Op.GT, Op.GE) else 1 if op in (Op.LT, Op.LE) else 0
+        return moment - timedelta(seconds=offsets[-1]) + timedelta(seconds=after)
+
+
+def beside(value: object, direction: int, attribute: Attribute) -> object:
+    """A value a little below or above another; another one where there is no such thing."""
+    match value:
+        case bool():
+            return not value
+        case int() | Decimal():
+            return value + direction
+        case datetime() | date():
+            return value + timedelta(days=direction)
+        case str() if attribute.type.kind is Kind.ENUM:
+            return next((v for v in attribute.type.values if v != value), value)
+        case str():
+            return f"{value}~" if direction > 0 else value[:-1] or value
+        case _:
+            return value

@@ -1,0 +1,118 @@
+"""Types and values as generated Python writes them, with what they need to have imported."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from prejoin.render.python.layout import Imports, string
+from prejoin.types import Kind, Type
+from prejoin.workload.constants import constant
+from prejoin.workload.model import Attribute, Value
+
+_PLAIN = {
+    Kind.STRING: "str",
+    Kind.INTEGER: "int",
+    Kind.BOOLEAN: "bool",
+    Kind.BINARY: "bytes",
+    Kind.ULID: "str",
+}
+_UNITS = ((86_400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
+
+
+def annotation(type_: Type, imports: Imports, enum: str = "") -> str:
+    """The type of an attribute; `enum` is what its few values are called."""
+    match type_.kind:
+        case Kind.ENUM:
+            if enum:
+                return enum
+            imports.name("typing", "Literal")
+            return f"Literal[{', '.join(map(string, type_.values))}]"
+        case Kind.NUMBER | Kind.DECIMAL:
+            imports.name("decimal", "Decimal")
+            return "int | Decimal" if type_.kind is Kind.NUMBER else "Decimal"
+        case Kind.DATE | Kind.DATETIME:
+            imports.module("datetime as dt")
+            return f"dt.{type_.kind}"
+        case Kind.UUID:
+            imports.name("uuid", "UUID")
+            return "UUID"
+        case Kind.MAP:
+            imports.name("typing", "Any")
+            return "dict[str, Any]"
+        case Kind.LIST:
+            if type_.of is None:
+                imports.name("typing", "Any")
+            return f"list[{annotation(type_.of, imports) if type_.of else 'Any'}]"
+        case Kind.SET:
+            return f"set[{annotation(type_.of, imports) if type_.of else 'str'}]"
+        case kind:
+            return _PLAIN[kind]
+
+
+def literal(value: object, imports: Imports) -> str:
+    """A value as it is written."""
+    match value:
+        case str():
+            return string(value)
+        case bool() | int() | bytes() | None:
+            return repr(value) if not isinstance(value, bytes) else _bytes(value)
+        case Decimal():
+            imports.name("decimal", "Decimal")
+            return f'Decimal("{value}")'
+        case datetime():
+            imports.module("datetime as dt")
+            moment = value.astimezone(UTC)
+            parts = [moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second]
+            while len(parts) > 3 and not parts[-1] and not moment.microsecond:
+                parts.pop()
+            parts += [moment.microsecond] if moment.microsecond else []
+            return f"dt.datetime({', '.join(map(str, parts))}, tzinfo=dt.UTC)"
+        case date():
+            imports.module("datetime as dt")
+            return f"dt.date({value.year}, {value.month}, {value.day})"
+        case uuid.UUID():
+            imports.name("uuid", "UUID")
+            return f'UUID("{value}")'
+        case list():
+            return f"[{', '.join(literal(one, imports) for one in value)}]"
+        case set() | frozenset():
+            return f"{{{', '.join(sorted(literal(one, imports) for one in value))}}}" if value else "set()"
+        case Mapping():
+            return f"{{{', '.join(f'{string(str(k))}: {literal(v, imports)}' for k, v in value.items())}}}"
+        case _:
+            raise TypeError(f"no literal for {value!r}")
+
+
+def _bytes(value: bytes) -> str:
+    plain = repr(value)
+    return f'b"{plain[2:-1]}"' if plain.startswith("b'") and '"' not in plain else plain
+
+
+def constant_text(text: str, attribute: Attribute, imports: Imports) -> str:
+    """A constant of the document, as a value of its attribute's type."""
+    return literal(constant(text, attribute.type), imports)
+
+
+def moment_text(value: Value, attribute: Attribute, imports: Imports) -> str:
+    """A time from `now`, as its attribute has it: `now - dt.timedelta(days=7)`."""
+    imports.module("datetime as dt")
+    seconds = value.now or 0
+    moment = f"now {'-' if seconds < 0 else '+'} dt.timedelta({_span(abs(seconds))})" if seconds else "now"
+    inner = f"({moment})" if seconds else moment
+    match attribute.type.kind:
+        case Kind.DATETIME:
+            return moment
+        case Kind.DATE:
+            return f"{inner}.date()"
+        case Kind.STRING:
+            return f'{inner}.isoformat(timespec="seconds").replace("+00:00", "Z")'
+        case _:
+            return f"int({inner}.timestamp())"
+
+
+def _span(seconds: int) -> str:
+    size, unit = next(pair for pair in _UNITS if seconds % pair[0] == 0)
+    return f"{unit}={seconds // size}"

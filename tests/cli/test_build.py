@@ -1,0 +1,144 @@
+"""`prejoin build`: everything from the document, written whole; and nothing that somebody wrote is lost."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Prejoin
+
+TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
+
+
+@pytest.fixture
+def teams(here: Path) -> Path:
+    """A small document, in a folder of its own."""
+    shutil.copy(TEAMS, here / "access-patterns.md")
+    return here
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {str(p.relative_to(folder)): p.read_text("utf-8") for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def package(folder: Path) -> Path:
+    return next(p.parent for p in folder.rglob("repository.py"))
+
+
+def test_nothing_is_written_before_it_was_said_to(prejoin: Prejoin, teams: Path) -> None:
+    before = texts(teams)
+    ran = prejoin("build")
+    assert ran.status == 0
+    assert "11 of 11 patterns served and proven" in ran.out
+    assert "repository.py" in ran.out
+    assert "nothing was written" in ran.err
+    assert texts(teams) == before
+
+
+def test_what_is_built_runs_its_own_tests(prejoin: Prejoin, teams: Path) -> None:
+    assert prejoin("build", "--yes").status == 0
+    assert {"table-design.md", "query-interfaces.md", "keys.md", "template.yaml"} <= set(texts(teams))
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+        cwd=teams,
+        env={"PYTHONPATH": str(teams), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert "11 passed" in ran.stdout
+
+
+def test_what_is_up_to_date_is_not_made_again(prejoin: Prejoin, teams: Path) -> None:
+    prejoin("build", "--yes")
+    before = texts(teams)
+    assert "all as access-patterns.md wants them" in prejoin("build", "--yes").out
+    assert texts(teams) == before
+    assert prejoin("build", "--check").status == 0
+
+
+def test_a_check_fails_when_document_and_code_disagree(prejoin: Prejoin, teams: Path) -> None:
+    assert prejoin("build", "--check").status == 1
+    prejoin("build", "--yes")
+    document = teams / "access-patterns.md"
+    document.write_text(document.read_text("utf-8").replace("- `name` (string", "- `title` (string", 1), "utf-8")
+    before = texts(teams)
+    ran = prejoin("build", "--check")
+    assert ran.status == 1
+    assert "disagree" in ran.err
+    assert texts(teams) == before
+    assert prejoin("build", "--yes").status == 0
+    assert prejoin("build", "--check").status == 0
+
+
+def test_what_stands_below_generated_lines_stays(prejoin: Prejoin, teams: Path) -> None:
+    prejoin("build", "--yes")
+    file = package(teams) / "entities.py"
+    added = "\n\ndef greeting() -> str:\n    return 'hello'\n"
+    file.write_text(file.read_text("utf-8") + added, "utf-8")
+    document = teams / "access-patterns.md"
+    document.write_text(document.read_text("utf-8").replace("- `name` (string", "- `title` (string", 1), "utf-8")
+    assert prejoin("build", "--yes").status == 0
+    assert file.read_text("utf-8").endswith(added)
+    assert "title" in file.read_text("utf-8")
+
+
+def test_what_was_changed_by_hand_is_left_alone_and_told(prejoin: Prejoin, teams: Path) -> None:
+    prejoin("build", "--yes")
+    file = package(teams) / "repository.py"
+    for one in (file, teams / "keys.md"):
+        one.write_text(one.read_text("utf-8").replace("User", "Person", 1), "utf-8")
+    before = texts(teams)
+    ran = prejoin("build", "--yes", "--diff")
+    assert ran.status == 1
+    assert "lines that were generated have been changed by hand" in ran.err
+    assert "keys.md is left alone" in ran.err
+    assert "+++" in ran.out
+    assert texts(teams) == before
+    file.unlink()
+    (teams / "keys.md").unlink()
+    assert prejoin("build", "--yes").status == 0
+    assert prejoin("build", "--check").status == 0
+
+
+def test_an_approved_design_stays_and_grows(prejoin: Prejoin, teams: Path) -> None:
+    prejoin("build", "--yes")
+    design = teams / "table-design.md"
+    design.write_text(design.read_text("utf-8").replace("Status: DRAFT", "Status: APPROVED"), "utf-8")
+    document = teams / "access-patterns.md"
+    text = document.read_text("utf-8")
+    document.write_text(text.replace("## Decisions", "## Decisions\n\n- at most 9 GSIs", 1), "utf-8")
+    assert prejoin("build", "--yes").status == 0
+    assert "Status: APPROVED" in design.read_text("utf-8")
+
+
+def test_errors_stop_it_before_anything_is_made(prejoin: Prejoin, teams: Path) -> None:
+    document = teams / "access-patterns.md"
+    document.write_text(document.read_text("utf-8").replace("| userId", "| usrId", 1), "utf-8")
+    before = texts(teams)
+    ran = prejoin("build", "--yes")
+    assert ran.status == 1
+    assert "nothing was made" in ran.err
+    assert texts(teams) == before
+
+
+@pytest.mark.parametrize("style", ["msgspec", "pydantic"])
+def test_entities_come_in_the_style_that_is_asked_for(prejoin: Prejoin, teams: Path, style: str) -> None:
+    assert prejoin("build", "--yes", "--style", style, "--package", "app", "--infrastructure", "none").status == 0
+    text = (teams / "app" / "entities.py").read_text("utf-8")
+    assert {"msgspec": "Struct", "pydantic": "BaseModel"}[style] in text
+    assert not (teams / "template.yaml").exists()
+
+
+def test_scripts_get_all_of_it(prejoin: Prejoin, teams: Path) -> None:
+    result = prejoin("build", "--yes", "--format", "json").json["result"]
+    assert result["written"]
+    assert result["proven"]
+    assert {one["state"] for one in result["files"]} == {"new"}
+    again = prejoin("build", "--format", "json").json["result"]
+    assert {one["state"] for one in again["files"]} == {"same"}

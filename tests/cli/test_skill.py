@@ -1,0 +1,110 @@
+"""The skills: found where agents look, never written over what people changed, and every command in them does what it says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from prejoin.cli.group import cli
+from prejoin.cli.skill import Skill, skills
+from tests.cli.conftest import Prejoin
+
+NAMES = ["prejoin-access-patterns", "prejoin-table-design", "prejoin-query-interfaces"]
+
+
+def commands(skill: Skill) -> list[tuple[list[str], int]]:
+    """The commands in a skill's blocks, and how each ends: fine, unless the line says so."""
+    found = []
+    for block in re.findall(r"```bash\n(.*?)```", skill.text, re.DOTALL):
+        for line in block.splitlines():
+            text, _, status = line.partition("  # exit ")
+            program, *arguments = shlex.split(text)
+            assert program == "prejoin", line
+            found.append((arguments, int(status or 0)))
+    return found
+
+
+@pytest.mark.parametrize("skill", skills(), ids=lambda skill: skill.name)
+def test_every_command_in_a_skill_does_what_it_says_and_then_its_code_runs(
+    prejoin: Prejoin, here: Path, skill: Skill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments, status in commands(skill):
+        ran = prejoin(*arguments)
+        assert ran.status == status, (arguments, ran.err, ran.out[-2000:])
+        assert "--format" not in arguments or ran.json["exit"] == status
+    code = "\n".join(re.findall(r"```python\n(.*?)```", skill.text, re.DOTALL))
+    monkeypatch.syspath_prepend(str(here))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    exec(code, {"__name__": "skill"})
+
+
+@pytest.mark.parametrize("skill", skills(), ids=lambda skill: skill.name)
+def test_a_skill_is_one_that_agents_take(skill: Skill) -> None:
+    assert re.fullmatch(r"[a-z0-9-]{1,64}", skill.name)
+    assert 100 < len(skill.description) <= 1024
+    assert "Use when" in skill.description
+    assert len(skill.text.splitlines()) < 500
+    assert commands(skill)
+
+
+@pytest.mark.parametrize("skill", skills(), ids=lambda skill: skill.name)
+def test_what_a_skill_names_is_there(prejoin: Prejoin, skill: Skill) -> None:
+    for name in re.findall(r"`prejoin ([a-z]+)[ `]", skill.text):
+        assert name in cli.names, name  # type: ignore[attr-defined]
+    for code in re.findall(r"PJ\d{3}", skill.text):
+        assert prejoin("explain", code).status == 0
+    for name in re.findall(r"skill `([a-z-]+)`", skill.text):
+        assert name in NAMES
+
+
+def test_there_is_one_for_each_step(prejoin: Prejoin) -> None:
+    assert [one["name"] for one in prejoin("skill", "list", "--format", "json").json["result"]["skills"]] == NAMES
+    assert prejoin("skill", "list").out.splitlines()[0].startswith("prejoin-access-patterns")
+    assert prejoin("skill", "show", "prejoin-table-design").out.startswith("---\nname: prejoin-table-design\n")
+
+
+def test_installed_they_are_where_agents_look_for_them(prejoin: Prejoin, here: Path) -> None:
+    ran = prejoin("skill", "install", "--format", "json")
+    assert ran.json["result"]["written"] == [f".agents/skills/{name}/SKILL.md" for name in NAMES]
+    (here / ".claude").mkdir()
+    assert prejoin("skill", "install", "prejoin-table-design").status == 0
+    assert [path.parent.name for path in here.glob(".claude/skills/*/SKILL.md")] == ["prejoin-table-design"]
+    assert prejoin("skill", "install", "--to", "elsewhere").status == 0
+    for one in skills():
+        assert (here / "elsewhere" / one.name / "SKILL.md").read_text(encoding="utf-8") == one.text
+
+
+def test_installed_again_nothing_is_written(prejoin: Prejoin, here: Path) -> None:
+    prejoin("skill", "install")
+    path = here / ".agents/skills" / NAMES[0] / "SKILL.md"
+    before = path.stat().st_mtime_ns
+    ran = prejoin("skill", "install", "--format", "json")
+    assert (ran.status, ran.json["result"]["written"], len(ran.json["result"]["unchanged"])) == (0, [], 3)
+    assert path.stat().st_mtime_ns == before
+
+
+def test_what_people_changed_is_shown_and_stays_until_they_say_yes(prejoin: Prejoin, here: Path) -> None:
+    prejoin("skill", "install")
+    path = here / ".agents/skills" / NAMES[1] / "SKILL.md"
+    theirs = path.read_text(encoding="utf-8") + "\nOur table is called shop-prod.\n"
+    path.write_text(theirs, encoding="utf-8")
+    (here / ".agents/skills" / NAMES[0] / "SKILL.md").unlink()
+    ran = prejoin("skill", "install")
+    assert ran.status == 4
+    assert "-Our table is called shop-prod." in ran.err
+    assert path.read_text(encoding="utf-8") == theirs
+    assert not (here / ".agents/skills" / NAMES[0] / "SKILL.md").exists()
+    assert prejoin("skill", "install", "--yes").status == 0
+    assert path.read_text(encoding="utf-8") != theirs
+
+
+def test_misuse_is_said(prejoin: Prejoin, here: Path) -> None:
+    assert prejoin("skill", "install", "prejoin-nonsense").status == 2
+    assert prejoin("skill", "list", "--yes").status == 2
+    assert prejoin("skill").status == 2
+    (here / "file").write_text("", encoding="utf-8")
+    assert prejoin("skill", "install", "--to", "file/skills").status == 1

@@ -1,0 +1,239 @@
+"""Pages: every pattern with its method, its test and its operation; every key with who reads and writes it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
+from tests.design.document.strategies import designs
+from tests.render.designed import NAMES, designed
+from tests.workload.strategies import workloads
+
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import TABLE, Design
+from prejoin.render.documents.found import calls_in, methods_in
+from prejoin.render.documents.key_map import changers, key_map, named, readers, writers
+from prejoin.render.documents.query_interfaces import query_interfaces
+from prejoin.render.documents.render_documents import DocumentOptions, render_documents
+from prejoin.render.naming import method_names
+from prejoin.render.python import render_python
+from prejoin.workload.markdown import parse
+from prejoin.workload.model import Read, Workload
+
+CODE = {
+    PurePosixPath("shop/repository.py"): '''
+class ShopRepository:
+    def user_profile(self, user_id: UUID) -> User | None: ...
+    def user_orders(self, user_id: UUID, *, limit: int = 20) -> Page[Order]: ...
+class AsyncShopRepository:
+    async def user_profile(self, user_id: UUID) -> User | None: ...
+''',
+    PurePosixPath("tests/test_repository.py"): '''
+def test_user_profile(shop):
+    assert shop.user_profile(ID)
+def test_user_profile_of_nobody(shop):
+    assert shop.user_profile(ID) is None
+''',
+    PurePosixPath("README.md"): "class is not Python here",
+}  # fmt: skip
+
+
+def page(name: str) -> str:
+    workload, design = designed(name)
+    return query_interfaces(workload, design, method_names(workload))
+
+
+def rows(text: str, section: str) -> list[dict[str, str]]:
+    """The rows of the tables of a section."""
+    found = []
+    for one in parse(text):
+        if one.title.text == section:
+            for block in one.blocks:
+                heads = [cell.text for cell in block.header]
+                found += [dict(zip(heads, (cell.text for cell in row), strict=True)) for row in block.rows]
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_matrix_has_a_row_for_each_pattern(name: str) -> None:
+    workload, design = designed(name)
+    matrix = rows(page(name), "Traceability")
+    assert [row["ID"] for row in matrix] == [pattern.id for pattern in workload.patterns]
+    names = method_names(workload)
+    for row in matrix:
+        operation = design.operation(row["ID"])
+        if operation is None:
+            assert row["Operation"] == "out of scope"
+            continue
+        served = operation.served
+        assert row["Method"] == (f"`{names[row['ID']]}`" if served else "-")
+        assert (row["Operation"] == "not served") == (not served)
+        assert all(str(request.call) in row["Operation"] for request in operation.requests if served)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_pattern_has_a_section_that_says_what_is_sent(name: str) -> None:
+    workload, _ = designed(name)
+    titles = [section.title.text for section in parse(page(name)) if section.level == 3]
+    assert [title.partition(":")[0] for title in titles] == [pattern.id for pattern in workload.patterns]
+
+
+def test_a_read_tells_what_it_takes_gives_sends_and_costs() -> None:
+    (section,) = [s for s in parse(page("shop")) if s.title.text == "AP-004: `user_orders`"]
+    assert section.raw.splitlines()[2:] == [
+        "- **Takes**: userId",
+        "- **Gives**: Order, by placedAt (descending), in pages of 20",
+        "- **Sends**: One Query on the table: Order in partition `USER#{userId}`, sort key begins with `ORDER#`, "
+        "backwards, 20 at a time.",
+        "- **Costs**: 1 read unit a call; 80 times a second, that is $25.92 a month",
+    ]
+
+
+def test_a_write_tells_its_conditions() -> None:
+    (section,) = [s for s in parse(page("shop")) if s.title.text == "AP-022: `place_order`"]
+    assert "- **If**: Product.stock >= quantity" in section.raw
+    assert "stock >= quantity; updates User" in section.raw
+
+
+def test_what_is_not_served_says_why_and_has_no_method() -> None:
+    workload, design = designed("shop")
+    asked = replace(workload, reads=(*workload.reads, Read("AP-099", entities=("User",), description="All users")))
+    text = query_interfaces(asked, map_patterns(design, asked), method_names(asked))
+    assert "17 methods, 17 of 18 access patterns served" in text
+    (section,) = [s for s in parse(text) if s.title.text == "AP-099"]
+    assert "- **Not served**: " in section.raw
+    assert rows(text, "Traceability")[10]["Method"] == "-"
+
+
+# --- With the code --------------------------------------------------------------------------------------------------
+
+
+def test_methods_and_tests_are_those_that_the_code_has() -> None:
+    workload, design = designed("shop")
+    text = query_interfaces(workload, design, method_names(workload), CODE)
+    matrix = {row["ID"]: row for row in rows(text, "Traceability")}
+    assert matrix["AP-001"]["Method"] == "`user_profile`"
+    assert matrix["AP-001"]["Test"] == "`test_user_profile`, `test_user_profile_of_nobody`"
+    assert matrix["AP-004"]["Method"] == "`user_orders`"
+    assert matrix["AP-004"]["Test"] == "-"
+    assert matrix["AP-002"]["Method"] == "-"
+    assert "> Summary: 2 methods, 1 tested, 17 of 17 access patterns served" in text
+    assert "```python\nuser_orders(user_id: UUID, *, limit: int = 20) -> Page[Order]\n```" in text
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "order(order_id: str, /, *, after: str | None = None) -> Order",
+        "order(first, second=2, *rest: int, **others) -> None",
+        "order()",
+        "order(\n    user_identifier: UUID,\n    placed_at_from: dt.datetime,\n    placed_at_to: dt.datetime,\n) -> Page[Order]",
+    ],
+)
+def test_a_signature_reads_as_it_was_written(head: str) -> None:
+    text = f"class Shop:\n    def {head.replace('order(', 'order(self, ', 1).replace('(self, )', '(self)')}: ..."
+    assert methods_in({PurePosixPath("a.py"): text})["order"].signature == head
+
+
+@pytest.mark.parametrize("name", ["shop", "blog", "files", "metrics", "seed_music_ranking"])
+def test_generated_code_has_a_method_and_a_test_for_every_pattern(name: str) -> None:
+    workload, design = designed(name)
+    code = render_python(workload, design)
+    text = render_documents(workload, design, DocumentOptions(code))[PurePosixPath("query-interfaces.md")]
+    matrix = rows(text, "Traceability")
+    assert [row["ID"] for row in matrix if "-" in (row["Method"], row["Test"])] == []
+
+
+def test_only_python_is_looked_into() -> None:
+    assert set(methods_in(CODE)) == {"user_profile", "user_orders"}
+    assert methods_in(CODE)["user_profile"].owner == "ShopRepository"
+    assert calls_in(CODE)["user_profile"][0] == "tests/test_repository.py::test_user_profile"
+
+
+# --- The key map ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_key_is_in_the_map(name: str) -> None:
+    workload, design = designed(name)
+    text = key_map(workload, design)
+    for item in design.items:
+        for facet in item.facets:
+            assert all(f"`{template}`" in text for template in (*facet.pk, *facet.sk))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_read_is_told_where_it_reads_and_every_write_where_it_writes(name: str) -> None:
+    _, design = designed(name)
+    for operation in design.operations:
+        for request in operation.requests:
+            if not request.actions:
+                for entity in request.entities:
+                    items = [i for i in design.items if i.entity == entity and i.facet(request.slot)]
+                    assert any(operation.pattern in readers(design, request.slot, item) for item in items)
+            for action in request.actions:
+                if action.action != "ConditionCheck":
+                    assert operation.pattern in writers(design, action.item)
+
+
+def test_a_copy_is_read_by_those_who_read_the_copy() -> None:
+    _, design = designed("shop")
+    own, copy = design.item("Order"), design.item("Order", "by-userId")
+    assert own
+    assert copy
+    assert readers(design, TABLE, own) == ["AP-007"]
+    assert readers(design, TABLE, copy) == ["AP-003", "AP-004", "AP-005"]
+    assert named(copy) == "Order/by-userId"
+
+
+def test_a_lookup_before_a_write_is_read_where_its_key_is() -> None:
+    _, design = designed("seed_music_ranking")
+    (copy,) = design.copies
+    own = design.item("Song")
+    assert own
+    assert "AP-022" in readers(design, TABLE, copy)
+    assert "AP-022" not in readers(design, TABLE, own)
+
+
+def test_what_is_only_checked_is_not_written() -> None:
+    _, design = designed("seed_music_ranking")
+    assert "AP-021" not in writers(design, "User")
+
+
+def test_attributes_in_keys_name_who_changes_them() -> None:
+    workload, _ = designed("shop")
+    order, product = workload.entity("Order"), workload.entity("Product")
+    assert order
+    assert product
+    assert changers(workload, order, "status") == ["AP-023", "AP-024"]
+    assert changers(workload, order, "placedAt") == []
+    assert changers(workload, product, "productId") == []  # a put under another id is another product
+    assert "AP-025" in changers(workload, product, "price")
+
+
+# --- All of it ------------------------------------------------------------------------------------------------------
+
+
+def test_the_files_and_that_they_are_stable() -> None:
+    workload, design = designed("shop")
+    found = render_documents(workload, design)
+    assert list(map(str, found)) == ["query-interfaces.md", "keys.md"]
+    assert found == render_documents(workload, design)
+    with_code = render_documents(workload, design, DocumentOptions(CODE))
+    assert with_code[PurePosixPath("query-interfaces.md")] != found[PurePosixPath("query-interfaces.md")]
+
+
+# Making a workload up takes longer than writing about it.
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+@given(workloads(), designs())
+def test_whatever_can_be_said_can_be_written(workload: Workload, design: Design) -> None:
+    for text in (key_map(workload, design), query_interfaces(workload, design, method_names(workload))):
+        text.encode()
+        for line in text.splitlines():
+            assert not re.match(r"\|.*[^|]$", line), "a row ends where its cells do"

@@ -1,0 +1,76 @@
+"""A reader for the HCL that we write: blocks, attributes, objects, lists, texts; anything else as it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|[{}\[\](),=]|[^\s{}\[\](),="#]+|\n')
+
+
+class Reader:
+    def __init__(self, text: str) -> None:
+        self.tokens = [one for one in _TOKEN.findall(text) if not one.startswith("#")]
+        self.at = 0
+
+    def body(self, end: str = "") -> dict[str, Any]:
+        """Attributes by name; blocks by type and labels, as lists."""
+        found: dict[str, Any] = {}
+        while True:
+            self.skip()
+            if self.at == len(self.tokens) or self.tokens[self.at] == end:
+                self.at += 1
+                return found
+            header = [self.next()]
+            while self.tokens[self.at] not in ("=", "{"):
+                header.append(json.loads(self.next()))
+            if self.next() == "=":
+                found[_name(header[0])] = self.value()
+            else:
+                found.setdefault(".".join(header), []).append(self.body("}"))
+
+    def value(self) -> Any:
+        self.skip()
+        token = self.next()
+        if token == "{":
+            return self.body("}")
+        if token == "[":
+            found: list[Any] = []
+            while True:
+                self.skip()
+                if self.tokens[self.at] == "]":
+                    self.at += 1
+                    return found
+                found.append(self.value())
+                self.skip()
+                if self.tokens[self.at] == ",":
+                    self.at += 1
+        if token.startswith('"'):
+            return str(json.loads(token)).replace("$${", "${").replace("%%{", "%{")
+        if self.at < len(self.tokens) and self.tokens[self.at] == "(":
+            self.at += 1
+            argument = self.value()
+            while self.tokens[self.at] != ")":
+                self.at += 1
+            self.at += 1
+            return argument
+        if token in ("true", "false"):
+            return token == "true"
+        return int(token) if token.isdigit() else f"<{token}>"
+
+    def next(self) -> str:
+        self.at += 1
+        return str(self.tokens[self.at - 1])
+
+    def skip(self) -> None:
+        while self.at < len(self.tokens) and self.tokens[self.at] == "\n":
+            self.at += 1
+
+
+def read(text: str) -> dict[str, Any]:
+    return Reader(text).body()
+
+
+def _name(token: str) -> str:
+    return str(json.loads(token)) if token.startswith('"') else token

@@ -1,0 +1,335 @@
+"""Policies: a role may run its access patterns, as they are really sent, and nothing that others do elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Slot
+from prejoin.engine import Embedded
+from prejoin.proof.answer import Answer
+from prejoin.proof.run import prove
+from prejoin.render.infrastructure.errors import InfrastructureError
+from prejoin.render.infrastructure.options import Encryption, Infrastructure, Role
+from prejoin.render.infrastructure.policies import MOST_CHARACTERS, Policy, policies_of, policy_document
+from prejoin.render.infrastructure.stack import stack_of
+from prejoin.workload.files import read_text
+from prejoin.workload.model import Verb, Workload
+
+from .documents import DOCUMENTS, SHOP, designed, named
+from .iam import ARN, Asked, allowed, asked_of
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+@cache
+def ran(path: Path) -> tuple[Answer, ...]:
+    workload, design = designed(path)
+    return answers(workload, design)
+
+
+def answers(workload: Workload, design: Design) -> tuple[Answer, ...]:
+    with Embedded() as engine:
+        return tuple(a for a in prove(workload, design, engine, now=NOW).answers if a.calls)
+
+
+def asks(answer: Answer, design: Design) -> Iterator[Asked]:
+    """What IAM is asked while a pattern runs."""
+    pk = {"" if slot.name == TABLE else slot.name: slot.pk[0].name for slot in design.slots}
+    for call in answer.calls:
+        yield from asked_of(call.operation, call.request, pk)
+
+
+def written(policy: Policy, design: Design) -> dict[str, Any]:
+    arn = ARN.format(table=design.table)
+    arns = {slot.name: arn if slot.name == TABLE else f"{arn}/index/{slot.name}" for slot in design.slots}
+    return policy_document(policy, arns)
+
+
+def role(workload: Workload, design: Design, *patterns: str) -> dict[str, Any]:
+    (policy,) = policies_of(workload, design, Infrastructure(roles=(Role("One", patterns),)))
+    return written(policy, design)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_a_role_of_one_pattern_may_send_all_that_the_pattern_sends(path: Path) -> None:
+    workload, design = designed(path)
+    for answer in ran(path):
+        policy = role(workload, design, answer.pattern)
+        for asked in asks(answer, design):
+            assert allowed(policy, asked), (answer.pattern, asked, policy)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_the_role_of_the_whole_application_may_send_all_that_is_sent(path: Path) -> None:
+    workload, design = designed(path)
+    policies = [written(policy, design) for policy in policies_of(workload, design, Infrastructure())]
+    for answer in ran(path):
+        for asked in asks(answer, design):
+            assert any(allowed(policy, asked) for policy in policies), (answer.pattern, asked)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_no_role_may_scan_or_change_the_table_or_do_what_none_of_its_patterns_does(path: Path) -> None:
+    workload, design = designed(path)
+    for answer in ran(path):
+        policy = role(workload, design, answer.pattern)
+        arn = ARN.format(table=design.table)
+        own = {asked.action for asked in asks(answer, design)}
+        said = {action for statement in policy["Statement"] for action in statement["Action"]}
+        assert own <= said
+        for action in ("Scan", "DeleteTable", "UpdateTable", "PartiQLSelect", "DescribeTable"):
+            assert not allowed(policy, Asked(f"dynamodb:{action}", arn, {"dynamodb:LeadingKeys": ["USER#1"]}))
+        for other in ran(path):
+            if workload.pattern(other.pattern) in workload.reads:
+                continue
+            verbs = {a for a in (asked.action for asked in asks(other, design)) if a not in said}
+            assert not any(allowed(policy, asked) for asked in asks(other, design) if asked.action in verbs)
+
+
+def test_who_reads_products_reads_no_users() -> None:
+    workload, design = designed(SHOP)
+    policy = role(workload, design, "AP-010")
+    found = {a.pattern: [allowed(policy, asked) for asked in asks(a, design)] for a in ran(SHOP)}
+    assert {pattern for pattern, each in found.items() if all(each)} == {"AP-010"}
+    (statement,) = policy["Statement"]
+    assert statement["Action"] == ["dynamodb:GetItem"]
+    assert statement["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": ["PRODUCT#*"]}
+
+
+def test_who_asks_without_naming_a_partition_is_refused() -> None:
+    workload, design = designed(SHOP)
+    policy = role(workload, design, "AP-010")
+    assert not allowed(policy, Asked("dynamodb:GetItem", ARN.format(table=design.table), {}))
+
+
+def test_an_index_is_allowed_by_its_own_name_and_the_table_is_not() -> None:
+    workload, design = designed(SHOP)
+    (statement,) = role(workload, design, "AP-009")["Statement"]
+    operation = design.operation("AP-009")
+    assert operation is not None
+    assert statement["Resource"] == [f"{ARN.format(table='shop')}/index/{operation.requests[0].slot}"]
+    assert statement["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": ["ALL#ORDER#*"]}
+
+
+def test_a_transaction_is_the_permissions_of_its_parts_each_for_its_own_partitions() -> None:
+    workload, design = designed(SHOP)
+    policy = role(workload, design, "AP-022")
+    limits = {
+        action: statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+        for statement in policy["Statement"]
+        for action in statement["Action"]
+    }
+    assert limits == {"dynamodb:PutItem": ["ORDER#*", "USER#*"], "dynamodb:UpdateItem": ["PRODUCT#*", "USER#*"]}
+
+
+NOTES = """
+# Notes
+
+## Entities
+
+### Note
+
+- **Attributes**:
+  - `noteId` (string, id, generated)
+  - `owner` (string, immutable)
+  - `title` (string, mutable)
+  - `text` (string, mutable)
+  - `expiresAt` (integer, ttl, optional)
+
+### Owner
+
+- **Attributes**:
+  - `owner` (string, id)
+  - `open` (boolean, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Note | titles | owner | Collection (title) |
+| AP-002 | Note | one | noteId | Single |
+| AP-003 | Note | how many | owner | Count |
+| AP-004 | Note | some | noteId[] | Collection |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Conditions |
+| --- | --- | --- | --- | --- | --- |
+| AP-020 | Note | make, where it is open | owner | create Note | Owner.open = true |
+| AP-021 | Owner | come | owner | create Owner | |
+"""
+
+
+def notes() -> tuple[Workload, Design]:
+    workload = read_text(NOTES, "md").workload
+    pk, sk = (KeyAttribute("pk"),), (KeyAttribute("sk"),)
+    slots = (
+        Slot(TABLE, pk, sk),
+        Slot("gsi1", (KeyAttribute("gsi1pk"),), (KeyAttribute("gsi1sk"),)),
+    )
+    items = (
+        Item(
+            "Note",
+            "Note",
+            (Facet(TABLE, ("NOTE#{noteId}",), ("NOTE",)), Facet("gsi1", ("OWNER#{owner}",), ("NOTE#{noteId}",))),
+        ),
+        Item("Owner", "Owner", (Facet(TABLE, ("OWNER#{owner}",), ("OWNER",)),)),
+    )
+    return workload, map_patterns(Design("notes", slots, items, ttl_attribute="expiresAt"), workload)
+
+
+def test_what_is_read_in_part_may_be_read_in_part_only() -> None:
+    workload, design = notes()
+    (statement,) = role(workload, design, "AP-001")["Statement"]
+    assert statement["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"] == [
+        "entityType", "expiresAt", "gsi1pk", "gsi1sk", "pk", "sk", "title",
+    ]  # fmt: skip
+    policy = role(workload, design, "AP-001")
+    found = {a.pattern: all(allowed(policy, asked) for asked in asks(a, design)) for a in answers(workload, design)}
+    assert found["AP-001"]
+    assert not found["AP-002"]
+    everything = Asked(
+        "dynamodb:Query",
+        f"{ARN.format(table='notes')}/index/gsi1",
+        {"dynamodb:LeadingKeys": ["OWNER#1"], "dynamodb:Select": ["ALL_PROJECTED_ATTRIBUTES"]},
+    )
+    assert not allowed(policy, everything)
+
+
+def test_who_counts_sees_no_item() -> None:
+    workload, design = notes()
+    policy = role(workload, design, "AP-003")
+    found = {a.pattern: all(allowed(policy, asked) for asked in asks(a, design)) for a in answers(workload, design)}
+    assert found["AP-003"]
+    assert not found["AP-001"]
+
+
+def test_every_pattern_of_the_notes_may_be_run_by_its_role() -> None:
+    workload, design = notes()
+    for answer in answers(workload, design):
+        assert answer.right, answer
+        assert all(allowed(role(workload, design, answer.pattern), one) for one in asks(answer, design)), answer.pattern
+
+
+def test_a_condition_on_another_item_has_a_permission_of_its_own() -> None:
+    workload, design = notes()
+    limits = {s["Action"][0]: s["Condition"] for s in role(workload, design, "AP-020")["Statement"]}
+    assert limits["dynamodb:ConditionCheckItem"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] == ["OWNER#*"]
+
+
+def test_keys_that_are_attributes_as_they_stand_are_not_limited_by_a_word() -> None:
+    workload, design = notes()
+    slots = (Slot(TABLE, (KeyAttribute("noteId"),)),)
+    plain = replace(design, slots=slots, items=(Item("Note", "Note", (Facet(TABLE, ("{noteId}",)),)),))
+    mapped = map_patterns(plain, workload)
+    (statement,) = role(workload, mapped, "AP-002")["Statement"]
+    assert "Condition" not in statement
+
+
+def test_words_that_iam_would_read_otherwise_stand_for_themselves() -> None:
+    workload, design = notes()
+    items = (Item("Note", "Note", (Facet(TABLE, ("N*?#{noteId}",), ("NOTE",)),)),)
+    mapped = map_patterns(replace(design, slots=design.slots[:1], items=items, guards=()), workload)
+    policy = role(workload, mapped, "AP-002")
+    arn = ARN.format(table="notes")
+    said = [
+        allowed(policy, Asked("dynamodb:GetItem", arn, {"dynamodb:LeadingKeys": [key]})) for key in ("N*?#1", "NXY#1")
+    ]
+    assert said == [True, False]
+
+
+def test_what_one_read_may_have_whole_is_not_said_again_in_part() -> None:
+    workload, design = notes()
+    both = role(workload, design, "AP-001", "AP-003")
+    assert len(both["Statement"]) == 2
+    whole = tuple(replace(read, result=None) if read.id == "AP-003" else read for read in workload.reads)
+    changed = replace(workload, reads=whole)
+    mapped = map_patterns(design, changed)
+    (statement,) = role(changed, mapped, "AP-001", "AP-003")["Statement"]
+    assert "ForAllValues:StringEquals" not in statement["Condition"]
+
+
+def test_a_key_of_the_customer_may_be_used_by_roles_and_for_writing_by_those_who_write() -> None:
+    workload, design = designed(SHOP)
+    roles = (Role("Shelf", ("AP-010",)), Role("Desk", ("AP-025",)))
+    options = Infrastructure(encryption=Encryption.CUSTOMER, roles=roles)
+    shelf, desk = policies_of(workload, design, options)
+    assert shelf.key_actions == ("kms:Decrypt", "kms:DescribeKey")
+    assert "kms:Encrypt" in desk.key_actions
+    assert policy_document(desk, dict.fromkeys((TABLE,), "arn"), "key")["Statement"][-1]["Resource"] == ["key"]
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [
+        ((Role("Desk", ("AP-10",)),), "the role Desk names AP-10, which is no access pattern: did you mean AP-010?"),
+        ((Role("Käse", ("AP-010",)),), "the role 'Käse': a name begins with a letter"),
+        ((Role("the desk", ("AP-010",)), Role("TheDesk", ("AP-010",))), "would both be TheDesk"),
+    ],
+)
+def test_roles_that_cannot_be_are_refused_in_words(roles: tuple[Role, ...], said: str) -> None:
+    workload, design = designed(SHOP)
+    with pytest.raises(InfrastructureError) as problem:
+        policies_of(workload, design, Infrastructure(roles=roles))
+    assert said in str(problem.value)
+
+
+def test_a_role_that_sends_nothing_is_refused() -> None:
+    workload, design = notes()
+    expiring = replace(
+        workload,
+        deletes=(
+            replace(
+                workload.writes[0],
+                id="AP-030",
+                checks=(),
+                actions=(replace(workload.writes[0].actions[0], verb=Verb.EXPIRE),),
+            ),
+        ),
+    )
+    mapped = map_patterns(design, expiring)
+    with pytest.raises(InfrastructureError, match="sends no request"):
+        role(expiring, mapped, "AP-030")
+
+
+def test_what_is_too_long_for_one_policy_goes_on_in_another() -> None:
+    workload, design = designed(SHOP)
+    indexes = tuple(
+        Slot(f"index-{n:03d}-{'x' * 200}", (KeyAttribute(f"pk{n}"),), (KeyAttribute(f"sk{n}"),)) for n in range(20)
+    )
+    requests = design.operations[1].requests
+    operations = tuple(
+        replace(
+            design.operations[1],
+            pattern=f"AP-{n}",
+            requests=(replace(requests[0], slot=one.name, pk=f"P{n}#{{email}}"),),
+        )
+        for n, one in enumerate(indexes)
+    )
+    wide = replace(design, slots=(design.slots[0], *indexes), operations=operations)
+    found = policies_of(workload, wide, Infrastructure())
+    assert [policy.name for policy in found] == ["Application", "Application2", "Application3"]
+    assert sum(len(policy.statements) for policy in found) == 20
+    for policy in found:
+        assert len(str(written(policy, wide)).replace(" ", "")) <= MOST_CHARACTERS
+
+
+def test_a_design_that_does_not_say_its_operations_has_them_from_its_keys() -> None:
+    workload, design = designed(SHOP)
+    bare = replace(design, operations=())
+    assert stack_of(workload, bare, Infrastructure()).policies == policies_of(workload, design, Infrastructure())
+
+
+def test_the_same_roles_give_the_same_policies() -> None:
+    workload, design = designed(SHOP)
+    assert policies_of(workload, design, Infrastructure()) == policies_of(workload, design, Infrastructure())

@@ -1,0 +1,52 @@
+"""The guide to pictures shows what is really drawn. `python tests/render/pictures/test_guide.py` draws it anew."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from prejoin.design.solve import solve
+from prejoin.render.pictures.render_pictures import render_pictures
+from prejoin.workload.files import read_file
+
+ROOT = Path(__file__).resolve().parents[3]
+GUIDE = ROOT / "docs" / "guides" / "pictures.md"
+SHOWN = ("entities.svg", "table.svg", "gsi1.svg", "access-patterns.svg")
+
+
+def drawn() -> dict[str, str]:
+    workload = read_file(ROOT / "examples/shop/access-patterns.md").workload
+    files = render_pictures(workload, solve(workload).design)
+    return {path.name: text for path, text in files.items() if path.name in SHOWN}
+
+
+def test_the_pictures_of_the_guide_are_those_of_the_shop() -> None:
+    for name, text in drawn().items():
+        kept = (GUIDE.parent / "pictures" / name).read_text(encoding="utf-8")
+        assert kept == text, f"{name} is another now: run `python tests/render/pictures/test_guide.py`"
+    assert re.findall(r"\(pictures/([^)]+)\)", GUIDE.read_text(encoding="utf-8")) == list(SHOWN)
+
+
+def test_the_code_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first, second = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    (said,) = re.findall(r"```text\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "repository.py").write_text("class Shop:\n    def user_profile(self): ...\n")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(first, names)
+        exec(second, names)
+    assert out.getvalue() == said
+    assert "> Summary: 1 method, 0 tested" in str(names["pages"])
+
+
+if __name__ == "__main__":
+    for name, text in drawn().items():
+        (GUIDE.parent / "pictures" / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,419 @@
+"""Pictures: valid XML whatever the names are, every text within its room, all that the design has is there."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from pathlib import PurePosixPath
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.design.document.strategies import designs, texts
+from tests.render.designed import NAMES, designed
+from tests.workload.strategies import workloads
+
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot
+from prejoin.render.pictures.collections import draw_slot
+from prejoin.render.pictures.drawing import Box, Drawing, Words, write_svg
+from prejoin.render.pictures.layered import Arrow, place
+from prejoin.render.pictures.links import Link, links_of
+from prejoin.render.pictures.measure import ELLIPSIS, Font, elided, width, wrapped
+from prejoin.render.pictures.mermaid import mermaid_relations, mermaid_routes, mermaid_slot
+from prejoin.render.pictures.palette import (
+    DARK_INK,
+    DARK_MUTED,
+    DARK_PAGE,
+    HUES,
+    INK,
+    MUTED,
+    PAGE,
+)
+from prejoin.render.pictures.relations import draw_relations
+from prejoin.render.pictures.render_pictures import PictureOptions, draw_all, render_pictures
+from prejoin.render.pictures.routes import draw_routes
+from prejoin.render.pictures.rows import partitions_of
+from prejoin.workload.model import Attribute, Entity, Read, Relationship, RelationshipKind, Workload
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parsed(drawing: Drawing) -> ElementTree.Element:
+    return ElementTree.fromstring(write_svg(drawing).encode())
+
+
+def seen(drawing: Drawing) -> list[str]:
+    """All that one can read in it, what is told on pointing included."""
+    return [text for element in parsed(drawing).iter(f"{SVG}text") for text in element.itertext()]
+
+
+def assert_all_within(drawing: Drawing) -> None:
+    for shape in drawing.shapes:
+        if isinstance(shape, Words):
+            taken = width(shape.shown, shape.font)
+            assert taken <= shape.room + 0.02, shape
+            left = shape.x - {"start": 0, "middle": taken / 2, "end": taken}[shape.anchor]
+            assert left >= 0, shape
+            assert left + taken <= drawing.width, shape
+            assert shape.y >= shape.font.size
+            assert shape.y <= drawing.height, shape
+        if isinstance(shape, Box):
+            assert shape.x >= 0
+            assert shape.y >= 0
+            assert shape.x + shape.width <= drawing.width + 0.01, shape
+            assert shape.y + shape.height <= drawing.height, shape
+
+
+def assert_no_words_overlap(drawing: Drawing) -> None:
+    spans = []
+    for shape in drawing.shapes:
+        if isinstance(shape, Words) and shape.shown.strip():
+            taken = width(shape.shown, shape.font)
+            left = shape.x - {"start": 0, "middle": taken / 2, "end": taken}[shape.anchor]
+            spans.append((left, left + taken, shape.y - 0.75 * shape.font.size, shape.y + 0.1 * shape.font.size, shape))
+    for (a, b, top, bottom, one), (c, d, high, low, other) in combinations(spans, 2):
+        assert b <= c + 0.01 or d <= a + 0.01 or bottom <= high or low <= top, (one.text, other.text)
+
+
+# --- Every document of the repository -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_texts_have_room_and_none_lies_over_another(name: str) -> None:
+    for drawing in draw_all(*designed(name)).values():
+        assert_all_within(drawing)
+        assert_no_words_overlap(drawing)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_picture_is_xml_with_a_title_and_a_description_and_nothing_active(name: str) -> None:
+    for path, text in render_pictures(*designed(name)).items():
+        if path.suffix != ".svg":
+            continue
+        root = ElementTree.fromstring(text.encode())
+        assert root.tag == f"{SVG}svg"
+        assert root.get("role") == "img"
+        assert root.findtext(f"{SVG}title")
+        assert root.findtext(f"{SVG}desc")
+        tags = {element.tag for element in root.iter()}
+        assert tags <= {SVG + t for t in ("svg", "title", "desc", "style", "rect", "path", "circle", "text")}
+        names = {attribute for element in root.iter() for attribute in element.attrib}
+        assert not [one for one in names if one.startswith("on") or "href" in one]
+        assert "url(" not in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_entities_do_not_lie_over_each_other(name: str) -> None:
+    boxes = [s for s in draw_relations(*designed(name)).shapes if isinstance(s, Box) and s.css == "box"]
+    assert len(boxes) == len(designed(name)[0].entities)
+    for one, other in combinations(boxes, 2):
+        apart = one.x + one.width <= other.x or other.x + other.width <= one.x
+        assert apart or one.y + one.height <= other.y or other.y + other.height <= one.y
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_entity_attribute_pattern_and_item_is_pictured(name: str) -> None:
+    workload, design = designed(name)
+    entities = " ".join(seen(draw_relations(workload, design)))
+    for entity in workload.entities:
+        assert entity.name in entities
+        assert all(attribute.name in entities for attribute in entity.attributes)
+    routes = seen(draw_routes(workload, design))
+    assert [pattern.id for pattern in workload.patterns if pattern.id not in routes] == []
+    for slot in design.slots:
+        there = {(row.entity, row.note) for part in partitions_of(workload, design, slot) for row in part.rows}
+        for item in design.items:
+            if item.facet(slot.name):
+                assert (item.entity, f"copy {item.copy}" if item.copy else "") in there
+
+
+def test_same_input_same_bytes() -> None:
+    workload, design = designed("shop")
+    assert render_pictures(workload, design) == render_pictures(workload, design)
+    assert list(render_pictures(workload, design)) == [
+        PurePosixPath("pictures") / name
+        for name in ("entities.svg", "table.svg", "gsi1.svg", "gsi2.svg", "access-patterns.svg", "README.md")
+    ]
+
+
+# --- The table as one sees it ---------------------------------------------------------------------------------------
+
+
+def test_items_of_one_partition_stand_in_the_order_of_their_sort_keys() -> None:
+    workload, design = designed("shop")
+    for slot in design.slots:
+        partitions = partitions_of(workload, design, slot)
+        assert [p.pk for p in partitions] == sorted(p.pk for p in partitions)
+        for partition in partitions:
+            keys = [row.sk for row in partition.rows]
+            assert keys == sorted(keys)
+
+
+def test_the_table_shows_keys_templates_copies_and_guards() -> None:
+    workload, design = designed("shop")
+    words = seen(draw_slot(workload, design, design.slots[0]))
+    for text in ("USER#{userId}", "ORDER#{orderId}", "copy by-userId", "guard of email", "UNIQUE", "ann@example.com"):
+        assert text in words
+
+
+def test_numbers_sort_as_numbers() -> None:
+    entity = Entity("Score", attributes=(Attribute("game", id=True), Attribute("rank", id=True)))
+    item = Item("Score", "Score", (Facet(TABLE, ("{game}",), ("{rank}",)),))
+    slot = Slot(TABLE, (KeyAttribute("game"),), (KeyAttribute("rank", "N"),))
+    (partition,) = partitions_of(Workload(entities=(entity,)), Design("t", (slot,), (item,)), slot)
+    assert len(partition.rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("projection", "there", "missing"),
+    [
+        (Projection(ProjectionKind.KEYS_ONLY), {"pk", "sk"}, {"total", "userId"}),
+        (Projection(ProjectionKind.INCLUDE, ("total",)), {"pk", "sk", "total"}, {"userId"}),
+        (Projection(), {"total", "userId"}, {"pk"}),
+    ],
+)
+def test_an_index_shows_what_it_projects(projection: Projection, there: set[str], missing: set[str]) -> None:
+    workload, design = designed("shop")
+    slot = replace(design.slots[2], projection=projection)
+    (partition,) = partitions_of(workload, replace(design, slots=(*design.slots[:2], slot)), slot)
+    names = {name for row in partition.rows for name, _ in row.attributes}
+    assert there <= names
+    assert not missing & names
+
+
+def test_a_pattern_that_is_not_served_is_shown_with_its_problem() -> None:
+    workload, design = designed("shop")
+    asked = replace(workload, reads=(*workload.reads, Read("AP-099", entities=("User",), description="All users")))
+    drawing = draw_routes(asked, map_patterns(design, asked))
+    told = " ".join(seen(drawing))
+    assert "not served:" in told
+    assert "17 of 18 are served." in told
+    assert_all_within(drawing)
+
+
+def test_a_write_marks_the_table_and_each_index_that_follows() -> None:
+    workload, design = designed("shop")
+    one = replace(workload, reads=(), deletes=(), writes=tuple(w for w in workload.writes if w.id == "AP-023"))
+    shapes = draw_routes(one, design).shapes
+    marks = [s for s in shapes if re.fullmatch(r"(t2|r2 ring)", s.css)]
+    # Order is the third entity: in the legend, in the table, and a ring in either index.
+    assert [type(mark).__name__ for mark in marks] == ["Box", "Box", "Dot", "Dot"]
+
+
+# --- Names that nobody should choose --------------------------------------------------------------------------------
+
+LONG = "AVeryLongNameThatSomebodyMeantToBeExactAndNobodyWillEverReadInOneBreath" * 2
+ODD = (
+    "<script>alert(1)</script>",
+    "a & b",
+    '"quoted"',
+    "注文の明細",
+    "Größe",
+    "🙂🙂",
+    "a\x00b",
+    "]]>",
+    LONG,
+    "\ud800",
+    "مستخدم",
+)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_are_shown_and_escaped(name: str) -> None:
+    user = Entity(name, attributes=(Attribute("id", id=True), Attribute(name)))
+    order = Entity("Order", attributes=(Attribute("orderId", id=True), Attribute("owner", references=name)))
+    workload = Workload(title=name, entities=(user, order), reads=(Read("AP-1", entities=(name,), description=name),))
+    item = Item(name, name, (Facet(TABLE, ("X#{id}",), ("X",)),))
+    design = Design(name, (Slot(TABLE, (KeyAttribute("pk"),), (KeyAttribute("sk"),)),), (item,))
+    for drawing in draw_all(workload, map_patterns(design, workload)).values():
+        assert_all_within(drawing)
+        shown = "".join(char if char.isprintable() and not "\ud800" <= char <= "\udfff" else "\ufffd" for char in name)
+        assert shown in "".join(seen(drawing))
+    for path, text in render_pictures(workload, design).items():
+        text.encode()
+        if path.suffix == ".svg":
+            assert "<script" not in text
+        else:
+            inside_code = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
+            assert not re.search(r"(?<!\\)<", inside_code)
+
+
+def test_a_long_name_is_cut_and_told_whole_on_pointing() -> None:
+    workload = Workload(entities=(Entity(LONG, attributes=(Attribute(LONG, id=True),)),))
+    found = [
+        (element.findtext(f"{SVG}title"), "".join(element.itertext()))
+        for element in parsed(draw_relations(workload, Design("t"))).iter(f"{SVG}text")
+    ]
+    cut = [(whole, text) for whole, text in found if whole == LONG]
+    assert len(cut) == 2
+    assert all(text.endswith(ELLIPSIS) for _, text in cut)
+
+
+def test_indexes_whose_names_differ_in_case_have_files_of_their_own() -> None:
+    key = (KeyAttribute("pk"),)
+    slots = tuple(Slot(name, key) for name in (TABLE, "by email", "BY-EMAIL", "entities", "日付", "..", "README"))
+    names = [str(path).lower() for path in render_pictures(Workload(), Design("t", slots))]
+    assert len(set(names)) == len(names) == len(slots) + 3
+
+
+# Making a workload up takes longer than picturing it.
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+@given(workloads(), designs())
+def test_whatever_can_be_said_can_be_pictured(workload: Workload, design: Design) -> None:
+    named = [item.entity for item in design.items]
+    entities = tuple(replace(e, name=n) for e, n in zip(workload.entities, named, strict=False))
+    for one in (workload, replace(workload, entities=entities or workload.entities)):
+        for drawing in draw_all(one, design).values():
+            assert_all_within(drawing)
+        for path, text in render_pictures(one, design).items():
+            if path.suffix == ".svg":
+                ElementTree.fromstring(text.encode())
+
+
+# --- Room for texts -------------------------------------------------------------------------------------------------
+
+
+@given(texts, st.integers(6, 20), st.booleans(), st.booleans(), st.floats(0, 300))
+def test_what_is_cut_fits_and_what_fits_is_not_cut(text: str, size: int, bold: bool, mono: bool, room: float) -> None:
+    font = Font(size, bold, mono)
+    cut = elided(text, font, room)
+    assert width(cut, font) <= room + 0.02
+    if width(text, font) <= room:
+        assert cut == text
+
+
+@given(st.text("ab #", max_size=60), st.floats(30, 200))
+def test_lines_hold_the_whole_text_if_there_are_enough(text: str, room: float) -> None:
+    font = Font(10, mono=True)
+    lines = wrapped(text, font, room, "#", most=100)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(width(line, font) <= room + 0.02 for line in lines)
+
+
+# --- Colours --------------------------------------------------------------------------------------------------------
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_texts_can_be_read_on_every_ground_by_day_and_night() -> None:
+    for hue in HUES:
+        assert contrast(INK, hue.ground) >= 7
+        assert contrast(DARK_INK, hue.dark_ground) >= 7
+        assert contrast(MUTED, hue.ground) >= 4.5
+        assert contrast(DARK_MUTED, hue.dark_ground) >= 4.5
+        assert contrast(hue.tone, hue.ground) >= 4.5
+        assert contrast(hue.dark_tone, hue.dark_ground) >= 4.5
+        assert contrast(hue.tone, PAGE) >= 4.5
+        assert contrast(hue.dark_tone, DARK_PAGE) >= 4.5
+
+
+# --- Places ---------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.integers(20, 200), min_size=1, max_size=9),
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=14),
+)
+def test_boxes_of_a_column_keep_their_distance(heights: list[int], pairs: list[tuple[int, int]]) -> None:
+    arrows = [Arrow(a, b) for a, b in pairs if a < len(heights) and b < len(heights)]
+    placed = place(heights, arrows, 20)
+    for (at, one), (to, other) in combinations(enumerate(placed.tops), 2):
+        if placed.columns[at] == placed.columns[to]:
+            assert one + heights[at] + 20 <= other + 0.01 or other + heights[to] + 20 <= one + 0.01
+    assert min(placed.tops) >= -0.01
+    for passes in placed.passes.values():
+        for column, height in passes:
+            for at, top in enumerate(placed.tops):
+                assert placed.columns[at] != column or not top < height < top + heights[at]
+
+
+def test_a_chain_goes_from_left_to_right() -> None:
+    assert place([10, 10, 10], [Arrow(2, 1), Arrow(1, 0)], 5).columns == (2, 1, 0)
+
+
+def test_a_circle_has_places_too() -> None:
+    assert sorted(place([10, 10, 10], [Arrow(0, 1), Arrow(1, 2), Arrow(2, 0)], 5).columns) == [0, 1, 2]
+
+
+# --- Links ----------------------------------------------------------------------------------------------------------
+
+
+def relationship(left: str, kind: RelationshipKind, right: str, *via: str) -> Workload:
+    names = dict.fromkeys((left, right, "Like"))
+    likes = (Attribute("userId", id=True, references="User"), Attribute("postId", id=True, references="Post"))
+    entities = [Entity(name, attributes=likes if name == "Like" else (Attribute("id", id=True),)) for name in names]
+    said = replace(entities[0], relationships=(Relationship(left, kind, right, via),))
+    return Workload(entities=(said, *entities[1:]))
+
+
+def test_many_to_many_goes_through_the_entity_between() -> None:
+    found = links_of(relationship("User", RelationshipKind.MANY_TO_MANY, "Post", "Like"))
+    assert found == (Link("User", "Like", "userId"), Link("Post", "Like", "postId"))
+
+
+def test_many_to_many_with_nothing_between_is_one_link() -> None:
+    found = links_of(relationship("User", RelationshipKind.MANY_TO_MANY, "Post"))
+    assert Link("User", "Post", both=True) in found
+
+
+def test_a_hierarchy_is_a_link_to_itself() -> None:
+    found = links_of(relationship("Folder", RelationshipKind.HIERARCHY, "Folder", "parentId"))
+    assert Link("Folder", "Folder", "parentId", optional=True) in found
+    assert_all_within(draw_relations(relationship("Folder", RelationshipKind.HIERARCHY, "Folder", "id"), Design("t")))
+
+
+def test_what_is_said_twice_is_one_link() -> None:
+    assert links_of(designed("shop")[0]) == (
+        Link("User", "Address", "userId"),
+        Link("User", "Order", "userId"),
+        Link("Order", "OrderItem", "orderId"),
+        Link("Product", "OrderItem", "productId"),
+    )
+
+
+# --- Mermaid --------------------------------------------------------------------------------------------------------
+
+
+def test_mermaid_joins_entities_by_how_many_there_are() -> None:
+    text = mermaid_relations(designed("shop")[0])
+    assert '    e1 ||--o{ e3 : "userId"' in text.splitlines()
+
+
+def test_mermaid_draws_each_pattern_to_where_it_goes() -> None:
+    text = mermaid_routes(*designed("shop"))
+    assert "    a2 -- Query --> s1" in text.splitlines()
+    assert text.count("-->") >= len(designed("shop")[0].patterns)
+
+
+def test_mermaid_has_each_partition_once() -> None:
+    _, design = designed("shop")
+    text = mermaid_slot(design, design.slots[0])
+    assert text.count('[("USER#35;{userId}")]') == 1
+    assert 'p3 --> p3i3["User: USER"]' in text
+
+
+def test_the_page_shows_each_picture_and_can_leave_either_form_out() -> None:
+    workload, design = designed("shop")
+    page = PurePosixPath("pictures/README.md")
+    both = render_pictures(workload, design)[page]
+    assert both.count("![") == both.count("```mermaid") == 5
+    plain = render_pictures(workload, design, PictureOptions(svg=False))
+    assert list(plain) == [page]
+    assert "![" not in plain[page]
+    drawn = render_pictures(workload, design, PictureOptions("docs", mermaid=False))
+    assert "mermaid" not in drawn[PurePosixPath("docs/README.md")]
