@@ -540,7 +540,7 @@ JSON = st.recursive(
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_file_with_anything_changed_is_carried_or_refused_never_a_traceback(data: st.DataObject) -> None:
     document = copy.deepcopy(yaml.safe_load(SMALL))
     place = data.draw(st.sampled_from(["", "entities", "access_patterns"]))

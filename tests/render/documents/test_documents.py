@@ -228,7 +228,7 @@ def test_the_files_and_that_they_are_stable() -> None:
 
 # Making a workload up takes longer than writing about it.
 @settings(
-    max_examples=25,
+    max_examples=12,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(workloads(), designs())

@@ -261,7 +261,7 @@ def test_indexes_whose_names_differ_in_case_have_files_of_their_own() -> None:
 
 # Making a workload up takes longer than picturing it.
 @settings(
-    max_examples=25,
+    max_examples=12,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(workloads(), designs())
