@@ -95,3 +95,13 @@ def test_a_table_that_is_there_is_read_and_changed_only_when_told(prejoin: Prejo
     assert prejoin("query", "AP-025", product, "--db", str(file), "--yes").status == 0
     (found,) = prejoin("query", "AP-010", "product_id=1", "--db", str(file), "--format", "json").json["result"]["items"]
     assert found["stock"] == 3
+
+
+def test_a_design_that_is_broken_is_told_and_not_replaced_by_another(prejoin: Prejoin, shop: Path) -> None:
+    assert prejoin("design", "--yes").status == 0
+    assert prejoin("query", "AP-001").status == 0
+    design = shop / "table-design.md"
+    design.write_text(design.read_text("utf-8").replace("USER#{userId}", "USER#{usrId}"), "utf-8")
+    ran = prejoin("query", "AP-001")
+    assert ran.status == 1
+    assert "the design has errors; nothing was asked" in ran.err

@@ -19,13 +19,14 @@ import msgspec
 
 from prejoin.cli import codes
 from prejoin.cli.command import command
-from prejoin.cli.outcome import CommandError, Line, Outcome
+from prejoin.cli.designs import kept_design
+from prejoin.cli.outcome import CommandError, Line, Outcome, Source
 from prejoin.cli.output import table as columns
 from prejoin.cli.schemas import connected
 from prejoin.cli.show import counted, safe
 from prejoin.cli.sources import Document, files_or_default, load
 from prejoin.cli.status import Status
-from prejoin.design.files import design_beside, read_design_file
+from prejoin.design.files import design_beside
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solve import solve
@@ -74,7 +75,9 @@ def query(
         return Outcome(
             Status.FAILED, sources=(read.source(serious),), notes=("the document has errors; nothing was asked",)
         )
-    design = _design(read)
+    design, said = _design(read)
+    if design is None:
+        return Outcome(Status.FAILED, sources=(said,), notes=("the design has errors; nothing was asked",))
     asked = _pattern(read, pattern)
     operation = design.operation(asked.id)
     if operation is None or not operation.served:
@@ -98,14 +101,13 @@ def query(
             return _run(asked, method, repository, client, given, calls, {})
 
 
-def _design(read: Document) -> Design:
-    """The design beside the document, or a new one."""
+def _design(read: Document) -> tuple[Design | None, Source]:
+    """The design beside the document, None if that is broken; a new one where there is none."""
     beside = design_beside(Path(read.file))
     if beside.exists():
-        reading = read_design_file(beside, read.workload)
-        if reading.design is not None and not has_errors(reading.diagnostics):
-            return map_patterns(reading.design, read.workload)
-    return solve(read.workload).design
+        kept, said = kept_design(str(beside), read.workload)
+        return map_patterns(kept, read.workload) if kept else None, said
+    return solve(read.workload).design, read.source()
 
 
 def _pattern(read: Document, name: str) -> Pattern:

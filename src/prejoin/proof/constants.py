@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from datetime import datetime, timedelta
 from typing import Any
 
 from prejoin.types import Kind
+from prejoin.workload.constants import constant
 from prejoin.workload.model import Attribute, Value
 
 
@@ -17,7 +16,7 @@ def value_of(value: Value, attribute: Attribute, now: datetime, given: dict[str,
         return (given or {})[value.param]
     if value.now is not None:
         return _moment(now + timedelta(seconds=value.now), attribute)
-    return constant(value.const or "", attribute)
+    return constant(value.const or "", attribute.type)
 
 
 def _moment(moment: datetime, attribute: Attribute) -> Any:
@@ -30,23 +29,3 @@ def _moment(moment: datetime, attribute: Attribute) -> Any:
             return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
         case _:
             return int(moment.timestamp())
-
-
-def constant(text: str, attribute: Attribute) -> Any:
-    match attribute.type.kind:
-        case Kind.INTEGER:
-            return int(text)
-        case Kind.NUMBER | Kind.DECIMAL:
-            number = Decimal(text)
-            return int(number) if attribute.type.kind is Kind.NUMBER and number == int(number) else number
-        case Kind.BOOLEAN:
-            return text.lower() == "true"
-        case Kind.DATE:
-            return date.fromisoformat(text)
-        case Kind.DATETIME:
-            moment = datetime.fromisoformat(text)
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        case Kind.UUID:
-            return uuid.UUID(text)
-        case _:
-            return text
