@@ -25,8 +25,9 @@ _BUSY_SECONDS = 5.0
 _CHECKPOINT_PAGES = 8000
 """Of the log, before it goes into the file, 32 MB: each time waits for the disk, and takes a page once however often it
 was changed. SQLite's own 1,000 doubles what a write takes."""
-_MEMORY_PAGE = 16_384
-"""SQLite looks through all pages in memory when a commit follows the split of one: fewer and larger ones are better."""
+_MEMORY_PAGE = 8192
+"""SQLite looks through all pages in memory when a commit follows the split of one, so that fewer and larger ones are
+better; and keeps a copy of each that a transaction changes, so that smaller ones are."""
 _SCHEMA = """
 CREATE TABLE tables (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL, definition BLOB NOT NULL
