@@ -358,6 +358,7 @@ TRIES: dict[str, list[Try]] = {
     "create_table": [lambda db, s: db.create_table(if_absent=True)],
     "describe": [lambda db, s: db.describe() and None],
     "drift": [lambda db, s: db.drift()],
+    "add_indexes": [lambda db, s: db.add_indexes() and None],
 }
 """By each public method, what is tried with it."""
 

@@ -260,7 +260,10 @@ class Other:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: [Entity(Session, Key("A#{token}", "A"), patterns=[TimeToLive("user")])], "neither a datetime nor an"),
+        (
+            lambda: [Entity(Session, Key("A#{token}", "A"), patterns=[TimeToLive("user")])],
+            "neither a datetime nor a number",
+        ),
         (
             lambda: [Entity(Other, Key("A#{other_id}", "{stops}"), patterns=[TimeToLive("stops")])],
             r"Other\.stops is to be when an item ends, and the key",

@@ -94,6 +94,19 @@ def test_several_attributes_are_unique_together_and_do_not_run_into_each_other(d
     assert len(guards(db, "first+last")) == 2
 
 
+def test_a_guard_is_named_by_what_the_table_calls_the_attributes() -> None:
+    """As a design says it, and the policies that are written from it: whatever the class calls them."""
+    named_otherwise = Entity(
+        User,
+        Key("USER#{user_id}", "USER"),
+        names={"first": "firstName", "last": "lastName"},
+        patterns=[Unique("first", "last")],
+    )
+    db = made(Schema(named_otherwise), fresh())
+    db.insert(User("1", "a@b.com", "A", "B"))
+    assert guards(db) == ["firstName+lastName#A#B"]
+
+
 @both
 def test_a_value_can_change_if_the_old_one_is_known_and_is_free_then(connect: Connect) -> None:
     db = connect(SCHEMA)

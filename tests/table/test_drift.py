@@ -11,10 +11,11 @@ import msgspec
 import pytest
 from tests.place import DynamoDB, fresh
 
+from prejoin.patterns import audit, repair
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import AsyncClient, Client, Entity, Index, Key, Schema, TableError
 from prejoin.table.conversation import Pause
-from prejoin.table.creation import MOST_SECONDS, active, create
+from prejoin.table.creation import MOST_SECONDS, active, add_indexes, create
 from prejoin.table.drift import Difference, differences
 
 
@@ -87,7 +88,7 @@ def test_what_is_missing_too_much_or_different_is_told_with_what_mends_it() -> N
         ("extra index", "the index old-index"): ("total", "none"),
         ("ttl", "the table"): ("expires_at", "off"),
     }
-    assert "UpdateTable" in found["missing index", "the index by-order"].fix
+    assert "add_indexes()" in found["missing index", "the index by-order"].fix
     assert "make a new table" in found["missing index", "the local index by-user"].fix
     assert "items are deleted by it" in found["ttl", "the table"].fix
 
@@ -130,7 +131,7 @@ def test_a_table_that_is_there_is_kept_if_it_is_the_one_wanted() -> None:
         client(schema(), engine).create_table()
     client(schema(ttl="expires_at"), engine).create_table(if_absent=True)
     assert [one.kind for one in client(schema(ttl="expires_at"), engine).drift()] == ["extra index"]
-    with pytest.raises(TableError, match="but not as the schema says: missing index of the index by-order"):
+    with pytest.raises(TableError, match="but not as the schema says: the index by-order is missing; add it"):
         client(schema(Index("by-order", pk="order_id"), ttl="expires_at"), engine).create_table(if_absent=True)
 
 
@@ -141,6 +142,45 @@ def test_a_table_paid_by_the_hour_has_its_throughput_in_every_global_index() -> 
     assert described is not None
     for one in (described, *described["GlobalSecondaryIndexes"]):
         assert one["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
+
+
+@pytest.mark.parametrize("throughput", [{}, {"ReadCapacityUnits": 5, "WriteCapacityUnits": 2}])
+def test_indexes_that_a_table_lacks_are_added_and_the_items_that_are_there_follow(throughput: dict[str, int]) -> None:
+    engine = fresh()
+    before = Schema(Entity(Order, Key("USER#{user_id}", "ORDER#{order_id}")))
+    more: dict[str, Any] = {"ProvisionedThroughput": throughput} if throughput else {}
+    client(before, engine).create_table(**more)
+    client(before, engine).insert(Order("1", "a", "OPEN", 10))
+    db = client(schema(Index("by-total", pk="status", sk="total")), engine)
+    assert db.add_indexes() == ("gsi1", "by-total")
+    assert db.drift() == []
+    assert db.add_indexes() == ()
+    assert [order.order_id for order in db.query(Order, lambda o: o.total > 5, status="OPEN")] == ["a"]
+    assert len(db.query(Order, status="OPEN", order_id="a")) == 0  # its keys in gsi1 are of our making: it has none yet
+    assert [repair(db, finding) for finding in audit(db)] == [True]
+    assert len(db.query(Order, status="OPEN", order_id="a")) == 1
+
+
+def test_nothing_is_added_to_a_table_that_is_not_there_or_another() -> None:
+    engine = fresh()
+    with pytest.raises(TableError, match="there is no table shop"):
+        client(schema(), engine).add_indexes()
+    other = Schema(Entity(Order, Key("USER#{user_id}", "ORDER#{order_id}")), pk="PK", sk="SK")
+    client(other, engine).create_table()
+    with pytest.raises(TableError, match="keys of the table: found PK, SK, wanted pk, sk"):
+        client(schema(), engine).add_indexes()
+    assert asyncio.run(AsyncClient(other, "shop", engine).add_indexes()) == ()
+
+
+def test_one_index_is_added_after_the_other() -> None:
+    there = {"KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}]}
+    described = {"Table": {**there, "AttributeDefinitions": [], "TableStatus": "ACTIVE"}}
+    busy = table("UPDATING", "CREATING")
+    steps = add_indexes(schema(Index("by-total", pk="status", sk="total")), "shop")
+    answers = [described, described, busy, table("ACTIVE", "ACTIVE"), table("ACTIVE", "ACTIVE", "ACTIVE")]
+    told = held(steps, {"DescribeTable": answers, "UpdateTable": [{}, {}]})
+    waited = ["DescribeTable", "pause", "DescribeTable"]
+    assert told == ["DescribeTable", "DescribeTable", "UpdateTable", *waited, "UpdateTable", "DescribeTable"]
 
 
 def held(steps: Any, answers: Mapping[str, list[Any]]) -> list[str]:

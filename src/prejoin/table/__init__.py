@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from .async_client import AsyncClient, AsyncTransaction
     from .calls import Call
     from .changes import Changes
+    from .cursor import begun
     from .draft import add, appended, if_absent, prepended
     from .drift import Difference
     from .expressions import begins_with, between, contains, exists, of_type, one_of, size
     from .get_together import Get
+    from .ids import ulid
     from .pages import Collection, Page
     from .transactions import Transaction
 
@@ -73,6 +75,7 @@ __all__ = [
     "add",
     "appended",
     "begins_with",
+    "begun",
     "between",
     "contains",
     "exists",
@@ -81,6 +84,7 @@ __all__ = [
     "one_of",
     "prepended",
     "size",
+    "ulid",
 ]
 
 # A cold start is for the user to wait for: what only some programs use is imported by those that do.
@@ -88,10 +92,12 @@ _HOMES = {
     "async_client": ("AsyncClient", "AsyncTransaction"),
     "calls": ("Call",),
     "changes": ("Changes",),
+    "cursor": ("begun",),
     "draft": ("add", "appended", "if_absent", "prepended"),
     "drift": ("Difference",),
     "expressions": ("begins_with", "between", "contains", "exists", "of_type", "one_of", "size"),
     "get_together": ("Get",),
+    "ids": ("ulid",),
     "pages": ("Collection", "Page"),
     "transactions": ("Transaction",),
 }

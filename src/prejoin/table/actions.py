@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -17,12 +17,18 @@ from .computed import shown
 from .errors import AlreadyExists, ConditionFailed, NotFound
 from .expressions import Compare, Condition, Exists, Stored, conjuncts
 from .indexkeys import index_changes, touched
+from .lazy import Lazy
 from .paths import parent, place
 from .render import Placeholders, grouped, new_value, path_of, render, value_of
 from .schema import Schema
 from .values import Json
 from .visible import is_hidden
 from .writes import Action, Kind, Write
+
+if TYPE_CHECKING:
+    from . import worded
+else:
+    worded = Lazy("prejoin.table.worded")
 
 Failure = Callable[[Write, "Json | None"], ConditionFailed]
 
@@ -292,8 +298,11 @@ def unmet(write: Write, item: Json | None) -> ConditionFailed:
     hidden = item and write.seen and write.verb != "put" and is_hidden(write.entity, item)
     if hidden or (not item and write.verb not in ("insert", "upsert")):
         return NotFound(f"there is no {named(write)}")
-    said = ConditionFailed(f"the condition of this {write.verb} is not met by {named(write)}")
-    return lacking(write, item) or said if item else said
+    if item and (found := lacking(write, item)):
+        return found
+    said = f"the condition of this {write.verb} is not met by {named(write)}"
+    asked = [_is(name, value) for name, value in write.asserted.items()] + list(conjuncts(write.where))
+    return ConditionFailed(f"{said}: {worded.worded(asked)}" if asked else said)
 
 
 def _said_by_pattern(write: Write, item: Json | None) -> ConditionFailed | None:

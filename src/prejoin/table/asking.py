@@ -168,8 +168,12 @@ def query_of(
     goes on.
     """
     plan = asked.plan
-    until = (cursor.ended(after) or now or datetime.now(UTC)) if _endless(plan, values) else None
-    found = conditions(plan, values, now=until)
+    until = now if after is None else cursor.ended(after) or now
+    if _endless(plan, values):
+        until = until or datetime.now(UTC)
+        found = conditions(plan, values, now=until)
+    else:
+        found = conditions(plan, values)
     backwards = plan.reverse != reverse
     if backwards != plan.reverse and plan.bucket:
         # Buckets are listed in the order of reading; shards within them stay as they are.

@@ -100,6 +100,12 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
 
         return await self._run(drift(self.schema, self.table))
 
+    async def add_indexes(self) -> tuple[str, ...]:
+        """As `Client.add_indexes`."""
+        from .creation import add_indexes
+
+        return await self._run(add_indexes(self.schema, self.table))
+
     async def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """As `Client.call`."""
         if self._fence is not None:

@@ -114,6 +114,15 @@ class Client(Reader, Writer, Batching):
 
         return self._run(drift(self.schema, self.table))
 
+    def add_indexes(self) -> tuple[str, ...]:
+        """Adds the global indexes that the table lacks, and waits until they are filled; returns their names.
+
+        Items that are there have no keys yet for an index that is not of attributes: `audit` finds them, `repair` adds.
+        """
+        from .creation import add_indexes
+
+        return self._run(add_indexes(self.schema, self.table))
+
     def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """Any call of DynamoDB, in its own words: `db.call("DescribeTable")`. The name of the table is filled in."""
         if self._fence is not None:

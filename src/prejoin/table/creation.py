@@ -1,4 +1,4 @@
-"""Making a table, without I/O: it is created, waited for until it can be used, and told when items expire."""
+"""Making a table, without I/O: it is created, waited for until it can be used, and told when items expire; grown."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from prejoin.protocol.errors import DynamoDBError
 
 from .conversation import Pause, Request, Steps
-from .definition import create_table, time_to_live
-from .drift import drift
+from .definition import add_index, create_table, time_to_live
+from .drift import describe, differences, drift
 from .errors import TableError
 from .schema import Schema
 
@@ -39,6 +39,25 @@ def create(
         found = yield from drift(schema, table)
         if wrong := [one for one in found if one.kind != "extra index"]:
             raise TableError(f"the table {table} is there, but not as the schema says: {'; '.join(map(str, wrong))}")
+
+
+def add_indexes(schema: Schema, table: str) -> Steps[tuple[str, ...]]:
+    """Adds the global indexes that a table lacks, and waits until they are filled; returns their names.
+
+    DynamoDB takes one at a time. Nothing is changed or removed, and nothing added to a table with other keys.
+    """
+    described = yield from describe(table)
+    if described is None:
+        raise TableError(f"there is no table {table}: create it, with create_table()")
+    if wrong := [one for one in differences(schema, described, {}) if one.kind in ("keys", "type")]:
+        raise TableError(f"the table {table} is not as the schema says: {'; '.join(map(str, wrong))}")
+    there = {one["IndexName"] for one in described.get("GlobalSecondaryIndexes") or ()}
+    lacking = [index for index in schema.indexes.values() if not index.local and index.name not in there]
+    for index in lacking:
+        yield from active(table)
+        yield Request("UpdateTable", add_index(schema, table, index, described.get("ProvisionedThroughput") or {}))
+    yield from active(table)
+    return tuple(index.name for index in lacking)
 
 
 def active(table: str) -> Steps[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     group: int
     keys: list[dict[str, dict[str, str]] | None]
     until: datetime | None = None
-    """Where a range over time without an end ended when the first page was read: so do the others."""
+    """The time at which the first page was asked for, where the question depends on it: so it is for the others."""
 
 
 def fingerprint(*what: Any) -> str:
@@ -32,8 +32,20 @@ def encode_cursor(position: Position) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
 
 
+def begun(cursor: str | None) -> datetime:
+    """When the reading began that this cursor goes on with, if it was told so by `now=`; else it begins now.
+
+    A question about the last seven days is another one in every moment. Its pages are of one:
+
+    >>> def last_week(after=None):
+    ...     now = begun(after)
+    ...     return db.query(Order, lambda o: o.placed_at >= now - timedelta(days=7), now=now, after=after)
+    """
+    return ended(cursor) or datetime.now(UTC)
+
+
 def ended(cursor: str | None) -> datetime | None:
-    """Where the reading ends that this cursor goes on with, if it has no end of its own."""
+    """The time at which the reading began that this cursor goes on with, if that is known."""
     try:
         return None if cursor is None else _position(cursor).until
     except CursorError:

@@ -1,4 +1,4 @@
-"""The requests that make the table of a schema: CreateTable, and the one that switches on its time to live."""
+"""The requests that make the table of a schema: CreateTable, one for a further index, one for its time to live."""
 
 from __future__ import annotations
 
@@ -36,6 +36,18 @@ def create_table(schema: Schema, table: str, more: Mapping[str, Any] | None = No
         if indexes:
             body[member] = indexes
     return {**body, **more}
+
+
+def add_index(schema: Schema, table: str, index: Index, throughput: Mapping[str, Any]) -> dict[str, Any]:
+    """The UpdateTable request for an index more. In a table that is paid by the hour it gets the table's throughput."""
+    names = schema.keys(index.name).names
+    units = {name: throughput.get(name, 0) for name in ("ReadCapacityUnits", "WriteCapacityUnits")}
+    made = _index(schema, index) | ({"ProvisionedThroughput": units} if all(units.values()) else {})
+    return {
+        "TableName": table,
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": schema.key_types[name]} for name in names],
+        "GlobalSecondaryIndexUpdates": [{"Create": made}],
+    }
 
 
 def time_to_live(schema: Schema, table: str) -> dict[str, Any]:

@@ -33,7 +33,14 @@ class Difference(msgspec.Struct, frozen=True):
     fix: str
 
     def __str__(self) -> str:
-        return f"{self.kind} of {self.what}: found {self.found}, wanted {self.wanted}; {self.fix}"
+        match self.kind:
+            case "missing table" | "missing index":
+                said = f"{self.what} is missing" + ("" if self.found == "none" else f", there is {self.found}")
+            case "extra index":
+                said = f"{self.what} is not in the schema"
+            case _:
+                said = f"{self.kind} of {self.what}: found {self.found}, wanted {self.wanted}"
+        return f"{said}; {self.fix}"
 
 
 _NEW_TABLE = "neither keys nor their types can change: make a new table, and move the items"
@@ -93,7 +100,7 @@ def _indexes(schema: Schema, table: Mapping[str, Any]) -> Iterator[Difference]:
         found, local = there.pop(name, (None, False))
         if found is None or local != index.local:
             is_there = "none" if found is None else "a local one" if local else "a global one"
-            fix = _LOCAL if index.local else "add it with UpdateTable, which takes one index at a time and fills it"
+            fix = _LOCAL if index.local else "add it, with add_indexes()"
             yield Difference("missing index", what, is_there, _keys(key_schema(schema, name)), fix)
         else:
             yield from _index(schema, index, what, found)

@@ -47,7 +47,7 @@ class Query(msgspec.Struct, frozen=True):
     projected: bool = False
     """Whether only what is read is asked for."""
     until: datetime | None = None
-    """Where a range over time buckets ends that has no end of its own: with the bucket that this is in."""
+    """The time it is asked at, where that matters. A range over time buckets without an end goes up to its bucket."""
     hiding: tuple[Hiding, ...] = ()
     """What is not shown. Not asked for by anybody, so it is no part of the question that a cursor goes on with."""
 

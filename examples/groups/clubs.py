@@ -1,0 +1,150 @@
+"""Clubs and who is in them, awaited: every action asks first whether whoever wants it is in the club, and as what.
+
+`python clubs.py` lets three people meet, in memory; `--db FILE`, `--endpoint URL` or `--aws` say where else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
+from uuid import UUID, uuid4
+
+from prejoin.engine import Embedded
+from prejoin.table import AsyncClient, Page, TransactionCancelled, ulid
+from prejoin.transport import AWS, Endpoint
+
+from groups.async_repository import AsyncGroupsRepository
+from groups.entities import Group, Membership, MembershipRole, User
+from groups.schema import SCHEMA, TABLE
+
+T = TypeVar("T")
+
+
+class Clubs(AsyncGroupsRepository):
+    """The access patterns, and the rules of the house."""
+
+    async def add_user(self, name: str) -> UUID:
+        user = User(user_id=uuid4(), name=name, created_at=now())
+        await self.sign_up(user)
+        return user.user_id
+
+    async def open(self, founder: UUID, name: str) -> str:
+        """A new club; its founder is its first member, and its first admin."""
+        user = known(await self.user_profile(founder), "user", founder)
+        group = Group(group_id=ulid(), name=name, member_count=1, created_at=now())
+        await self.found_group(group, membership(user, group, "ADMIN"))
+        return group.group_id
+
+    async def join(self, user_id: UUID, group_id: str) -> None:
+        user, group = await asyncio.gather(self.user_profile(user_id), self.group_head(group_id))
+        await self.join_group(membership(known(user, "user", user_id), known(group, "group", group_id), "MEMBER"))
+
+    async def promote(self, admin: UUID, user_id: UUID, group_id: str) -> None:
+        """Another admin, by the word of one."""
+        await self.only_admin(admin, group_id)
+        await self.change_member_role(user_id, group_id, "ADMIN")
+
+    async def expel(self, admin: UUID, user_id: UUID, group_id: str) -> None:
+        await self.only_admin(admin, group_id)
+        await self.leave_group(user_id, group_id)
+
+    async def rename_club(self, admin: UUID, group_id: str, name: str) -> None:
+        """Another name for a club, in the list of everyone who is in it."""
+        await self.only_admin(admin, group_id)
+        group = known(await self.group_head(group_id), "group", group_id)
+        await self.rename_group(group_id, name, group.description)
+        async for one in everything(lambda after: self.members_of_group(group_id, after=after)):
+            with suppress(TransactionCancelled):  # gone, or renamed once more: then there is nothing left to do
+                await self.refresh_group_name_on_membership(one.user_id, group_id, name)
+
+    async def rename_person(self, user_id: UUID, name: str) -> None:
+        """Another name for somebody, in the list of every club that they are in."""
+        await self.rename_user(user_id, name)
+        async for one in everything(lambda after: self.groups_of_user(user_id, after=after)):
+            with suppress(TransactionCancelled):
+                await self.refresh_user_name_on_membership(user_id, one.group_id, name)
+
+    async def only_admin(self, user_id: UUID, group_id: str) -> None:
+        found = await self.check_membership(user_id, group_id)
+        if found is None:
+            raise PermissionError("only members of the club may do that")
+        if found.role != "ADMIN":
+            raise PermissionError("only admins of the club may do that")
+
+
+@asynccontextmanager
+async def opened(db: str | None = None, endpoint: str | None = None, aws: bool = False) -> AsyncIterator[Clubs]:
+    """The clubs in memory, in a file, at a server, or at AWS."""
+    place: AWS | Endpoint | Embedded = AWS() if aws else Endpoint(endpoint) if endpoint else Embedded(db)
+    async with AsyncClient(SCHEMA, TABLE, place) as client:
+        if not aws:  # there template.yaml makes the table
+            await client.create_table(if_absent=True)
+        yield Clubs(client)
+
+
+async def everything(read: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
+    """All that a read finds, page after page."""
+    page = await read(None)
+    while True:
+        for one in page:
+            yield one
+        if page.cursor is None:
+            return
+        page = await read(page.cursor)
+
+
+def known(found: T | None, what: str, key: object) -> T:
+    if found is None:
+        raise LookupError(f"there is no {what} {key}")
+    return found
+
+
+def membership(user: User, group: Group, role: MembershipRole) -> Membership:
+    """Somebody in a club, with the names that both have now."""
+    return Membership(
+        user_id=user.user_id,
+        group_id=group.group_id,
+        role=role,
+        joined_at=now(),
+        user_name=user.name,
+        group_name=group.name,
+    )
+
+
+def now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+async def meet(clubs: Clubs) -> AsyncIterator[str]:
+    """Three people and two clubs, and how it looks from either side."""
+    ann, bob, cid = await asyncio.gather(*map(clubs.add_user, ("Ann", "Bob", "Cid")))
+    chess, go = await asyncio.gather(clubs.open(ann, "Chess"), clubs.open(bob, "Go"))
+    for user_id, group_id in ((bob, chess), (cid, chess), (cid, go)):
+        await clubs.join(user_id, group_id)
+    await clubs.promote(ann, cid, chess)
+    await clubs.rename_club(cid, chess, "Chess & Draughts")
+    for group_id in (chess, go):
+        group, members = await asyncio.gather(clubs.group_head(group_id), clubs.members_of_group(group_id))
+        names = ", ".join(f"{one.user_name} ({one.role.lower()})" for one in members)
+        yield f"{known(group, 'group', group_id).name}: {names}"
+    for user_id in (ann, bob, cid):
+        user, mine = await asyncio.gather(clubs.user_profile(user_id), clubs.groups_of_user(user_id))
+        yield f"{known(user, 'user', user_id).name}: {', '.join(sorted(one.group_name for one in mine))}"
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--db", metavar="FILE", help="a file of the embedded engine; in memory if not said")
+    parser.add_argument("--endpoint", metavar="URL", help="a server that speaks DynamoDB's protocol")
+    parser.add_argument("--aws", action="store_true", help="AWS itself; template.yaml makes the table")
+    async with opened(**vars(parser.parse_args())) as clubs:
+        async for line in meet(clubs):
+            print(line)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

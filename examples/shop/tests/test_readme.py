@@ -1,0 +1,37 @@
+"""The README names methods, routes and tests that are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from handler import ROUTES
+from shop.repository import ShopRepository
+
+HERE = Path(__file__).resolve().parent
+ROWS = [
+    row.strip("| ").split(" | ")
+    for row in (HERE.parent / "README.md").read_text("utf-8").partition("## What tutorials show")[2].splitlines()
+    if row.count(" | ") == 3
+][2:]
+
+
+def test_every_method_is_shown_and_there() -> None:
+    shown = {name for row in ROWS for name in re.findall(r"`(\w+)`", row[1])}
+    assert shown == {name for name in vars(ShopRepository) if not name.startswith("_")}
+
+
+def test_every_route_is_shown_and_there() -> None:
+    shown = set()
+    for _, _, route, _ in ROWS:
+        if route != "the same":
+            *methods, last = route.replace("`", "").split(", ")
+            verb, path = last.split(" ")
+            shown |= {f"{method} {path.partition('?')[0]}" for method in (*methods, verb)}
+    assert shown == set(ROUTES)
+
+
+def test_every_test_is_there() -> None:
+    tests = (HERE / "test_service.py").read_text("utf-8")
+    for row in ROWS:
+        assert f"def {row[3].strip('`')}(" in tests

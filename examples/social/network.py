@@ -1,0 +1,108 @@
+"""What people do in the network: the generated repository, and what takes more than one of its requests."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from prejoin.engine import Embedded
+from prejoin.table import Client, ConditionFailed, NotFound, Page, TransactionCancelled, ulid
+from prejoin.transport import AWS, Endpoint
+
+from social_network.entities import Comment, Follow, Group, Like, Membership, Post, User
+from social_network.repository import SocialNetworkRepository
+from social_network.schema import SCHEMA, TABLE
+
+T = TypeVar("T")
+
+
+def connect(db: str = "social.db", endpoint: str | None = None, aws: bool = False) -> Network:
+    """The network in a file, at a server, or at AWS."""
+    place: AWS | Endpoint | Embedded = AWS() if aws else Endpoint(endpoint) if endpoint else Embedded(db)
+    client = Client(SCHEMA, TABLE, place)
+    if not aws:  # there template.yaml makes the table
+        client.create_table(if_absent=True)
+    return Network(client)
+
+
+class Network(SocialNetworkRepository):
+    """The access patterns, and what is made of them."""
+
+    def sign_up(self, username: str, email: str, name: str) -> None:
+        """A new user. Neither the username nor the e-mail address may be somebody's."""
+        user = User(username=username, email=email, name=name, created_at=now(), follower_count=0, following_count=0)
+        self.add_user(user)
+
+    def draft(self, author: str, content: str) -> str:
+        """A post that nobody but its author sees; its id."""
+        post = Post(post_id=ulid(), author=author, content=content, status="DRAFT", like_count=0, comment_count=0)
+        self.add_post(post)
+        return post.post_id
+
+    def publish(self, author: str, post_id: str) -> None:
+        try:
+            self.publish_post(post_id, author, now())
+        except ConditionFailed:
+            raise LookupError(f"{post_id} is no draft of {author}") from None
+
+    def comment(self, username: str, post_id: str, text: str) -> Comment:
+        """A comment under the name of its author: if that changes while it is written, under the new one."""
+        while True:
+            signed = self.current_name(username)
+            if signed is None:
+                raise LookupError(f"there is no user {username}")
+            comment = Comment(post_id=post_id, comment_id=ulid(), username=username, name=signed.name, text=text)
+            try:
+                self.add_comment(comment)
+            except TransactionCancelled as refused:
+                if not called_otherwise(refused):
+                    raise
+            else:
+                return comment
+
+    def rename(self, username: str, name: str) -> None:
+        """Another name, on the profile and on all that its owner has ever said."""
+        self.change_name(username, name)
+        for comment in everything(lambda after: self.comments_by_user(username, after=after)):
+            try:
+                self.refresh_name(comment.post_id, comment.comment_id, username, name)
+            except TransactionCancelled as refused:
+                if called_otherwise(refused):
+                    return  # renamed once more meanwhile, and whoever did that goes through the comments as well
+                if not any(isinstance(one, NotFound) for one in refused.failures):
+                    raise  # else it was taken back meanwhile
+
+    def like(self, username: str, post_id: str) -> None:
+        self.add_like(Like(post_id=post_id, username=username, liked_at=now()))
+
+    def follow(self, follower: str, followed: str) -> None:
+        if follower == followed:
+            raise ValueError("nobody follows themselves")
+        self.add_follow(Follow(follower=follower, followed=followed, since=now()))
+
+    def found(self, username: str, group_id: str, title: str) -> None:
+        """A group, with its founder in it."""
+        founder = Membership(username=username, group_id=group_id, role="ADMIN", joined_at=now())
+        self.add_group(Group(group_id=group_id, title=title, member_count=1, created_at=founder.joined_at), founder)
+
+    def join(self, username: str, group_id: str) -> None:
+        self.add_membership(Membership(username=username, group_id=group_id, role="MEMBER", joined_at=now()))
+
+
+def everything(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
+    """All that a read finds, page after page."""
+    page = read(None)
+    yield from page
+    while page.cursor is not None:
+        page = read(page.cursor)
+        yield from page
+
+
+def called_otherwise(refused: TransactionCancelled) -> bool:
+    """Whether a comment was refused because its author has another name by now."""
+    return any(type(one) is ConditionFailed and one.write and one.write.verb == "check" for one in refused.failures)
+
+
+def now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)

@@ -1,0 +1,196 @@
+"""A social network at the command line: `python social.py sign-up ann ann@example.com "Ann Lee"`.
+
+The table is in social.db; `--db FILE`, `--endpoint URL` or `--aws` say where else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+
+from prejoin.table import TableError
+from prejoin.transport import TransportError
+
+from network import Network, connect, everything
+from social_network.entities import Comment, Post
+
+Lines = Iterable[str]
+"""What a command has to say."""
+
+
+def sign_up(network: Network, username: str, email: str, name: str) -> Lines:
+    """Become a user."""
+    network.sign_up(username, email, name)
+    yield f"Welcome, {name}."
+
+
+def rename(network: Network, username: str, name: str) -> Lines:
+    """Be called something else, everywhere."""
+    network.rename(username, name)
+    yield f"{username} is {name} now."
+
+
+def profile(network: Network, username: str) -> Lines:
+    """Who somebody is, and what they have published lately."""
+    user = network.profile(username)
+    if user is None:
+        raise LookupError(f"there is no user {username}")
+    yield f"{user.name} ({username}), here since {user.created_at:%Y-%m-%d}"
+    yield f"{counted(user.follower_count, 'follower')}, following {user.following_count}"
+    yield from map(headline, network.timeline(username))
+
+
+def post(network: Network, username: str, text: str) -> Lines:
+    """Write something, for nobody else to see yet."""
+    yield network.draft(username, text)
+
+
+def publish(network: Network, username: str, post_id: str) -> Lines:
+    """Let everybody see it."""
+    network.publish(username, post_id)
+    yield "Published."
+
+
+def drafts(network: Network, username: str) -> Lines:
+    """What you have not published."""
+    yield from map(headline, everything(lambda after: network.drafts(username, after=after)))
+
+
+def feed(network: Network) -> Lines:
+    """What everybody has published lately."""
+    yield from map(headline, network.feed())
+
+
+def show(network: Network, post_id: str) -> Lines:
+    """A post and what was said to it lately, with one request."""
+    found = network.post_page(post_id)
+    shown = found.one(Post)
+    if shown is None or shown.status == "DRAFT":
+        raise LookupError(f"nobody has published {post_id}")
+    yield headline(shown)
+    yield f"{counted(shown.like_count, 'like')}, {counted(shown.comment_count, 'comment')}"
+    yield from (f"  {comment.name}: {comment.text}" for comment in found.all(Comment))
+
+
+def comment(network: Network, username: str, post_id: str, text: str) -> Lines:
+    """Say something to a post."""
+    said = network.comment(username, post_id, text)
+    yield f"{said.name}: {said.text}"
+
+
+def like(network: Network, username: str, post_id: str) -> Lines:
+    """Like a post, once."""
+    network.like(username, post_id)
+    yield "Liked."
+
+
+def unlike(network: Network, username: str, post_id: str) -> Lines:
+    """Take a like back."""
+    network.unlike(post_id, username)
+    yield "Not liked any more."
+
+
+def follow(network: Network, username: str, other: str) -> Lines:
+    """Follow another user."""
+    network.follow(username, other)
+    yield f"{username} follows {other}."
+
+
+def unfollow(network: Network, username: str, other: str) -> Lines:
+    """Follow them no longer."""
+    network.unfollow(username, other)
+    yield f"{username} does not follow {other}."
+
+
+def followers(network: Network, username: str) -> Lines:
+    """Who follows somebody."""
+    yield from (one.follower for one in everything(lambda after: network.followers(username, after=after)))
+
+
+def following(network: Network, username: str) -> Lines:
+    """Whom somebody follows."""
+    yield from (one.followed for one in everything(lambda after: network.following(username, after=after)))
+
+
+def found(network: Network, username: str, group: str, title: str) -> Lines:
+    """Open a group."""
+    network.found(username, group, title)
+    yield f"{title} is open."
+
+
+def join(network: Network, username: str, group: str) -> Lines:
+    """Join a group."""
+    network.join(username, group)
+    yield f"{username} is in {group}."
+
+
+def leave(network: Network, username: str, group: str) -> Lines:
+    """Leave a group."""
+    network.leave(username, group)
+    yield f"{username} is not in {group}."
+
+
+def members(network: Network, group: str) -> Lines:
+    """Who is in a group, longest first."""
+    head = network.group(group)
+    if head is None:
+        raise LookupError(f"there is no group {group}")
+    yield f"{head.title}, {counted(head.member_count, 'member')}"
+    for one in everything(lambda after: network.members(group, after=after)):
+        yield f"  {one.username} ({one.role.lower()})"
+
+
+def groups(network: Network, username: str) -> Lines:
+    """The groups that somebody is in."""
+    for one in everything(lambda after: network.groups(username, after=after)):
+        yield f"{one.group_id} ({one.role.lower()})"
+
+
+def headline(shown: Post) -> str:
+    at = f"{shown.published_at:%Y-%m-%d %H:%M}" if shown.published_at else "draft"
+    return f"{shown.post_id}  {at}  {shown.author}: {shown.content}"
+
+
+def counted(number: int, what: str) -> str:
+    """
+    >>> counted(1, "like"), counted(2, "like")
+    ('1 like', '2 likes')
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+COMMANDS: tuple[Callable[..., Lines], ...] = (
+    *(sign_up, rename, profile, post, publish, drafts, feed, show, comment, like, unlike),
+    *(follow, unfollow, followers, following, found, join, leave, members, groups),
+)
+
+
+def main(arguments: list[str] | None = None) -> Iterator[str]:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--db", default="social.db", metavar="FILE", help="a file of the embedded engine; social.db if not said"
+    )
+    parser.add_argument("--endpoint", metavar="URL", help="a server that speaks DynamoDB's protocol")
+    parser.add_argument("--aws", action="store_true", help="AWS itself; template.yaml makes the table")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        one = commands.add_parser(command.__name__.replace("_", "-"), help=command.__doc__)
+        one.set_defaults(command=command)
+        for name in list(inspect.signature(command).parameters)[1:]:
+            one.add_argument(name)
+    given = vars(parser.parse_args(arguments))
+    command = given.pop("command")
+    network = connect(given.pop("db"), given.pop("endpoint"), given.pop("aws"))
+    with closing(network.db):
+        yield from command(network, **given)
+
+
+if __name__ == "__main__":
+    try:
+        for line in main():
+            print(line)
+    except (LookupError, ValueError, TableError, TransportError) as refused:
+        sys.exit(f"social: {refused}")

@@ -1,0 +1,135 @@
+"""Who works where: `python roster.py load people.csv`, then `user ann@example.com`, `team platform`, `close search`.
+
+The table is in teams.db; `--db FILE`, `--endpoint URL` or `--aws` say where else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime as dt
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from uuid import uuid4
+
+from prejoin.engine import Embedded
+from prejoin.table import AlreadyExists, Client, NotUnique, TableError, TransactionCancelled
+from prejoin.transport import AWS, Endpoint, TransportError
+
+from teams.entities import Assignment, AssignmentRole, Team, User
+from teams.repository import TeamsRepository
+from teams.schema import SCHEMA, TABLE
+
+ROLES: dict[str, AssignmentRole] = {"LEAD": "LEAD", "MEMBER": "MEMBER"}
+
+
+class Roster(TeamsRepository):
+    """The access patterns, and what is made of them."""
+
+    def load(self, rows: Iterable[Mapping[str, str]]) -> int:
+        """Everybody in a list, each in a team; how many are new there. A list may be loaded twice, and go on."""
+        users: dict[str, User] = {}
+        new = 0
+        for number, row in enumerate(rows, 1):
+            try:
+                email, team_id, role = row["email"], row["team"], ROLES[row["role"]]
+                since = dt.date.fromisoformat(row["since"])
+            except (KeyError, ValueError) as wrong:
+                raise ValueError(f"row {number} of the list: {wrong}") from None
+            users[email] = user = users.get(email) or self.user(email, row["name"])
+            with suppress(AlreadyExists):
+                self.set_up_team(Team(team_id=team_id, name=team_id.title()))
+            try:
+                self.put_user_into_team(Assignment(user_id=user.user_id, team_id=team_id, since=since, role=role))
+                new += 1
+            except TransactionCancelled as refused:
+                if not all(isinstance(one, AlreadyExists) for one in refused.failures):
+                    raise
+        return new
+
+    def user(self, email: str, name: str) -> User:
+        """The user with an e-mail address, who is a new one if nobody has it."""
+        new = User(user_id=uuid4(), email=email, name=name, status="ACTIVE")
+        try:
+            self.add_user(new)
+        except NotUnique:
+            return self.known(email)
+        return new
+
+    def known(self, email: str) -> User:
+        found = self.sign_in_by_email(email)
+        if found is None:
+            raise LookupError(f"nobody has the address {email}")
+        return found
+
+    def user_page(self, email: str) -> Iterator[str]:
+        """A user and where they are: one request by the address, and one for all the rest."""
+        found = self.user_and_teams(self.known(email).user_id)
+        user = found.one(User)
+        assert user is not None
+        yield f"{user.name} <{user.email}>" + (" (suspended)" if user.status == "SUSPENDED" else "")
+        yield from (f"  {one.team_id} ({one.role.lower()}) since {one.since}" for one in found.all(Assignment))
+
+    def team_page(self, team_id: str) -> Iterator[str]:
+        """A team and who is in it, by name: the same assignments turned around, and the profiles in a batch."""
+        team = self.team_and_members(team_id).one(Team)
+        if team is None:
+            raise LookupError(f"there is no team {team_id}")
+        yield team.name
+        lines: list[str] = []
+        after: str | None = None
+        while True:
+            page, users = self.members_of_team_with_profiles(team_id, after=after)
+            lines += [f"  {users[one.user_id].name} ({one.role.lower()}) since {one.since}" for one in page]
+            if (after := page.cursor) is None:
+                break
+        yield from sorted(lines)
+
+    def close(self, team_id: str) -> None:
+        """The team goes first, so that nobody comes into it any more; whoever came in just before goes, too."""
+        self.close_team(team_id, [])
+        while members := self.team_and_members(team_id).all(Assignment):
+            self.close_team(team_id, [one.user_id for one in members])
+
+
+def connect(db: str = "teams.db", endpoint: str | None = None, aws: bool = False) -> Roster:
+    """The roster in a file, at a server, or at AWS."""
+    place: AWS | Endpoint | Embedded = AWS() if aws else Endpoint(endpoint) if endpoint else Embedded(db)
+    client = Client(SCHEMA, TABLE, place)
+    if not aws:  # there template.yaml makes the table
+        client.create_table(if_absent=True)
+    return Roster(client)
+
+
+def main(arguments: list[str] | None = None) -> Iterator[str]:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--db", default="teams.db", metavar="FILE", help="a file of the embedded engine; teams.db if not said"
+    )
+    parser.add_argument("--endpoint", metavar="URL", help="a server that speaks DynamoDB's protocol")
+    parser.add_argument("--aws", action="store_true", help="AWS itself; template.yaml makes the table")
+    parser.add_argument("command", choices=["load", "user", "team", "close"])
+    parser.add_argument("what", help="a file to load, an e-mail address, or a team")
+    given = parser.parse_args(arguments)
+    roster = connect(given.db, given.endpoint, given.aws)
+    with closing(roster.db):
+        match given.command:
+            case "load":
+                with open(given.what, encoding="utf-8", newline="") as file:
+                    yield f"{roster.load(csv.DictReader(file))} new"
+            case "user":
+                yield from roster.user_page(given.what)
+            case "team":
+                yield from roster.team_page(given.what)
+            case "close":
+                roster.close(given.what)
+                yield f"{given.what} is closed"
+
+
+if __name__ == "__main__":
+    try:
+        for line in main():
+            print(line)
+    except (LookupError, ValueError, OSError, TableError, TransportError) as refused:
+        sys.exit(f"roster: {refused}")
