@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Prejoin
+from tests.cli.terminal import Terminal
 
 TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
 
@@ -97,7 +98,7 @@ def test_what_was_changed_by_hand_is_left_alone_and_told(prejoin: Prejoin, teams
     ran = prejoin("build", "--yes", "--diff")
     assert ran.status == 1
     assert "lines that were generated have been changed by hand" in ran.err
-    assert "keys.md is left alone" in ran.err
+    assert "keys.md: error PJ062: it is left alone" in ran.err
     assert "+++" in ran.out
     assert texts(teams) == before
     file.unlink()
@@ -142,3 +143,48 @@ def test_scripts_get_all_of_it(prejoin: Prejoin, teams: Path) -> None:
     assert {one["state"] for one in result["files"]} == {"new"}
     again = prejoin("build", "--format", "json").json["result"]
     assert {one["state"] for one in again["files"]} == {"same"}
+
+
+def test_the_steps_are_told_and_what_to_do_next(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("build", "--yes")
+    told = [line.split(":")[0] for line in ran.err.splitlines()]
+    assert told[:5] == ["check", "design", "prove", "render", "write"]
+    assert "next: `prejoin query AP-001` asks" in ran.err
+    assert "next: `python -m pytest` runs the tests" in ran.err
+    assert prejoin("build", "--yes").err == ""
+    assert prejoin("build", "--check", "--format", "json").err == ""
+
+
+def test_a_design_that_nothing_has_changed_about_is_not_made_again(prejoin: Prejoin, teams: Path) -> None:
+    prejoin("build", "--yes")
+    whole = texts(teams)
+    (teams / "keys.md").unlink()
+    ran = prejoin("build", "--yes", "--workbench")
+    assert ran.status == 0
+    assert "proven when it was written" in ran.err
+    assert "prove:" not in ran.err
+    assert {path: text for path, text in texts(teams).items() if path in whole and "build" not in path} == {
+        path: text for path, text in whole.items() if "build" not in path
+    }
+    assert "prove: 11 of 11" in prejoin("build", "--check", "--workbench").err
+    design = teams / "table-design.md"
+    design.write_text(design.read_text("utf-8").replace("## Table", "Looked at.\n\n## Table", 1), "utf-8")
+    assert "prove: 11 of 11" in prejoin("build", "--yes", "--workbench").err
+
+
+def test_on_a_terminal_it_asks_and_tells_how_far_it_is(teams: Path) -> None:
+    terminal = Terminal("build", folder=teams)
+    terminal.expect("11 of 11 patterns answered")
+    terminal.expect("Write it? [y/n] ")
+    assert not (teams / "keys.md").exists()
+    terminal.send("y\n")
+    terminal.expect("next: ")
+    assert terminal.status() == 0
+    assert (teams / "keys.md").exists()
+    (teams / "keys.md").unlink()
+    terminal = Terminal("build", folder=teams)
+    terminal.expect("Write it? [y/n] ")
+    terminal.send("n\n")
+    terminal.expect("nothing was written")
+    assert terminal.status() == 0
+    assert not (teams / "keys.md").exists()

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
+from prejoin.cli.generated import generated
+from prejoin.cli.outcome import CommandError
+from prejoin.cli.query_arguments import example, missing, read_value
+from prejoin.cli.query_page import page
+from prejoin.cli.show import cells
 from prejoin.design.solve import solve
 from prejoin.engine import Embedded
+from prejoin.engine.http import Server
+from prejoin.proof.bench import Bench
 from prejoin.proof.schema import schema_of
-from prejoin.table import Client
+from prejoin.render.python.package import repository_methods
+from prejoin.table import Call, Client
 from prejoin.workload.files import read_file
 from tests.cli.conftest import Prejoin
 
+DOCUMENTS = sorted((Path(__file__).parents[2] / "examples").glob("*/access-patterns.md"))
 SHOP = Path(__file__).parents[2] / "examples" / "shop" / "access-patterns.md"
 
 
@@ -63,7 +76,15 @@ def test_a_write_is_done_as_the_pattern_says(prejoin: Prejoin, shop: Path) -> No
         (("AP-004", "user=1"), "did you mean user_id?"),
         (("AP-004", "user_id"), "is not NAME=VALUE"),
         (("AP-004", "user_id=nobody"), "user_id: "),
-        (("AP-021",), "address is missing"),
+        (("AP-004", "user_id=1", "user_id=2"), "user_id is given 2 times"),
+        (("AP-006", "status=paid"), "did you mean PAID?"),
+        (("AP-006", "status=nonsense"), "is not one of PENDING, PAID"),
+        (("AP-005", "placed_at_from=yesterday"), "placed_at_from=2026-01-15T10:30:00Z"),
+        (("AP-024", "quantities=1", "quantities=many"), "quantities: `many` is not a whole number"),
+        (("AP-022", 'order={"order_id": 5}'), "a JSON object with order_id, user_id"),
+        (("AP-022", "order={"), "is not JSON"),
+        (("AP-001", "--limit", "2"), "AP-001 takes no limit"),
+        (("AP-001", "--endpoint", "http://localhost", "--aws"), "one place"),
     ],
 )
 def test_what_cannot_be_asked_is_said(prejoin: Prejoin, shop: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -86,6 +107,9 @@ def test_a_table_that_is_there_is_read_and_changed_only_when_told(prejoin: Prejo
     file = shop / "shop.db"
     with Client(schema_of(design, workload).schema, design.table, Embedded(str(file))) as db:
         db.create_table()
+    missing = prejoin("query", "AP-005", "--db", str(file))
+    assert missing.status == 2
+    assert "placed_at_from, a time with its zone" in missing.err
     assert (
         prejoin("query", "AP-010", "product_id=1", "--db", str(file), "--format", "json").json["result"]["items"] == []
     )
@@ -105,3 +129,149 @@ def test_a_design_that_is_broken_is_told_and_not_replaced_by_another(prejoin: Pr
     ran = prejoin("query", "AP-001")
     assert ran.status == 1
     assert "the design has errors; nothing was asked" in ran.err
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)
+def test_all_that_the_examples_ask_for_can_be_made_up(document: Path) -> None:
+    workload = read_file(document).workload
+    design = solve(workload).design
+    methods = repository_methods(workload, design)
+    assert len(methods) > 5
+    with Embedded() as engine, generated(workload, design) as code:
+        bench = Bench.ready(workload, design, engine, datetime.now(UTC))
+        for method in methods.values():
+            values = example(bench, method.pattern, method, code.record)
+            assert missing(method, code.hints(method), values) is None, method.name
+
+
+def test_every_pattern_runs_without_a_word_about_its_arguments(prejoin: Prejoin, here: Path) -> None:
+    shutil.copy(SHOP.parents[1] / "organisation" / "access-patterns.md", here / "access-patterns.md")
+    assert prejoin("design", "--yes", "--no-proof").status == 0
+    patterns = prejoin("query", "--format", "json").json["result"]["patterns"]
+    for one in patterns:
+        ran = prejoin("query", one["id"], "--format", "json")
+        assert ran.status == 0, (one, ran.out)
+        assert ran.json["result"]["calls"], one
+
+
+def test_pages_follow_each_other(prejoin: Prejoin, shop: Path) -> None:
+    whole = prejoin("query", "AP-004", "--limit", "100", "--format", "json").json["result"]
+    assert whole["cursor"] is None
+    first = prejoin("query", "AP-004", "--limit", "5", "--format", "json").json["result"]
+    ran = prejoin("query", "AP-004", "--limit", "100", "--after", first["cursor"])
+    assert ran.status == 0
+    second = prejoin("query", "AP-004", "--limit", "100", "--after", first["cursor"], "--format", "json").json["result"]
+    assert len(first["items"]) == 5
+    assert first["items"] + second["items"] == whole["items"]
+    assert "`--after " in prejoin("query", "AP-004", "limit=5").err
+
+
+def test_a_name_may_be_the_documents(prejoin: Prejoin, shop: Path) -> None:
+    result = prejoin("query", "AP-010", "productId=nothing", "--format", "json").json["result"]
+    assert result["arguments"] == {"product_id": "nothing"}
+
+
+def test_a_list_is_several_values_or_one_in_json(prejoin: Prejoin, shop: Path) -> None:
+    made_up = prejoin("query", "AP-024", "--format", "json").json["result"]["arguments"]
+    first, second = made_up["product_ids"]
+    for words in ([f"product_ids={first}", f"product_ids={second}"], [f'product_ids=["{first}", "{second}"]']):
+        ran = prejoin("query", "AP-024", *words, "quantities=[1, 2]", "--format", "json")
+        assert ran.status == 0, ran.out
+        assert ran.json["result"]["arguments"]["product_ids"] == [first, second]
+
+
+def test_without_a_pattern_it_lists_them(prejoin: Prejoin, shop: Path) -> None:
+    ran = prejoin("query")
+    assert ran.status == 0
+    assert "AP-005  A user's orders of a period        user_id placed_at_from placed_at_to [limit] [after]" in ran.out
+
+
+def test_a_server_is_asked_as_a_file_is(prejoin: Prejoin, shop: Path) -> None:
+    workload = read_file(shop / "access-patterns.md").workload
+    design = solve(workload).design
+    with Embedded() as engine, Server(engine, port=0) as url:
+        nothing = prejoin("query", "AP-010", "product_id=1", "--endpoint", url)
+        assert (nothing.status, "PJ021" in nothing.err, "there is no table shop" in nothing.err) == (1, True, True)
+        Client(schema_of(design, workload).schema, design.table, engine).create_table()
+        product = 'product={"product_id": "1", "name": "日本のペン", "price": "2.50", "stock": 3}'
+        assert prejoin("query", "AP-025", product, "--endpoint", url, "--yes").status == 0
+        ran = prejoin("query", "AP-010", "product_id=1", "--endpoint", url)
+        assert "日本のペン" in ran.out
+    gone = prejoin("query", "AP-010", "product_id=1", "--endpoint", url)
+    assert gone.status == 1
+    assert "did not reach" in gone.err
+
+
+def test_aws_needs_to_know_where(prejoin: Prejoin, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(shop / "none"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    ran = prejoin("query", "AP-010", "product_id=1", "--aws")
+    assert ran.status == 1
+    assert "--region NAME" in ran.err
+
+
+WIDE = [{"entity": "Note", "id": "a" * 30, "text": "日本語" * 9, "kind": "x", "tags": ["b", "c"]}] * 2
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_what_is_found_fits_the_terminal(width: int) -> None:
+    read = read_file(SHOP).workload
+    method = repository_methods(read, solve(read).design)["AP-004"]
+    request, response = {"IndexName": "gsi1"}, {"ConsumedCapacity": {"CapacityUnits": 0.5}}
+    call = Call("Query", request, response, "NOTE#" + "b" * 90)
+    lines = [
+        "".join(p if isinstance(p, str) else p[0] for p in line)
+        for line in page(read.reads[3], method, {"user_id": "c" * 90}, WIDE, [call], width)
+    ]
+    assert max(cells(line.rstrip()) for line in lines) <= width
+    text = "\n".join(lines)
+    assert "2 items, 1 request, 0.5 units." in text
+    assert '["b","c"]' in text
+    assert ("日本語" * 9 in text) is (width == 200)
+
+
+def test_an_expiry_is_nobodys_request(prejoin: Prejoin, here: Path) -> None:
+    corpus = Path(__file__).parents[1] / "corpus" / "debrie_session_store" / "access-patterns.md"
+    shutil.copy(corpus, here / "access-patterns.md")
+    ran = prejoin("query", "AP3")
+    assert ran.status == 2
+    assert "by itself" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("hint", "texts", "value"),
+    [
+        (str, ["5"], "5"),
+        (str, [""], ""),
+        (str, ["a=b"], "a=b"),
+        (str | None, ["null"], None),
+        (int, ["-5"], -5),
+        (float, ["1.5"], 1.5),
+        (bool, ["true"], True),
+        (Decimal, ["12.50"], Decimal("12.50")),
+        (date, ["2026-01-15"], date(2026, 1, 15)),
+        (datetime, ["2026-01-15T10:30:00Z"], datetime(2026, 1, 15, 10, 30, tzinfo=UTC)),
+        (bytes, ["aGVsbG8="], b"hello"),
+        (Literal["a", "b"], ["b"], "b"),
+        (list[int], ["1", "2"], [1, 2]),
+        (Sequence[str], ["a"], ["a"]),
+        (Sequence[str], ['["a", "b"]'], ["a", "b"]),
+        (frozenset[str], ["a", "a"], frozenset({"a"})),
+        (dict[str, Any], ['{"a": [1]}'], {"a": [1]}),
+    ],
+    ids=str,
+)
+def test_a_value_is_read_as_its_type_wants_it(hint: Any, texts: list[str], value: object) -> None:
+    assert read_value("x", texts, hint) == value
+
+
+@pytest.mark.parametrize(
+    ("hint", "text"),
+    [(int, "five"), (bool, "perhaps"), (date, "today"), (Decimal, "x"), (bytes, "ä"), (list[int], "x")],
+)
+def test_a_value_of_another_type_is_told(hint: Any, text: str) -> None:
+    with pytest.raises(CommandError, match="x: "):
+        read_value("x", [text], hint)

@@ -7,9 +7,11 @@ import shlex
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from prejoin.cli.group import cli
+from prejoin.cli.settings import read_settings
 from prejoin.cli.skill import Skill, skills
 from tests.cli.conftest import Prejoin
 
@@ -59,6 +61,23 @@ def test_what_a_skill_names_is_there(prejoin: Prejoin, skill: Skill) -> None:
         assert prejoin("explain", code).status == 0
     for name in re.findall(r"skill `([a-z-]+)`", skill.text):
         assert name in NAMES
+
+
+@pytest.mark.parametrize("skill", skills(), ids=lambda skill: skill.name)
+def test_every_option_that_a_skill_names_is_one(skill: Skill) -> None:
+    for text in re.findall(r"`prejoin ([a-z]+ [^`]*--[^`]*)`", skill.text):
+        name, *words = text.replace("\n", " ").split()
+        found = cli.get_command(click.Context(cli), name)
+        assert found is not None, text
+        known = {option for param in found.params for option in (*param.opts, *param.secondary_opts)}
+        assert {word for word in words if word.startswith("--")} <= known, text
+
+
+def test_a_skill_for_settings_gives_some_that_are_right() -> None:
+    texts = [text for skill in skills() for text in re.findall(r"```toml\n(.*?)```", skill.text, re.DOTALL)]
+    assert texts
+    for text in texts:
+        assert read_settings(text).diagnostics == ()
 
 
 def test_there_is_one_for_each_step(prejoin: Prejoin) -> None:

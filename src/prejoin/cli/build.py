@@ -1,59 +1,18 @@
-"""`prejoin build`: the whole way: the document checked, the table designed and proven, code, infrastructure, pages."""
+"""`prejoin build`: everything from the document. Here is what is asked, and whether there is anything to do."""
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import get_args
 
 import click
 
-from prejoin import __version__
-from prejoin.cli.built import Planned, digest, is_current, planned, read_record, write_all
 from prejoin.cli.command import command
-from prejoin.cli.design import contradiction
-from prejoin.cli.design_file import document_text, target
-from prejoin.cli.making import ContradictionError, Made, Wanted, make
-from prejoin.cli.outcome import Line, Outcome
-from prejoin.cli.output import say, table
-from prejoin.cli.progress import Progress
+from prejoin.cli.examples import DOCUMENT
+from prejoin.cli.outcome import Outcome
+from prejoin.cli.record import is_current, read_record, source_of, text_at
+from prejoin.cli.settings import Language, Overrides, Style, misnamed, settings_text
 from prejoin.cli.show import counted
-from prejoin.cli.sources import Document, files_or_default, load
-from prejoin.cli.status import Status
-from prejoin.design.files import design_beside
-from prejoin.diagnostics import Severity, has_errors
-from prejoin.render.documents.render_documents import DocumentOptions, render_documents
-from prejoin.render.infrastructure.cdk_python import render_cdk_python
-from prejoin.render.infrastructure.cdk_typescript import render_cdk_typescript
-from prejoin.render.infrastructure.cloudformation import render_cloudformation
-from prejoin.render.infrastructure.sst import render_sst
-from prejoin.render.infrastructure.terraform import render_terraform
-from prejoin.render.keeping import Merged
-from prejoin.render.pictures.render_pictures import render_pictures
-from prejoin.render.python.package import Options, render_python
-
-Files = Mapping[PurePosixPath, str]
-
-_INFRASTRUCTURE: Mapping[str, Callable[..., Files]] = {
-    "cloudformation": render_cloudformation,
-    "terraform": render_terraform,
-    "cdk-python": render_cdk_python,
-    "cdk-typescript": render_cdk_typescript,
-    "sst": render_sst,
-}
-_SERIOUS = frozenset({Severity.ERROR, Severity.WARNING})
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What is made."""
-
-    style: str
-    package: str
-    infrastructure: tuple[str, ...]
 
 
 @command("build")
@@ -61,136 +20,63 @@ class Choices:
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @click.option("--check", is_flag=True, help="Write nothing; fail when document, design and code disagree.")
 @click.option("--diff", "diffs", is_flag=True, help="Show what would change in each file.")
-@click.option(
-    "--style", type=click.Choice(["dataclass", "msgspec", "pydantic"]), default="dataclass", show_default=True
-)
-@click.option("--package", default="", help="The name of the Python package; made from the title if not said.")
+@click.option("--prune", is_flag=True, help="Delete what earlier builds wrote and nothing asks for any more.")
+@click.option("--style", type=click.Choice(get_args(Style)), help="What entities are; dataclass if not said.")
+@click.option("--package", help="The name of the Python package; made from the title if not said.")
 @click.option(
     "--infrastructure",
     multiple=True,
-    type=click.Choice([*_INFRASTRUCTURE, "none"]),
-    default=["cloudformation"],
-    show_default=True,
-    help="What deploys the table; may be given several times.",
+    type=click.Choice([*get_args(Language), "none"]),
+    help="What deploys the table; may be given several times. cloudformation if not said.",
 )
+@click.option("--workbench/--no-workbench", default=None, help="Whether to write a model for NoSQL Workbench, too.")
 def build(
     document: str | None,
     yes: bool,
     check: bool,
     diffs: bool,
-    style: str,
-    package: str,
+    prune: bool,
+    style: Style | None,
+    package: str | None,
     infrastructure: tuple[str, ...],
+    workbench: bool | None,
     as_json: bool,
 ) -> Outcome:
     """Make everything from DOCUMENT (access-patterns.md): the design, proven, and typed Python with tests.
 
     Files are written beside the document. What is as it was is left alone, and what somebody changed by hand is never
-    written over. A design with the status APPROVED stays as it is, and what is new is added to it.
+    written over. A design with the status APPROVED stays as it is, and what is new is added to it. What these options
+    say, and more about the table and who may use it, can be said for good in prejoin.toml, beside the document.
     """
-    read = load(files_or_default((document,) if document else ())[0])
-    if has_errors(read.reading.diagnostics):
-        note = "the document has errors; nothing was made"
-        return Outcome(Status.FAILED, sources=(read.source(_SERIOUS),), notes=(note,))
-    folder = Path(read.file).parent
-    choices = Choices(style, package, tuple(name for name in infrastructure if name != "none"))
-    source = digest("\0".join([__version__, read.text, repr(choices)]))
+    if check and (yes or prune):
+        raise click.UsageError("`--check` writes nothing: leave out `--yes` and `--prune`")
+    if package and (wrong := misnamed(package)):
+        raise click.UsageError(f"--package: {wrong}")
+    languages = tuple(name for name in get_args(Language) if name in infrastructure)
+    overrides = Overrides(style, package or None, languages if infrastructure else None, workbench)
+    if not (check or diffs) and (outcome := _nothing_to_do(Path(document or DOCUMENT), overrides)):
+        return outcome
+    # What makes things takes longer to load than all of the above takes.
+    from prejoin.cli.build_plan import Asked
+    from prejoin.cli.building import build_all
+
+    return build_all(document, Asked(yes, check, diffs, prune, as_json, overrides))
+
+
+def _nothing_to_do(document: Path, overrides: Overrides) -> Outcome | None:
+    """What to say where all is as it was made, from the same."""
+    folder, text = document.parent, text_at(document)
     record = read_record(folder)
-    if is_current(folder, record, source) and not diffs:
-        result = {"document": read.file, "files": [{"path": path, "state": "same"} for path in record.files]}
-        note = f"{counted(len(record.files), 'file')}, all as {read.file} wants them"
-        return Outcome(Status.FINE, result, [(note,)])
-    try:
-        with Progress() as progress:
-            made, files = _made(read, folder, choices, progress)
-    except ContradictionError as problem:
-        return contradiction(problem, read)
-    if not made.fine:
-        note = "the design has errors; nothing was written"
-        return Outcome(Status.FAILED, sources=(made.source(hints=False),), notes=(note,))
-    found = planned(folder, files, record)
-    return _finished(read, folder, found, source, made, _Asked(yes, check, diffs, as_json))
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    yes: bool
-    check: bool
-    diffs: bool
-    as_json: bool
-
-
-def _made(read: Document, folder: Path, choices: Choices, progress: Progress) -> tuple[Made, Files]:
-    where = target(design_beside(Path(read.file)))
-    made = make(Wanted(read, kept=where.before if where.approved else None), progress)
-    progress.begin("writing it down")
-    workload, design = made.workload, made.design
-    python = render_python(workload, design, Options(choices.package, choices.style))  # type: ignore[arg-type]
-    files: dict[PurePosixPath, str] = dict(python)
-    files |= render_documents(workload, design, DocumentOptions(python))
-    files |= render_pictures(workload, design)
-    for name in choices.infrastructure:
-        files |= _INFRASTRUCTURE[name](workload, design)
-    files[PurePosixPath(where.path.name)] = document_text(made, where.form, where.text, folder)
-    return made, files
-
-
-def _finished(read: Document, folder: Path, found: list[Planned], source: str, made: Made, asked: _Asked) -> Outcome:
-    # The design's own document keeps what people wrote in it: it is rewritten, not replaced.
-    own = design_beside(Path(read.file)).name
-    found = [_rewritten(one) if one.path.name == own and len(one.path.parts) == 1 else one for one in found]
-    states = Counter(one.merged.state for one in found)
-    conflicts = [one for one in found if one.merged.state == "conflict"]
-    changing = states["new"] + states["changed"]
-    result: dict[str, Any] = {
-        "document": read.file,
-        "files": [{"path": str(one.path), "state": one.merged.state, "reason": one.merged.reason} for one in found],
-        "served": sum(operation.served for operation in made.design.operations),
-        "proven": made.proof is not None and made.proof.right,
+    if text is None or not is_current(folder, record, source_of(text, settings_text(folder), overrides)):
+        return None
+    files = [{"path": path, "state": "same", "reason": ""} for path in sorted(record.files)]
+    result = {
+        "document": str(document),
+        "files": files,
+        "keys": [],
+        "served": record.served,
+        "proven": True,
         "written": False,
+        "next": [],
     }
-    notes = [f"{one.path} is left alone: {one.merged.reason}" for one in conflicts]
-    write = asked.yes and not asked.check
-    if not write and not asked.check and not asked.as_json and changing and sys.stdin.isatty() and sys.stdout.isatty():
-        say(
-            f"{counted(changing, 'file')} to write in {folder}/:",
-            *(f"\n  {one.path}" for one in found if one.merged.writable),
-        )
-        write = click.confirm("Write them?", default=True, err=True)
-    if write:
-        write_all(folder, found, source, read_record(folder))
-        result["written"] = True
-    elif changing and not asked.check:
-        notes.append("`--yes` writes them; nothing was written")
-    page: list[Line] = list(_page(found, read, made, result["written"]))
-    if asked.diffs:
-        page += [(line,) for one in found if one.merged.state != "same" for line in one.diff.splitlines()]
-    disagree = bool(conflicts) or (asked.check and changing > 0)
-    if asked.check and disagree:
-        notes.append("document, design and code disagree: `prejoin build` makes them agree")
-    return Outcome(Status.FAILED if disagree else Status.FINE, result, page, notes=tuple(notes))
-
-
-def _rewritten(one: Planned) -> Planned:
-    if one.merged.state != "conflict":
-        return one
-    return Planned(one.path, one.before, Merged("changed", one.merged.text))
-
-
-def _page(found: list[Planned], read: Document, made: Made, written: bool) -> list[Line]:
-    """What there is, folder by folder."""
-    design, workload = made.design, made.workload
-    copies = f" and {counted(len(design.copies), 'copy')}" if design.copies else ""
-    served = (
-        f"{sum(o.served for o in design.operations)} of {counted(len(design.operations), 'pattern')} served and proven"
-    )
-    words = {"new": "written" if written else "new", "changed": "rewritten" if written else "changed"}
-    rows = [
-        (str(one.path), words.get(one.merged.state, "as it was" if one.merged.state == "same" else "left alone"))
-        for one in found
-    ]
-    head: Line = (
-        (workload.title, "bold"),
-        f", from {read.file}: {counted(len(design.indexes), 'index')}{copies}; {served}.",
-    )
-    return [head, (), *table(rows, ("bold", "green"))]
+    return Outcome(result=result, page=[(f"{counted(len(files), 'file')}, all as {document} wants them",)])

@@ -41,3 +41,20 @@ def cut(key: str, longest: int = LONGEST) -> str:
     """
     end = longest // 3
     return key if len(key) <= longest else f"{key[: longest - end - 1]}…{key[-end:]}"
+
+
+def narrowed(header: Row, rows: Sequence[Row], width: int | None, least: Sequence[str]) -> tuple[Row, list[Row]]:
+    """The columns that fit a terminal's width: the least needed ones go, by their titles, until the others do.
+
+    >>> narrowed(("Key", "Units", "Price"), [("USER#1", "0.5", "$1")], 14, ["Price", "Units"])
+    (('Key', 'Units'), [('USER#1', '0.5')])
+    """
+    names, found = list(header), [list(row) for row in rows]
+    for title in least:
+        widths = [max(len(row[at]) for row in (names, *found)) + 2 for at in range(len(names))]
+        if width is None or sum(widths) - 2 <= width:
+            break
+        at = names.index(title)
+        for row in (names, *found):
+            del row[at]
+    return tuple(names), [tuple(row) for row in found]

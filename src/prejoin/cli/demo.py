@@ -12,16 +12,15 @@ import click
 
 from prejoin.cli import codes
 from prejoin.cli.check import contents
-from prejoin.cli.columns import SHORTEST, Row, cut, fitted, titled
+from prejoin.cli.columns import SHORTEST, Row, cut, fitted, narrowed, titled
 from prejoin.cli.command import command
 from prejoin.cli.design_file import titled as item_title
-from prejoin.cli.design_page import structures
-from prejoin.cli.designs import places_of
+from prejoin.cli.designs import places_of, structures
 from prejoin.cli.examples import DOCUMENT, folder, installed
 from prejoin.cli.outcome import CommandError, Line, Outcome, Source
-from prejoin.cli.output import width_of
+from prejoin.cli.output import table, width_of
 from prejoin.cli.progress import Progress
-from prejoin.cli.show import coded, shown
+from prejoin.cli.show import shown
 from prejoin.cli.sources import load
 from prejoin.cli.status import Status
 from prejoin.design.explain.phrases import money
@@ -39,8 +38,10 @@ from prejoin.proof.run import run_all
 from prejoin.workload.model import Workload
 
 _HEADER = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "A month", "Right")
-_CUT = ((_HEADER.index("Key"), SHORTEST), (1, SHORTEST))
+_CUT = (("Key", SHORTEST), ("", SHORTEST))
 """On a narrow terminal keys first, then descriptions."""
+_LEAST = ("A month", "Items", "Key", "Index")
+"""What goes where that is not enough."""
 
 
 @command("demo")
@@ -162,9 +163,14 @@ def _page(
     ]
     lines += titled(("Entity", "In", "Partition key", "Sort key"), rows, ("bold", "cyan", "", ""))
     lines.append(())
-    header = _HEADER
-    rows = fitted(header, [_row(a, paid) for a in answers], width_of(sys.stdout), _CUT)
-    lines += titled(header, rows, ("bold", "", "green", "cyan", "", "", "", "", ""))
+    width = width_of(sys.stdout)
+    rows = [_row(a, paid) for a in answers]
+    header, _ = narrowed(_HEADER, fitted(_HEADER, rows, width, [(_HEADER.index(t), n) for t, n in _CUT]), width, _LEAST)
+    kept = [_HEADER.index(title) for title in header]
+    cut_to = [(header.index(title), least) for title, least in _CUT if title in header]
+    rows = fitted(header, [tuple(row[at] for at in kept) for row in rows], width, cut_to)
+    styles = {"Pattern": "bold", "Operation": "green", "Index": "cyan"}
+    lines += titled(header, rows, tuple(styles.get(title, "") for title in header))
     lines.append(())
     right = sum(a.right for a in answers)
     lines += [
@@ -173,18 +179,32 @@ def _page(
             f" on the embedded engine, each compared with the data itself, in {took[1] * 1000:.0f} ms; "
             f"{money(paid.total)} a month at the rates of the document.",
         ),
-        coded(_next(file)),
+        (),
+        *_next(file, answers),
     ]
     return lines
 
 
-def _next(file: str) -> str:
+def _next(file: str, answers: list[Answer]) -> list[Line]:
     """What to try now."""
+    first = next(
+        (answer.pattern for answer in answers if answer.items > 1), answers[0].pattern if answers else "AP-001"
+    )
+    lines: list[Line] = [("What to try next:",)]
+    place, about = f" {shown(file)}", f" --for {shown(file)}"
+    rows: list[Row] = []
     if installed() and Path(file).is_relative_to(folder()):
-        return (
-            "`prejoin init --example shop` writes this document here; change a pattern in it and `prejoin design` it."
-        )
-    return f"`prejoin design {shown(file)}` writes the design down; change a pattern, and run this again."
+        place = about = ""
+        rows.append(("prejoin init --example shop", "writes this document here"))
+    rows += [
+        (f"prejoin query {first}{about}", "asks one pattern, and shows what it finds, sends and costs"),
+        (
+            f"prejoin design{place}",
+            "shows the keys with reasons; change a pattern in the document, and they change",
+        ),
+        (f"prejoin build{place}", "writes the code with tests, what deploys it, pages and pictures"),
+    ]
+    return lines + [("  ", *line) for line in table(rows, ("bold", ""))]
 
 
 def _row(answer: Answer, paid: Bill) -> Row:

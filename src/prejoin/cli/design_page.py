@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from prejoin.cli.check import contents
 from prejoin.cli.columns import SHORTEST, Row, cut, fitted, titled
 from prejoin.cli.design_file import titled as item_title
+from prejoin.cli.designs import structures
 from prejoin.cli.making import Made
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
 from prejoin.cli.show import coded, counted, shown, tally
 from prejoin.design.checks.fit import Verdict
 from prejoin.design.conflicts import Statement
-from prejoin.design.explain.phrases import count, listed, money
+from prejoin.design.explain.phrases import listed, money
 from prejoin.design.growth import Growth
 from prejoin.design.model import TABLE, Call, Design, Operation, ProjectionKind, Slot
 
@@ -42,16 +43,6 @@ def _head(made: Made) -> Line:
     w = made.workload
     name = shown(made.wanted.document.file)
     return ((w.title or name, "bold"), f": {contents(w)}, from ", (name, "bold"), f"; {structures(made.design)}.")
-
-
-def structures(design: Design) -> str:
-    """
-    >>> structures(Design("shop"))
-    'one table'
-    """
-    parts = [count(len(design.indexes), "index", "indexes")] if design.indexes else []
-    parts += [count(len(design.copies), "copy", "copies")] if design.copies else []
-    return listed(["one table", *parts])
 
 
 # --- What lies where ------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from prejoin.cli.sources import DEFAULT, Document, load
 from prejoin.design.checks import At, check_design
 from prejoin.design.document.kept import Reading
 from prejoin.design.document.read_document import parse_document
-from prejoin.design.explain.phrases import count
+from prejoin.design.explain.phrases import count, listed
 from prejoin.design.files import read_design_file, read_design_text
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
@@ -169,3 +169,14 @@ def _text(path: Path) -> str:
         return path.read_bytes().decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def structures(design: Design) -> str:
+    """What a table is made of, in words.
+
+    >>> structures(Design("shop"))
+    'one table'
+    """
+    parts = [count(len(design.indexes), "index", "indexes")] if design.indexes else []
+    parts += [count(len(design.copies), "copy", "copies")] if design.copies else []
+    return listed(["one table", *parts])

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from prejoin.cli import codes
 from prejoin.cli.decisions import decided
-from prejoin.cli.designs import places_of
+from prejoin.cli.designs import places_of, structures
 from prejoin.cli.outcome import Source
 from prejoin.cli.progress import Progress
+from prejoin.cli.show import counted
 from prejoin.cli.sources import Document
 from prejoin.design.checks import Fit, check_design, fit
 from prejoin.design.conflicts import Statement, conflicts
@@ -96,13 +97,14 @@ def make(wanted: Wanted, progress: Progress) -> Made:
     """Designs a table. Raises `ContradictionError` where what is decided cannot all hold."""
     workload = wanted.workload
     began = time.perf_counter()
-    progress.begin("choosing keys")
+    progress.begin("choosing keys", "design")
     try:
         solution = solve(workload, wanted.kept, progress)
     except InfeasibleError:
         progress.begin("looking for what contradicts what")
         raise ContradictionError(conflicts(workload)) from None
     seconds = time.perf_counter() - began
+    progress.result(structures(solution.design))
     explanation = explain(workload, solution)
     if wanted.alternatives:
         progress.begin("pricing other designs")
@@ -110,9 +112,12 @@ def make(wanted: Wanted, progress: Progress) -> Made:
     design = told(solution.design, explanation)
     proof = None
     if wanted.proven:
-        progress.begin("proving it")
+        progress.begin("proving it", "prove")
         with Embedded() as engine:
-            proof = prove(workload, design, engine)
+            proof = prove(workload, design, engine, told=progress)
+        ran = [answer for answer in proof.answers if not answer.problem]
+        right = sum(answer.right for answer in ran)
+        progress.result(f"{right} of {counted(len(ran), 'pattern')} answered as the data says")
     in_conflict: tuple[tuple[Statement, ...], ...] = ()
     aside = pins_of(workload).aside
     if any(not o.served and o.pattern not in aside for o in design.operations):

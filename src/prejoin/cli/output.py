@@ -15,7 +15,7 @@ import msgspec
 
 from prejoin.cli import codes
 from prejoin.cli.outcome import CommandError, Line, Outcome, Page, Piece, envelope
-from prejoin.cli.show import coded, messages
+from prejoin.cli.show import cells, coded, messages
 from prejoin.cli.status import Status
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ def _deaf(stream: TextIO) -> None:
 
 def table(rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> list[Line]:
     """Rows in columns, the last one as long as it is."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
+    widths = [max(cells(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
     styled = [*styles, *[""] * len(widths)]
     return [
-        [(cell if at + 1 == len(row) else cell.ljust(widths[at] + 2), styled[at]) for at, cell in enumerate(row)]
+        [(cell + " " * (widths[at] + 2 - cells(cell)) * (at + 1 < len(row)), styled[at]) for at, cell in enumerate(row)]
         for row in rows
     ]

@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
-import inspect
 import sys
-import tempfile
-import typing
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from prejoin.cli import codes
+from prejoin.cli.approval import ask
 from prejoin.cli.command import command
 from prejoin.cli.designs import kept_design
-from prejoin.cli.outcome import CommandError, Line, Outcome, Source
+from prejoin.cli.generated import Code, generated
+from prejoin.cli.outcome import CommandError, Outcome, Source
 from prejoin.cli.output import table as columns
+from prejoin.cli.output import width_of
+from prejoin.cli.query_arguments import example, given, missing, read_value
+from prejoin.cli.query_page import cursor_of, items_of, page, plain
 from prejoin.cli.schemas import connected
-from prejoin.cli.show import counted, safe
+from prejoin.cli.show import safe
 from prejoin.cli.sources import Document, files_or_default, load
 from prejoin.cli.status import Status
 from prejoin.design.files import design_beside
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
+from prejoin.design.program import InfeasibleError
 from prejoin.design.solve import solve
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.engine import Embedded
+from prejoin.keys import KeyValueError
 from prejoin.proof.bench import Bench
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
-from prejoin.render.python.package import Options, package_name, render_python, repository_methods
+from prejoin.render.python.package import repository_methods
 from prejoin.table import Call, Client, TableError
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern
 
-_PACKAGE = "prejoin_generated"
-_LONGEST = 40
-
 
 @command("query")
-@click.argument("pattern")
+@click.argument("pattern", required=False)
 @click.argument("arguments", metavar="[NAME=VALUE]...", nargs=-1)
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many items, for a pattern that gives pages.")
+@click.option("--after", metavar="CURSOR", help="The page after the one that ended with this cursor.")
 @click.option("--for", "document", type=click.Path(), help="The document; access-patterns.md if not said.")
 @click.option("--table", help="The name of the table; the design's if not said.")
 @click.option("--db", type=click.Path(exists=True, dir_okay=False), help="A file of the embedded engine.")
@@ -54,8 +54,10 @@ _LONGEST = 40
 @click.option("--region", help="The region of AWS, if not the environment's.")
 @click.option("--yes", is_flag=True, help="Write to a table that is not of this command's making, without asking.")
 def query(
-    pattern: str,
+    pattern: str | None,
     arguments: tuple[str, ...],
+    limit: int | None,
+    after: str | None,
     document: str | None,
     table: str | None,
     db: str | None,
@@ -63,42 +65,49 @@ def query(
     aws: bool,
     region: str | None,
     yes: bool,
+    as_json: bool,
 ) -> Outcome:
-    """Run an access pattern: `prejoin query AP-004 user_id=…`.
+    """Run an access pattern: `prejoin query AP-004 user_id=…`. Without a PATTERN, list them with what each takes.
 
     Without a place it runs on a table made for it, in memory and full of data; arguments that are not given are then
-    taken from the data. Values are written as in JSON, or as they are.
+    taken from the data. Values are written as they are, or as JSON; a list is one in JSON, or the NAME several times.
     """
+    if sum(map(bool, (db, endpoint, aws))) > 1:
+        raise click.UsageError("a table is in one place: give one of `--db`, `--endpoint` and `--aws`")
     read = load(files_or_default((document,) if document else ())[0])
     if has_errors(read.reading.diagnostics):
         serious = frozenset({Severity.ERROR, Severity.WARNING})
-        return Outcome(
-            Status.FAILED, sources=(read.source(serious),), notes=("the document has errors; nothing was asked",)
-        )
+        note = "the document has errors; nothing was asked"
+        return Outcome(Status.FAILED, sources=(read.source(serious),), notes=(note,))
     design, said = _design(read)
     if design is None:
         return Outcome(Status.FAILED, sources=(said,), notes=("the design has errors; nothing was asked",))
+    methods = repository_methods(read.workload, design)
+    if pattern is None:
+        return _listed(read, methods)
     asked = _pattern(read, pattern)
-    operation = design.operation(asked.id)
-    if operation is None or not operation.served:
-        why = operation.problem if operation else "it is out of scope"
-        fix = operation.remedy if operation and operation.remedy else "`prejoin design` tells what would serve it"
-        raise CommandError(codes.UNSERVED, f"{asked.id} is not served: {why}", fix, Status.FAILED, read.file)
-    method = repository_methods(read.workload, design)[asked.id]
-    given = _given(arguments, method)
-    with _generated(read, design) as (repository, schema):
+    method = _method(read, design, methods, asked)
+    options = [*(["limit=" + str(limit)] if limit else []), *([f"after={after}"] if after else [])]
+    texts = given((*arguments, *options), method)
+    with generated(read.workload, design) as code:
+        hints = code.hints(method)
+        values = {name: read_value(name, said, hints[name]) for name, said in texts.items()}
         if not (db or endpoint or aws):
             with Embedded() as engine:
-                bench = Bench.ready(read.workload, design, engine, datetime.now(UTC))
-                client = Client(schema, design.table, engine, observe=bench.calls.append)
-                return _run(asked, method, repository, client, given, bench.calls, _example(bench, asked, method))
+                # The same data all day, so that a cursor of one page leads to the next.
+                now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+                bench = Bench.ready(read.workload, design, engine, now)
+                client = Client(code.schema, design.table, engine, observe=bench.calls.append)
+                made_up = example(bench, asked, method, code.record)
+                return _run(method, code, client, {**made_up, **values}, bench.calls)
+        if problem := missing(method, hints, values):
+            raise problem
         if method.result == "None" and not yes:
-            message, fix = f"{asked.id} would change the table", "say `--yes`"
-            raise CommandError(codes.WOULD_CHANGE, message, fix, Status.REFUSED)
+            _permitted(asked, db or endpoint or "AWS", as_json)
         calls: list[Call] = []
-        with connected(schema, table or design.table, db, endpoint, region) as place:
-            client = Client(schema, place.table, place._transport, observe=calls.append)
-            return _run(asked, method, repository, client, given, calls, {})
+        with connected(code.schema, table or design.table, db, endpoint, region) as place:
+            client = Client(code.schema, place.table, place._transport, observe=calls.append)
+            return _run(method, code, client, values, calls)
 
 
 def _design(read: Document) -> tuple[Design | None, Source]:
@@ -107,174 +116,91 @@ def _design(read: Document) -> tuple[Design | None, Source]:
     if beside.exists():
         kept, said = kept_design(str(beside), read.workload)
         return map_patterns(kept, read.workload) if kept else None, said
-    return solve(read.workload).design, read.source()
+    try:
+        return solve(read.workload).design, read.source()
+    except InfeasibleError:
+        note = f"what the document decides cannot all hold; `prejoin design {read.file}` tells why"
+        raise CommandError(codes.CONTRADICTION, note, "change one of the decisions", Status.FAILED, read.file) from None
 
 
 def _pattern(read: Document, name: str) -> Pattern:
     found = read.workload.pattern(name) or read.workload.pattern(name.upper())
     if found is None:
         meant = suggest(name, [one.id for one in read.workload.patterns])
-        fix = (
-            f"did you mean {meant}?" if meant else f"it has {', '.join(one.id for one in read.workload.patterns[:12])}"
-        )
+        fix = f"did you mean {meant}?" if meant else "`prejoin query` without a pattern lists them"
         raise CommandError(codes.NO_TOPIC, f"there is no pattern {name} in {read.file}", fix, Status.MISUSED)
     return found
 
 
-def _given(arguments: Sequence[str], method: Method) -> dict[str, str]:
-    """The arguments by name."""
-    known = [param.name for param in method.params]
-    found: dict[str, str] = {}
-    for text in arguments:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise click.UsageError(f"`{text}` is not NAME=VALUE; it takes {', '.join(known) or 'nothing'}")
-        if name not in known:
-            meant = suggest(name, known)
-            raise click.UsageError(f"it takes no {name}: " + (f"did you mean {meant}?" if meant else ", ".join(known)))
-        found[name] = value
-    return found
+def _method(read: Document, design: Design, methods: Mapping[str, Method], asked: Pattern) -> Method:
+    operation = design.operation(asked.id)
+    if operation is None or not operation.served:
+        why = operation.problem if operation else "it is out of scope"
+        fix = operation.remedy if operation and operation.remedy else "`prejoin design` tells what would serve it"
+        raise CommandError(codes.UNSERVED, f"{asked.id} is not served: {why}", fix, Status.FAILED, read.file)
+    if asked.id not in methods:
+        message = f"{asked.id} sends nothing: DynamoDB does it by itself, some time after the items have expired"
+        raise CommandError(codes.NO_TOPIC, message, "ask another pattern", Status.MISUSED)
+    return methods[asked.id]
 
 
-@contextmanager
-def _generated(read: Document, design: Design) -> Iterator[tuple[type[Any], Any]]:
-    """The repository and the schema, as they would be generated, imported from a folder that is gone afterwards."""
-    files = render_python(read.workload, design, Options(_PACKAGE, asynchronous=False))
-    with tempfile.TemporaryDirectory() as folder:
-        for path, text in files.items():
-            place = Path(folder) / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-        sys.path.insert(0, folder)
-        try:
-            module = importlib.import_module(f"{package_name(read.workload, Options(_PACKAGE))}.repository")
-            schema = importlib.import_module(f"{_PACKAGE}.schema").SCHEMA
-            classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
-            yield classes[0], schema
-        finally:
-            sys.path.remove(folder)
-            for name in [name for name in sys.modules if name.split(".")[0] == _PACKAGE]:
-                del sys.modules[name]
+def _listed(read: Document, methods: Mapping[str, Method]) -> Outcome:
+    """The patterns that can be asked, with what each takes."""
+    rows = [(id_, safe(method.pattern.description or id_), _takes(method)) for id_, method in methods.items()]
+    patterns = [
+        {
+            "id": id_,
+            "description": method.pattern.description,
+            "method": method.name,
+            "takes": [
+                {"name": one.name, "type": one.annotation, "optional": bool(one.default)} for one in method.params
+            ],
+        }
+        for id_, method in methods.items()
+    ]
+    note = (
+        f"`prejoin query {next(iter(methods), 'AP-001')}` asks the first; what is not given is taken from made-up data"
+    )
+    result = {"document": read.file, "patterns": patterns}
+    return Outcome(result=result, page=columns(rows, ("bold", "", "dim")), notes=(note,))
 
 
-def _run(
-    asked: Pattern,
-    method: Method,
-    repository: type[Any],
-    client: Client,
-    given: Mapping[str, str],
-    calls: list[Call],
-    example: Mapping[str, Any],
-) -> Outcome:
-    function = getattr(repository(client), method.name)
-    hints = typing.get_type_hints(function)
-    values: dict[str, Any] = {}
-    for param in method.params:
-        if param.name in given:
-            values[param.name] = _value(param.name, given[param.name], hints[param.name])
-        elif param.name in example:
-            values[param.name] = example[param.name]
-        elif not param.default:
-            wanted = ", ".join(one.name for one in method.params if not one.default)
-            raise click.UsageError(f"{param.name} is missing: {asked.id} takes {wanted}")
+def _takes(method: Method) -> str:
+    return " ".join(f"[{param.name}]" if param.default else param.name for param in method.params)
+
+
+def _permitted(asked: Pattern, place: str, as_json: bool) -> None:
+    somebody = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    if somebody and ask(f"{asked.id} changes what is in {place}. Do it?"):
+        return
+    message = f"{asked.id} would change what is in {place}"
+    raise CommandError(codes.WOULD_CHANGE, message, "say `--yes`", Status.REFUSED)
+
+
+def _run(method: Method, code: Code, client: Client, values: Mapping[str, Any], calls: list[Call]) -> Outcome:
+    if problem := missing(method, code.hints(method), values):
+        raise problem
+    ordered = {param.name: values[param.name] for param in method.params if param.name in values}
     calls.clear()
     try:
-        answer = function(**values)
-    except TableError as problem:
-        raise CommandError(codes.REFUSED, str(problem), "look at the values given", Status.FAILED) from None
-    items = _items(answer)
-    used = sum(call.units for call in calls)
+        answer = getattr(code.repository(client), method.name)(**ordered)
+    except (TableError, KeyValueError, LookupError, ValueError, DynamoDBError) as refusal:
+        if isinstance(refusal, DynamoDBError) and refusal.code != "ValidationException":
+            raise  # it is about the place, and not about what was asked
+        message = str(refusal.args[0] if isinstance(refusal, LookupError) and refusal.args else refusal)
+        fix = "look at the values given, and whether the table is the one of this design"
+        raise CommandError(codes.REFUSED, message, fix, Status.FAILED) from None
+    items, cursor = items_of(answer), cursor_of(answer)
+    asked = method.pattern
     sent = [{"operation": c.operation, "index": c.index or None, "key": c.key, "units": c.units} for c in calls]
     result = {
         "pattern": asked.id,
         "method": method.name,
-        "arguments": {name: msgspec.to_builtins(value, enc_hook=_plain) for name, value in values.items()},
+        "arguments": {name: plain(value) for name, value in ordered.items()},
         "items": items,
-        "cursor": getattr(answer, "cursor", None),
+        "cursor": cursor,
         "calls": sent,
-        "units": used,
+        "units": sum(call.units for call in calls),
     }
-    return Outcome(Status.FINE, result, list(_page(asked, method, values, items, calls, used)), notes=_notes(answer))
-
-
-def _value(name: str, text: str, hint: Any) -> Any:
-    """A value as its parameter wants it: as it is, or else read as JSON."""
-    try:
-        return msgspec.convert(text, hint, strict=False)
-    except msgspec.ValidationError:
-        try:
-            return msgspec.json.decode(text.encode(), type=hint, strict=False)
-        except msgspec.MsgspecError as problem:
-            raise click.UsageError(f"{name}: {problem}") from None
-
-
-def _example(bench: Bench, asked: Pattern, method: Method) -> dict[str, Any]:
-    """Values of the data for the parameters of a pattern, by the names that these have."""
-    found: dict[str, Any] = {}
-    for name in asked.entities:
-        for item in bench.items.get(name, ())[:1]:
-            entity = bench.entity(name)
-            for attribute in entity.attributes:
-                if attribute.name in item:
-                    found.setdefault(attribute.name, item[attribute.name])
-    bare = {_folded(name): value for name, value in found.items()}
-    return {param.name: bare[_folded(param.name)] for param in method.params if _folded(param.name) in bare}
-
-
-def _folded(name: str) -> str:
-    return name.replace("_", "").lower()
-
-
-def _items(answer: Any) -> list[dict[str, Any]]:
-    """What was found, as plain data."""
-    if answer is None:
-        return []
-    if isinstance(answer, int):
-        return [{"count": answer}]
-    found = answer.items if hasattr(answer, "cursor") else answer if isinstance(answer, list | tuple) else [answer]
-    return [_record(one) for one in found]
-
-
-def _record(one: Any) -> dict[str, Any]:
-    if dataclasses.is_dataclass(one):
-        plain = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
-        return {"entity": type(one).__name__, **msgspec.to_builtins(plain, enc_hook=_plain)}
-    return {"value": msgspec.to_builtins(one, enc_hook=_plain)}
-
-
-def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, set | frozenset) else str(value)
-
-
-def _page(
-    asked: Pattern,
-    method: Method,
-    values: Mapping[str, Any],
-    items: Sequence[Mapping[str, Any]],
-    calls: Sequence[Call],
-    used: float,
-) -> Iterator[Line]:
-    said = ", ".join(f"{name}={value!s}" for name, value in values.items())
-    yield ((f"{asked.id} ", "bold"), safe(asked.description or asked.id), (f"  {method.name}({safe(said)})", "dim"))
-    yield ()
-    names = list(dict.fromkeys(name for item in items for name in item))
-    if items:
-        rows = [names, *([_cell(item.get(name)) for name in names] for item in items)]
-        first, *rest = columns(rows, ("bold", *[""] * len(names)))
-        yield [(piece if isinstance(piece, str) else piece[0], "dim") for piece in first]
-        yield from rest
-        yield ()
-    for call in calls:
-        where = f" on {call.index}" if call.index else ""
-        yield ((f"{call.operation}{where}", "green"), f"  {safe(call.key)}  {call.units:g} units")
-    yield (f"{counted(len(items), 'item')}, {counted(len(calls), 'request')}, {used:g} units.",)
-
-
-def _cell(value: Any) -> str:
-    text = safe("" if value is None else str(value))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _notes(answer: Any) -> tuple[str, ...]:
-    cursor = getattr(answer, "cursor", None)
-    return (f"there is more: after={cursor}",) if cursor else ()
+    lines = list(page(asked, method, ordered, items, calls, width_of(sys.stdout)))
+    return Outcome(Status.FINE, result, lines, notes=(f"there is more: `--after {cursor}`",) if cursor else ())

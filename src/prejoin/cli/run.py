@@ -69,7 +69,8 @@ def _usage(problem: click.ClickException) -> tuple[str, str]:
     context = problem.ctx if isinstance(problem, click.UsageError) else None
     path = context.command_path if context else "prejoin"
     see = f"`{path} --help` tells how it is used"
-    return message[:1].lower() + message[1:], f"did you mean {hint}? {see}" if hint else see
+    small = message[:1].lower() + message[1:] if message[1:2].islower() or message[1:2] == " " else message
+    return small, f"did you mean {hint}? {see}" if hint else see
 
 
 def _interrupted(name: str, as_json: bool) -> int:

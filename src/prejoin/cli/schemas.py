@@ -72,6 +72,11 @@ def connected(schema: Schema, table: str, db: str | None, endpoint: str | None, 
             message, fix = f"there is no table {table} in {db or endpoint or 'AWS'}", "check the name, and where it is"
         else:
             message, fix = str(problem), "check where the table is, and what you are allowed to do with it"
+            if message.startswith("no region"):
+                message, fix = (
+                    "it is not said in which region of AWS the table is",
+                    "say `--region NAME`, or set AWS_REGION",
+                )
         raise CommandError(codes.NO_TABLE, message, fix, Status.FAILED) from problem
 
 

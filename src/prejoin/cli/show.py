@@ -19,13 +19,22 @@ _LEFT = 24
 def messages(sources: Iterable[Source], width: int | None = None) -> list[Line]:
     """The messages of some sources, one source after the other: first what is wrong, then the hints."""
     blocks: list[list[Line]] = []
+    alike: tuple[str, str] | None = None
     for source in sources:
         lines = _lines(source.text)
         for d in source.diagnostics:
             if d.severity is not Severity.HINT:
-                excerpt = _excerpt(lines, d, width or WIDTH)
-                blocks.append([_head(source.file, d), *excerpt, *_fix(d.fix, width)])
-        blocks += _hints(source, width)
+                excerpt = list(_excerpt(lines, d, width or WIDTH))
+                fix = list(_fix(d.fix, width))
+                # The same about one file after the other says once what to do.
+                if not excerpt and fix and alike == (d.code, d.fix):
+                    blocks[-1][-len(fix) :] = [_head(source.file, d), *fix]
+                else:
+                    blocks.append([_head(source.file, d), *excerpt, *fix])
+                alike = None if excerpt else (d.code, d.fix)
+        hints = list(_hints(source, width))
+        blocks += hints
+        alike = None if hints else alike
     return [line for at, block in enumerate(blocks) for line in ([(), *block] if at else block)]
 
 

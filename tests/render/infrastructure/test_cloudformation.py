@@ -44,6 +44,8 @@ def drifted(workload: Workload, design: Design, options: Infrastructure | None =
     with Embedded() as engine:
         client = Client(schema_of(design, workload).schema, design.table, engine)
         client.call("CreateTable", {"TableName": design.table, **body})
+        if ends := properties.get("TimeToLiveSpecification"):
+            client.call("UpdateTimeToLive", {"TimeToLiveSpecification": ends})
         return [str(one) for one in client.drift()]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import re
 
 import pytest
 
+from prejoin.cli.settings import read_settings
 from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.infrastructure.options import Infrastructure
 
@@ -24,7 +26,10 @@ def test_the_guide_does_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_guide_names_every_option_and_file() -> None:
     text = GUIDE.read_text(encoding="utf-8")
     for option in Infrastructure.__struct_fields__:
-        assert f"`{option}`" in text, option
+        name = option.replace("_", "-")
+        assert f"`{name}`" in text or f"[{name}]" in text, option
+    (settings,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert read_settings(settings).diagnostics == ()
     workload, design = designed(SHOP)
     for render in LANGUAGES.values():
         for path in render(workload, design, Infrastructure()):

@@ -1,0 +1,137 @@
+"""Everything made from a document, as `prejoin build` does it: checked, designed, proven, rendered, written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from prejoin.cli import codes
+from prejoin.cli.approval import ask
+from prejoin.cli.build_page import outcome, page, result
+from prejoin.cli.build_plan import Asked, Plan, Product, plan_of
+from prejoin.cli.built import delete, write_all
+from prejoin.cli.check import contents
+from prejoin.cli.design_file import target
+from prejoin.cli.designing import StoppedError, design_anew, read_again
+from prejoin.cli.outcome import CommandError, Outcome, Source
+from prejoin.cli.output import show
+from prejoin.cli.progress import Progress, Steps
+from prejoin.cli.record import Record, read_record, source_of, text_at
+from prejoin.cli.settings import (
+    FILE,
+    Settings,
+    check_roles,
+    infrastructure_of,
+    misnamed,
+    read_settings,
+    settings_text,
+)
+from prejoin.cli.show import counted
+from prejoin.cli.sources import Document, files_or_default, load
+from prejoin.cli.status import Status
+from prejoin.design.files import design_beside
+from prejoin.design.model import Design
+from prejoin.diagnostics import Severity, has_errors
+from prejoin.render.documents.render_documents import DocumentOptions, render_documents
+from prejoin.render.infrastructure.errors import InfrastructureError
+from prejoin.render.infrastructure.languages import LANGUAGES
+from prejoin.render.pictures.render_pictures import render_pictures
+from prejoin.render.python.package import Options, package_name, render_python
+from prejoin.render.workbench import render_workbench
+
+_SERIOUS = frozenset({Severity.ERROR, Severity.WARNING})
+
+
+def build_all(document: str | None, asked: Asked) -> Outcome:
+    """Makes everything, and writes it where that is wanted."""
+    file = files_or_default((document,) if document else ())[0]
+    try:
+        with Steps(asked.as_json) as steps:
+            product = _product(file, asked, steps)
+    except StoppedError as stop:
+        return stop.outcome
+    plan = plan_of(product)
+    wanted = bool(plan.writable) or (asked.prune and bool(plan.deletable))
+    write = asked.yes and not plan.stuck
+    if asked.somebody and wanted and not plan.stuck:
+        show(page(plan, asked, written=False), sys.stderr)
+        write = ask("Write it?")
+        plan = plan_of(product)  # as it is now: somebody may have edited a file meanwhile
+        if not write:
+            return Outcome(result=result(plan, asked, False), notes=("nothing was written",))
+    if write:
+        with Steps(asked.as_json) as steps:
+            steps.begin("writing", "write")
+            _write(plan, asked)
+            steps.result(f"{counted(len(plan.writable), 'file')} in {product.folder}")
+    # Who was asked has seen what becomes of each file.
+    return outcome(plan, asked, write, shown=asked.somebody and wanted)
+
+
+def _product(file: str, asked: Asked, steps: Progress) -> Product:
+    steps.begin(file, "check")
+    read = load(file)
+    if has_errors(read.reading.diagnostics):
+        note = "the document has errors; nothing was made"
+        raise StoppedError(Outcome(Status.FAILED, sources=(read.source(_SERIOUS),), notes=(note,)))
+    folder = Path(file).parent
+    settings = asked.overrides.over(_settings(folder, read))
+    package = package_name(read.workload, Options(settings.package))
+    if wrong := misnamed(package):
+        fix = f'say `--package NAME`, or `package = "name"` in {FILE}'
+        raise CommandError(codes.SETTING, f"the package: {wrong}", fix, Status.FAILED, file)
+    steps.result(contents(read.workload))
+    text = text_at(Path(file)) or ""
+    source = source_of(text, settings_text(folder), asked.overrides)
+    where = target(design_beside(Path(file)))
+    designed = None if asked.check else read_again(read, where, read_record(folder), steps)
+    designed = designed or design_anew(read, where, folder, steps)
+    steps.begin("code, infrastructure, pages, pictures", "render")
+    own = PurePosixPath(where.path.name)
+    files = {**dict(_rendered(read, designed.design, settings, folder)), own: designed.text}
+    steps.result(counted(len(files), "file"))
+    return Product(read, folder, settings, designed, files, own, source)
+
+
+def _settings(folder: Path, read: Document) -> Settings:
+    text = settings_text(folder)
+    if text is None:
+        return Settings()
+    found = read_settings(text)
+    said = (*found.diagnostics, *check_roles(found, read.workload))
+    if said:
+        source = Source(str(folder / FILE), text, said)
+        raise StoppedError(Outcome(Status.FAILED, sources=(source,), notes=(f"{FILE} has errors; nothing was made",)))
+    return found.settings
+
+
+def _rendered(read: Document, design: Design, settings: Settings, folder: Path) -> Iterator[tuple[PurePosixPath, str]]:
+    workload = read.workload
+    python = render_python(workload, design, Options(settings.package, settings.style))
+    yield from python.items()
+    yield from render_documents(workload, design, DocumentOptions(python)).items()
+    yield from render_pictures(workload, design).items()
+    if settings.workbench:
+        yield from render_workbench(workload, design).items()
+    served = frozenset(operation.pattern for operation in design.operations if operation.served)
+    try:
+        options = infrastructure_of(settings, workload, served)
+        for name in settings.infrastructure:
+            yield from LANGUAGES[name](workload, design, options).items()
+    except InfrastructureError as problem:
+        message, _, fix = str(problem).rpartition(": ")
+        there = (folder / FILE).exists()
+        file = str(folder / FILE) if there else read.file
+        fix = fix if message else f"change it in {FILE}, or in the Decisions"
+        raise CommandError(codes.UNDEPLOYABLE, message or str(problem), fix, Status.FAILED, file) from None
+
+
+def _write(plan: Plan, asked: Asked) -> None:
+    product = plan.product
+    gone = plan.deletable if asked.prune else ()
+    left = {str(one.path): one.was for one in plan.left if one not in gone}
+    designed = product.designed
+    record = Record(product.source, designed.source, designed.served, left=left)
+    write_all(product.folder, list(plan.found), record)
+    delete(product.folder, list(gone))

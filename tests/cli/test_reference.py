@@ -1,0 +1,39 @@
+"""The page about the command names what there is: every command, and every option of each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from prejoin.cli.group import cli
+from prejoin.cli.settings import Settings
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "command.md").read_text(encoding="utf-8")
+
+
+def section(name: str) -> str:
+    found = re.search(rf"^## prejoin {name}\n(.*?)(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, name
+    return found[1]
+
+
+@pytest.mark.parametrize("name", cli.names)  # type: ignore[attr-defined]
+def test_every_option_is_told_and_is_one(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    options = {opt for p in command.params if isinstance(p, click.Option) for opt in (*p.opts, *p.secondary_opts)}
+    shared = {"--format", "-h", "--help"}
+    text = section(name)
+    missing = {one for one in options - shared if one.startswith("--") and one not in text}
+    assert not missing - {"--output"}
+    synopsis = text.split("```")[1] if "```" in text else text.split("`")[1]
+    assert set(re.findall(r"--[a-z][a-z-]+", synopsis)) <= options | shared
+
+
+def test_every_setting_is_told() -> None:
+    text = section("build")
+    for name in Settings.__struct_fields__:
+        assert f"`{name}`" in text or f"`[{name}]`" in text, name
