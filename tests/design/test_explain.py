@@ -235,6 +235,13 @@ def test_the_heat_of_a_partition_is_reckoned_up_with_the_shards_that_are_enough(
     assert "1,000" in partition.text[0]
 
 
+def test_a_batch_heats_a_partition_with_each_of_its_items() -> None:
+    _, _, explanation = example("metrics")
+    (partition,) = [one for one in explanation.partitions if one.shards > 1]
+    assert partition.write_units == 400 * 5  # so many batches a second, of so many samples
+    assert partition.shards == 2
+
+
 def test_what_is_said_to_be_hot_is_reckoned_up_even_if_it_is_far_from_the_limit() -> None:
     workload = shop_workload()
     explanation = explain_design(workload, shop_design())

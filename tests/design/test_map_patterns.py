@@ -8,7 +8,11 @@ from tests.shop import DESIGN, FOLDER, shop_design, shop_workload
 
 from prejoin.design.files import read_design, write_design
 from prejoin.design.map_patterns import map_patterns
+from prejoin.design.map_reads import ask_of
 from prejoin.design.model import Call, Design, Did, Facet, Item, KeyAttribute, Operation, Slot, Units
+from prejoin.design.solve import solve
+from prejoin.engine import Embedded
+from prejoin.proof.run import prove
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 
@@ -188,3 +192,54 @@ def test_a_file_that_is_no_design_for_the_workload_says_why(workload: Workload, 
     found, problems = read_design(text.replace(old, new), workload)
     assert found is None
     assert part in " ".join(p.message for p in problems)
+
+
+TALK = """
+# Talk
+
+## Entities
+
+### Room
+
+- **Attributes**:
+  - `roomId` (string, natural)
+  - `mood` (string, mutable)
+
+### Message
+
+- **Attributes**:
+  - `roomId` (string, id, natural, → Room)
+  - `messageId` (string, id, generated)
+  - `at` (datetime, immutable)
+  - `rank` (integer, mutable)
+  - `mood` (string, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def talk(row: str) -> tuple[Workload, Operation]:
+    latest = "| AP-002 | Message | latest | roomId | Collection | at DESC | No |"
+    workload = read_text(f"{TALK}| AP-001 | {row} |\n{latest}\n", "md").workload
+    return workload, operation(solve(workload).design, "AP-001")
+
+
+def test_what_is_only_counted_has_no_order_and_needs_no_key_for_one() -> None:
+    workload, found = talk("Message | how many | roomId | Count | rank DESC | No")
+    assert found.served
+    assert ask_of(workload.reads[0], workload).order == ()
+    with Embedded() as engine:
+        proof = prove(workload, solve(workload).design, engine)
+    assert proof.right
+
+
+@pytest.mark.parametrize("inputs", ["roomId, filter mood", "roomId, mood <>", "roomId, rank? >="])
+def test_a_read_of_several_kinds_of_items_with_a_filter_is_not_served(inputs: str) -> None:
+    _, found = talk(f"Room, Message | of a mood | {inputs} | Collection | - | Yes")
+    assert not found.served
+    assert "would be a filter, and a read of several kinds of items has none" in found.problem

@@ -9,6 +9,7 @@ from prejoin.design.addressing import actions_of, known, unknown
 from prejoin.design.files import read_design
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Call, Design, Did, Operation
+from prejoin.design.needs import finds
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload, Write
 
@@ -203,6 +204,50 @@ def test_a_changed_input_is_not_what_is_there() -> None:
     assert post is not None
     assert unknown(write, write.actions[0], post, design, names) == set()
     assert unknown(write, write.actions[0], post, design, frozenset({"postId"})) == {"at"}
+
+
+@pytest.mark.parametrize(
+    ("row", "names"),
+    [
+        # Who comments is not who wrote the post, though both are called userId.
+        ("Comment, Post | Say | postId, commentId, userId | create Comment; update Post (text)", {"postId"}),
+        ("Comment, Post | Take back | postId, commentId, userId | delete Comment; update Post (text)", {"postId"}),
+        ("Post, Comment | Say | postId, commentId, userId | update Post (text); create Comment", {"postId"}),
+        # What else is given is of what the write is of.
+        ("Post, Comment | Shut | postId, commentId, userId | update Post (text); delete Comment", {"postId", "userId"}),
+        # The one whose posts are counted is the one whose post it is: the post refers to that user.
+        (
+            "Post, User | Remove | postId, userId | update Post (text); update User (postCount -= 1)",
+            {"postId", "userId"},
+        ),
+        ("Post | Edit | postId, userId, text | update Post (text)", {"postId", "userId"}),
+        # A copy is of what it is a copy of.
+        ("Note, Post | Note | postId, userId | create Note; update Post (text)", {"postId", "userId"}),
+    ],
+)
+def test_an_input_that_others_have_too_is_an_items_own_only_where_a_relation_says_so(row: str, names: set[str]) -> None:
+    others = """### Comment
+
+- **Attributes**:
+  - `commentId` (string, generated)
+  - `postId` (string, immutable, → Post)
+  - `userId` (string, immutable, → User)
+
+### Note
+
+- **Attributes**:
+  - `postId` (string, natural, → Post)
+  - `userId` (string, copy of Post.userId)
+
+## Access Patterns
+"""
+    text = ENTITIES.replace("## Access Patterns\n", others)
+    workload = read_text(f"{text}| W | {row} | Yes | - | Warm |\n", "md").workload
+    write = _write(workload)
+    action = next(a for a in write.actions if a.entity == "Post")
+    assert known(workload, write, action) == names
+    found = {need.given for find in finds(workload) for need in find.needs if need.entity == "Post"}
+    assert found == {frozenset(names)}
 
 
 @pytest.mark.parametrize("pattern", ["W2", "W7"])

@@ -53,6 +53,20 @@ def test_parents_have_unequally_many_and_some_none() -> None:
     assert len(set(per_team)) > 2
 
 
+def test_two_roles_of_one_entity_are_two_items() -> None:
+    workload = read_file(ROOT / "tests/corpus/debrie_instagram/access-patterns.md").workload
+    roles = [
+        (e.name, [a.name for a in e.attributes if a.references == one])
+        for e in workload.entities
+        for one in {a.references for a in e.attributes if a.references}
+    ]
+    twice = [(name, names) for name, names in roles if len(names) > 1]
+    assert twice
+    made = Maker(workload, NOW).make_all()
+    for name, names in twice:
+        assert all(len({item[n] for n in names}) == len(names) for item in made[name])
+
+
 def test_hard_values_are_there() -> None:
     made = Maker(league_workload(), NOW, harsh=True).make_all()
     texts = {m[name] for m in made["Member"] for name in ("login", "email", "note") if name in m}

@@ -12,10 +12,12 @@ from prejoin.design.facets import planner_facets
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot, When
 from prejoin.engine import Embedded
+from prejoin.keys import TemplateError
 from prejoin.proof.bench import Bench
-from prejoin.proof.run import run_all
+from prejoin.proof.run import prove, run_all
 from prejoin.proof.schema import schema_of
-from prejoin.table import SchemaError
+from prejoin.render.python.names import names_of
+from prejoin.render.python.schema import schema_module
 from prejoin.table.definition import create_table
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
@@ -94,6 +96,74 @@ def test_attributes_as_they_stand_are_keys_in_the_table_and_in_an_index(workload
     agrees(workload, design)
 
 
+LOCAL = (
+    Slot("table", PK, SK),
+    Slot("by-rank", PK, (KeyAttribute("rank", "N"),), local=True),
+    Slot("lsi2", PK, (KeyAttribute("lsi2sk"),), local=True),
+)
+
+
+TEAMS = """
+# Tasks
+
+## Entities
+
+### Task
+
+- **Attributes**:
+  - `team` (string, id, natural)
+  - `taskId` (string, id, generated)
+  - `state` (OPEN | DONE, mutable)
+  - `rank` (integer, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Consistency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Task | one | team, taskId | Single | | |
+| AP-002 | Task | of a team | team | Collection | rank ASC | Strong |
+| AP-003 | Task | important ones | team, rank >= | Collection | rank DESC | |
+| AP-004 | Task | in a state | team, state | Collection | rank ASC | |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written |
+| --- | --- | --- | --- | --- |
+| AP-020 | Task | make | team, taskId | create Task |
+| AP-021 | Task | rank | team, taskId, rank | update Task (rank) |
+| AP-022 | Task | remove | team, taskId | delete Task |
+"""
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_local_indexes_have_the_partitions_of_the_table_in_another_order(said: bool) -> None:
+    workload = read_text(TEAMS, "md").workload
+    pk = ("TEAM#{team}",)
+    facets = (Facet("table", pk, ("TASK#{taskId}",)), Facet("lsi2", pk, ("{state}#{rank}#{taskId}",)))
+    facets += (Facet("by-rank", pk, ("{rank}",)),) if said else ()
+    design = Design("tasks", LOCAL, (Item("Task", "Task", facets),))
+    table = create_table(schema_of(design, workload).schema, "tasks")
+    assert [one["IndexName"] for one in table["LocalSecondaryIndexes"]] == ["by-rank", "lsi2"]
+    assert "GlobalSecondaryIndexes" not in table
+    assert proven(workload, design) == []
+    agrees(workload, design)
+    written = "\n".join(schema_module(workload, design, names_of(workload)))
+    assert 'Index("by-rank", sk="rank", local=True), Index("lsi2", local=True)' in written
+
+
+def test_data_that_is_hard_on_keys_has_no_empty_ones(workload: Workload) -> None:
+    by_text = Slot("by-text", (KeyAttribute("text"),), (KeyAttribute("taskId"),))
+    facets = (Facet("table", ("{taskId}",)), NATURAL, Facet("by-text", ("{text}",), ("{taskId}",)))
+    design = map_patterns(Design("tasks", (FLAT, SEVERAL, by_text), (Item("Task", "Task", facets),)), workload)
+    for seed in range(4):
+        with Embedded() as engine:
+            proof = prove(workload, design, engine, now=NOW, seed=seed)
+        assert proof.findings == ()
+        assert [(a.pattern, a.wrong, a.problem) for a in proof.failed] == []
+
+
 def test_what_is_left_unsaid_is_no_different(workload: Workload) -> None:
     design = Design("tasks", (FLAT, SEVERAL), (Item("Task", "Task", (Facet("table", ("{taskId}",)),)),))
     assert proven(workload, design) == []
@@ -145,5 +215,5 @@ def test_an_index_that_holds_little_and_a_slim_copy_agree_with_the_run_time(work
 def test_a_key_of_several_attributes_that_are_made_is_refused(workload: Workload) -> None:
     made = replace(NATURAL, pk=("TEAM#{team}", "{state}"))
     design = Design("tasks", (FLAT, SEVERAL), (Item("Task", "Task", (Facet("table", ("{taskId}",)), made)),))
-    with pytest.raises(SchemaError, match="made of attributes as they stand"):
+    with pytest.raises(TemplateError, match="made of attributes as they stand"):
         schema_of(design, workload)

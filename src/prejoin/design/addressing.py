@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from prejoin import keys
+from prejoin.design.facets import ending, held_by
 from prejoin.design.model import Design, Item
 from prejoin.design.model import Facet as Places
 from prejoin.keys import Ask, Facet, Plan, fields_of
-from prejoin.workload.lookup import chain, changes, root
+from prejoin.workload.lookup import chain, changes, means, root
 from prejoin.workload.model import (
     Action,
     ChangeOp,
@@ -73,12 +74,11 @@ def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
     given = _inputs(write)
     if action.verb in NEW or entity.name in given:
         return frozenset(a.name for a in entity.attributes)
-    # What an input is set to, here or in another item, is not what is there.
-    changed = {change.attribute for change in changes(write, action, entity)}
-    changed |= {c.attribute for one in write.actions for c in one.changes if one.entity != entity.name}
+    # What an attribute is set to is not what is there.
     ids = {a.name for a in entity.id}
-    changed -= ids
-    names = {a.name for a in entity.attributes if a.name in given and a.name not in changed}
+    changed = {change.attribute for change in changes(write, action, entity)} - ids
+    own = [a for a in entity.attributes if a.name in given and a.name not in changed]
+    names = {a.name for a in own if means(workload, write, entity, a)}
     if action.by:
         names = (names - ids) | (ids if len(action.by) == len(ids) else set())
     else:
@@ -171,33 +171,37 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
         return set()
     copies = [i for i in design.items if i.entity == entity.name and i.copy]
     guards = [set(g.attributes) for g in design.guards if g.entity == entity.name]
+    # A guard ends with its item, and may be another's by then: who puts or exchanges one has to know when.
+    ends = {ending(design, entity)} - {""} if guards else set()
     needed: set[str] = set()
     match action.verb:
         case Verb.PUT:
             names = frozenset()
-            needed = set().union(*(placing(copy.facets[0]) for copy in copies), *guards)
+            needed = ends.union(*(placing(copy.facets[0]) for copy in copies), *guards)
         case Verb.DELETE:
             needed = set().union(*(placing(copy.facets[0]) for copy in copies), *guards)
         case Verb.UPDATE:
             changed = changes(write, action, entity)
             touched = {change.attribute for change in changed}
             settled = {c.attribute for c in changed if c.op in (ChangeOp.SET, ChangeOp.REMOVE)}
+            names -= touched - settled  # what an amount is added to is read, whatever it was when it was found
             for facet in item.facets[1:]:
                 needed |= _rewritten(facet, design, entity, touched) - settled
             for copy in copies:
-                needed |= _of_copy(copy, held(copy, item, entity), design, entity, touched, settled)
-            needed |= set().union(*(guard for guard in guards if touched & guard))
+                needed |= _of_copy(copy, held(copy, design, entity), design, entity, touched, settled)
+            for guard in guards:
+                needed |= guard | ends if touched & guard else guard if touched & ends else set()
         case _:
             pass
     return needed - names - attributes_of(item.facets[0])
 
 
 def _of_copy(
-    copy: Item, holds: set[str], design: Design, entity: Entity, touched: set[str], settled: set[str]
+    copy: Item, holds: frozenset[str], design: Design, entity: Entity, touched: set[str], settled: set[str]
 ) -> set[str]:
     """What an update has to know of a copy: where it is; or all of it, where it moves and is written anew."""
     if touched & placing(copy.facets[0]):
-        return holds
+        return set(holds)
     if not touched & holds:
         return set()
     keys_ = (_rewritten(facet, design, entity, touched) - settled for facet in copy.facets[1:])
@@ -236,8 +240,7 @@ def attributes_of(facet: Places) -> set[str]:
     return {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
 
 
-def held(copy: Item, item: Item, entity: Entity) -> set[str]:
+def held(copy: Item, design: Design, entity: Entity) -> frozenset[str]:
     """The attributes that a copy holds."""
-    if not copy.attributes:
-        return {a.name for a in entity.attributes}
-    return {*copy.attributes, *attributes_of(copy.facets[0]), *attributes_of(item.facets[0])}
+    found = held_by(design, entity, copy)
+    return frozenset(a.name for a in entity.attributes) if found is None else found

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from prejoin import keys
-from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot
-from prejoin.types import Type
+from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot, When
+from prejoin.types import Kind, Type
+from prejoin.workload.constants import constant_or_text
 from prejoin.workload.model import Entity, Workload
+
+_MOMENTS = frozenset({Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL})
+"""What can say when an item ends: a time, or the seconds since 1970."""
 
 
 def types_of(entity: Entity) -> Mapping[str, Type]:
@@ -25,6 +30,16 @@ def planner_facets(design: Design, workload: Workload) -> tuple[keys.Facet, ...]
     return tuple(found)
 
 
+def usable_facets(design: Design, workload: Workload) -> Iterator[keys.Facet]:
+    """The facets of a design that may be unsound: without those that no key can be made of, which checks tell of."""
+    for item in design.items:
+        entity = workload.entity(item.entity)
+        for facet in (*item.facets, *_unsaid(design, entity, item)) if entity else ():
+            if entity and design.slot(facet.slot) and facet.pk:
+                with suppress(keys.TemplateError):
+                    yield planner_facet(design, entity, item, facet)
+
+
 def planner_facet(design: Design, entity: Entity, item: Item, facet: Facet) -> keys.Facet:
     slot = design.slot(facet.slot)
     pk = _form(design, entity, facet.pk, slot.pk if slot else ())
@@ -37,6 +52,7 @@ def planner_facet(design: Design, entity: Entity, item: Item, facet: Facet) -> k
         _when(entity, item, facet, pk, sk),
         item.copy,
         _holds(design, item, facet, entity),
+        slot is not None and slot.local,
     )
 
 
@@ -47,6 +63,24 @@ def is_natural(texts: Iterable[str], attributes: Iterable[KeyAttribute]) -> bool
     (True, False)
     """
     return list(texts) == [f"{{{a.name}}}" for a in attributes]
+
+
+def ending(design: Design, entity: Entity) -> str:
+    """The attribute that says when items of an entity end; empty where none does."""
+    attribute = entity.attribute(design.ttl_attribute)
+    return attribute.name if attribute and attribute.ttl and attribute.type.kind in _MOMENTS else ""
+
+
+def unsaid_ending(design: Design, workload: Workload) -> str:
+    """The attribute that a table's items end by though no entity says so; empty where one does.
+
+    Empty also where an entity has text of that name: DynamoDB takes no notice of it, and a schema would refuse.
+    """
+    stored = [e for e in workload.entities if design.item(e.name)]
+    named = [a for e in stored if (a := e.attribute(design.ttl_attribute))]
+    if any(ending(design, e) for e in stored) or not all(a.type.numeric for a in named):
+        return ""
+    return design.ttl_attribute
 
 
 def _form(design: Design, entity: Entity, texts: tuple[str, ...], attributes: tuple[KeyAttribute, ...]) -> keys.KeyForm:
@@ -63,19 +97,20 @@ def _form(design: Design, entity: Entity, texts: tuple[str, ...], attributes: tu
 
 def _unsaid(design: Design, entity: Entity, item: Item) -> Iterator[Facet]:
     """Where an item is in an index without being keyed for it: it has the attributes that are the index's keys."""
-    types, held = types_of(entity), _held(design, item)
+    types, held = types_of(entity), held_by(design, entity, item)
     for slot in design.indexes:
-        names = [a.name for a in (*slot.pk, *slot.sk)]
+        # A local index has the table's partitions, whatever they are made of.
+        names = [a.name for a in (slot.sk if slot.local else (*slot.pk, *slot.sk))]
         if item.facet(slot.name) is None and all(n in types and (held is None or n in held) for n in names):
             pk, sk = (tuple(f"{{{a.name}}}" for a in side) for side in (slot.pk, slot.sk))
-            yield Facet(slot.name, pk, sk)
+            yield Facet(slot.name, item.facets[0].pk if slot.local and item.facets else pk, sk)
 
 
 def _when(entity: Entity, item: Item, facet: Facet, pk: keys.KeyForm, sk: keys.KeyForm | None) -> tuple[keys.When, ...]:
     """What holds for the items that are there: what is said, and that they have what the key is made of."""
     # Where there is no copy, there is none in an index.
     said = [*(item.facets[0].when if item.copy and facet.slot != TABLE else ()), *facet.when]
-    found = [keys.When(w.attribute, frozenset(w.values) if w.values else None) for w in said]
+    found = [keys.When(w.attribute, when_values(w, entity)) for w in said]
     known = {w.attribute for w in found}
     for field in (*pk.fields, *(sk.fields if sk else ())):
         attribute = entity.attribute(field.attribute)
@@ -84,9 +119,20 @@ def _when(entity: Entity, item: Item, facet: Facet, pk: keys.KeyForm, sk: keys.K
     return tuple(dict.fromkeys(found))
 
 
+def when_values(when: When, entity: Entity) -> frozenset[object] | None:
+    """The values of a sparse key, as items have them; None where any will do."""
+    attribute = entity.attribute(when.attribute)
+    try:
+        values = [constant_or_text(text, attribute.type) if attribute else text for text in when.values]
+    except (ValueError, ArithmeticError):
+        kind = attribute.type if attribute else ""
+        raise keys.TemplateError(f"{when.attribute} is a {kind}, and never {' or '.join(when.values)}") from None
+    return frozenset(values) if values else None
+
+
 def _holds(design: Design, item: Item, facet: Facet, entity: Entity) -> frozenset[str] | None:
     """The attributes that can be read there beside the keys; None: all."""
-    held = _held(design, item)
+    held = held_by(design, entity, item)
     slot = design.slot(facet.slot)
     if slot is not None and slot.projection.kind is not ProjectionKind.ALL:
         included = (frozenset(slot.projection.attributes) | _natural_names(design, slot)) & types_of(entity).keys()
@@ -96,15 +142,19 @@ def _holds(design: Design, item: Item, facet: Facet, entity: Entity) -> frozense
     return None if held is not None and held >= types_of(entity).keys() else held
 
 
-def _held(design: Design, item: Item) -> frozenset[str] | None:
-    """What an item has; a copy has what it holds, and what its keys and those of its item are made of."""
+def held_by(design: Design, entity: Entity, item: Item) -> frozenset[str] | None:
+    """What an item has, None where that is everything.
+
+    A copy has what it is said to hold, what its keys and those of its item are made of, and when it ends.
+    """
     if not item.attributes:
         return None
     own = design.item(item.entity)
     facets = (*item.facets, *(own.facets[:1] if own else ()))
     placing = item.facets if len(item.facets) > 1 else ()
     made = {name for f in facets for text in (*f.pk, *f.sk) for name in keys.fields_of(text)}
-    return frozenset({*item.attributes, *made, *(w.attribute for f in placing for w in f.when)})
+    ends = {ending(design, entity)} - {""}
+    return frozenset({*item.attributes, *made, *ends, *(w.attribute for f in placing for w in f.when)})
 
 
 def _natural_names(design: Design, slot: Slot) -> frozenset[str]:

@@ -26,7 +26,7 @@ from prejoin.design.assumed import (
     value_sizes,
     values_of,
 )
-from prejoin.design.facets import planner_facets
+from prejoin.design.facets import usable_facets
 from prejoin.design.facts import Entry, Page
 from prejoin.design.map_reads import filter_text
 from prejoin.design.model import (
@@ -183,7 +183,8 @@ class Figures:
 
     def _moves(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
         """Whether an update changes what a copy's key is made of."""
-        return not changed_by(action, entity).isdisjoint(self._facets[entity.name, copy.copy][0].placing)
+        facets = self._facets[entity.name, copy.copy]
+        return bool(facets) and not changed_by(action, entity).isdisjoint(facets[0].placing)
 
     def _unheld(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
         """Whether an update changes nothing that a copy holds."""
@@ -238,7 +239,7 @@ class Figures:
             names &= set(projection.attributes)
         if projection.kind is ProjectionKind.ALL or self.design.type_attribute in projection.attributes:
             found += len(self.design.type_attribute) + len(item.tag)
-        return min(whole, found + sum(len(name) + sizes[name] for name in names))
+        return min(whole, found + sum(len(name) + sizes[name] for name in names if name in sizes))
 
     def stored(self) -> Iterator[tuple[str, str, float, int]]:
         """All that is kept: the item, the slot, how many entries there are, and bytes of each."""
@@ -268,9 +269,10 @@ class Figures:
 
     @cached_property
     def _facets(self) -> dict[tuple[str, str], list[keys.Facet]]:
-        found: dict[tuple[str, str], list[keys.Facet]] = {}
-        for facet in planner_facets(self.design, self.workload):
-            found.setdefault((facet.entity, facet.copy), []).append(facet)
+        """By entity and copy. A design is priced also where it has mistakes."""
+        found: dict[tuple[str, str], list[keys.Facet]] = {(item.entity, item.copy): [] for item in self.design.items}
+        for facet in usable_facets(self.design, self.workload):
+            found[facet.entity, facet.copy].append(facet)
         return found
 
 

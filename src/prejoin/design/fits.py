@@ -9,7 +9,7 @@ from prejoin import keys
 from prejoin.design.codes import NOT_A_DESIGN
 from prejoin.design.document.codes import NO_TEMPLATE, TWICE
 from prejoin.design.facets import planner_facet, types_of
-from prejoin.design.model import TABLE, Counter, Design, Facet, Guard, Item, Slot, Tally
+from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import Code, Diagnostic
 from prejoin.keys import TemplateError, fields_of
 from prejoin.workload.lookup import suggest
@@ -47,8 +47,6 @@ class _Fitting:
             yield from self._item(item, ("items", at))
         for at, guard in enumerate(design.guards):
             yield from self._guard(guard, ("guards", at))
-        for at, counter in enumerate(design.counters):
-            yield from self._counter(counter, ("counters", at))
         for entity in self._workload.entities:
             if design.item(entity.name) is None:
                 fix = "add it to the items, with a key in the table"
@@ -68,6 +66,12 @@ class _Fitting:
         if not 1 <= len(slot.pk) <= most or len(slot.sk) > most:
             number = "one attribute" if most == 1 else f"one to {most} attributes"
             yield self._say(path, f"a key of `{slot.name}` has {number}", "name them with their types, `pk` (S)")
+        table = self._design.slots[0]
+        if slot.local and (slot.pk != table.pk or not table.sk or len(slot.sk) != 1 or slot is table):
+            fix = f"give it the partition key {_names(table.pk)} and one attribute to sort by; the table needs one too"
+            yield self._say(
+                path, f"`{slot.name}` is a local index, and not the table's partitions in another order", fix
+            )
         names = [a.name for a in (*slot.pk, *slot.sk)]
         if len(set(names)) < len(names):
             yield self._say(path, f"`{slot.name}` has two key attributes of one name", "name each once")
@@ -87,8 +91,13 @@ class _Fitting:
             yield self._say(
                 path, f"there is a copy of `{item.entity}`, and no item", "give the entity a key of its own"
             )
+        if not item.tag:
+            yield self._say((*path, "tag"), f"`{title}` has no type", f"call it `{item.entity}`")
         if not item.facets or item.facets[0].slot != TABLE:
             yield self._say(path, f"the first facet of `{title}` is not in the table", f"begin with slot `{TABLE}`")
+        elif not item.copy and item.facets[0].when:
+            fix = "leave `when` to indexes and copies"
+            yield self._say((*path, "facets", 0), f"every `{title}` is in the table, whatever it has", fix)
         if entity is not None:
             for name in item.attributes:
                 yield from self._attribute(name, entity, (*path, "attributes"))
@@ -105,6 +114,9 @@ class _Fitting:
             elif (len(facet.pk), len(facet.sk)) != (len(slot.pk), len(slot.sk)):
                 message = f"`{title}` has not as many keys in `{slot.name}` as that has attributes"
                 yield self._say(where, message, "give one each")
+            elif slot.local and facet.pk != item.facets[0].pk:
+                message = f"`{slot.name}` is a local index, and `{title}` has another partition there than in the table"
+                yield self._say(where, message, f"give it `{' + '.join(item.facets[0].pk)}`")
             elif entity is not None:
                 yield from self._facet(facet, item, entity, where)
 
@@ -152,20 +164,6 @@ class _Fitting:
             except TemplateError as problem:
                 yield self._say(path, str(problem), "make something else unique: a text, a number, a date")
 
-    def _counter(self, counter: Counter, path: Path) -> Iterator[Diagnostic]:
-        for name, fields in (
-            (counter.entity, (counter.attribute,)),
-            (counter.of, (counter.by, counter.over) if counter.tally is not Tally.COUNT else (counter.by,)),
-        ):
-            entity = self._workload.entity(name)
-            if entity is None:
-                yield self._no_entity(name, path)
-                continue
-            for field in fields:
-                yield from self._attribute(field, entity, path)
-        if counter.shards < 1:
-            yield self._say(path, f"a counter has no {counter.shards} shards", "write 1, or more where it is hot")
-
     def _attribute(self, name: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         if entity.attribute(name) is None:
             near = suggest(name, (a.name for a in entity.attributes))
@@ -179,3 +177,7 @@ class _Fitting:
 
     def _say(self, path: Path, message: str, fix: str, code: Code = NOT_A_DESIGN) -> Diagnostic:
         return code.at(self._places.find(path), message, fix)
+
+
+def _names(attributes: tuple[KeyAttribute, ...]) -> str:
+    return " + ".join(f"`{attribute.name}`" for attribute in attributes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from prejoin.design.assumed import count_of
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, Slot
 from prejoin.workload.model import Model, Workload
@@ -39,6 +41,38 @@ class Growth(Model, frozen=True):
 
     def __bool__(self) -> bool:
         return bool(self.indexes or self.entities or self.keys or self.copies or self.guards)
+
+
+def keeps(before: Design, after: Design) -> bool:
+    """Whether every key of a design is in another one as it was, of all the entities that are in both.
+
+    >>> from prejoin.design.model import KeyAttribute
+    >>> shop = Design("shop", (Slot(TABLE, (KeyAttribute("pk"),)),), (Item("User", "User", (Facet(TABLE, ("U#{id}",)),)),))
+    >>> keeps(Design("shop"), shop), keeps(shop, Design("shop")), keeps(shop, Design("store"))
+    (True, True, False)
+    """
+    if _settings(before) != _settings(after) or before.ttl_attribute not in ("", after.ttl_attribute):
+        return False
+    there = {item.entity for item in after.items}
+    for item in before.items:
+        now = after.item(item.entity, item.copy)
+        if item.entity not in there:
+            continue
+        if now is None or now.tag != item.tag:
+            return False
+        for facet in item.facets:
+            if now.facet(facet.slot) != facet or not _same_place(before.slot(facet.slot), after.slot(facet.slot)):
+                return False
+    return all(guard in after.guards for guard in before.guards if guard.entity in there)
+
+
+def _settings(design: Design) -> object:
+    return design.table, design.type_attribute, design.separator, design.raw_keys
+
+
+def _same_place(one: Slot | None, other: Slot | None) -> bool:
+    """Whether an index is as it was: DynamoDB changes neither its keys nor what it holds."""
+    return one is not None and other is not None and replace(one, purpose="") == replace(other, purpose="")
 
 
 def growth(before: Design, after: Design, workload: Workload) -> Growth:

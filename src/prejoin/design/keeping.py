@@ -6,7 +6,7 @@ import math
 
 from prejoin.design.assumed import PRESENT, SEVERAL, count_of, per_second, several, size_of, values_of
 from prejoin.design.candidates import Candidate
-from prejoin.design.needs import held
+from prejoin.design.needs import given_by
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Entity, Rate, Verb, Workload, Write
@@ -19,7 +19,7 @@ def index_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int
         per_second(write.rate)
         * write_units(size)
         * entries(candidate, write, action, entity)
-        * _times(workload, write, action, entity)
+        * items_of(workload, write, action, entity)
         for write, action in writes_of(workload, entity)
     )
     return _cents(workload, entity, candidate, units, copy=False)
@@ -32,12 +32,12 @@ def copy_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
     for write, action in writes_of(workload, entity):
         more = 2 if write.atomic or len(write.actions) > 1 else 3
         moved = 2 * (entries(candidate, write, action, entity) - 1)
-        times = _times(workload, write, action, entity)
+        times = items_of(workload, write, action, entity)
         units += per_second(write.rate) * write_units(size) * (more + moved) * times
     return _cents(workload, entity, candidate, units, copy=True)
 
 
-def _times(workload: Workload, write: Write, action: Action, entity: Entity) -> int:
+def items_of(workload: Workload, write: Write, action: Action, entity: Entity) -> int:
     """How many items of an entity one call writes."""
     return (several(workload, write, entity) or SEVERAL) if action.many else 1
 
@@ -79,7 +79,7 @@ def reads_first(
     else:
         sides = (set(candidate.pk), {one.attribute for one in candidate.sk})
         needed = set().union(*(side for side in sides if side & changed)) - changed
-    known = {name for one in write.inputs for name in held(workload, entity, one.attribute)} - (
+    known = {name for one in write.inputs for name in given_by(workload, write, entity, one.attribute)} - (
         changed if copy else set()
     )
     return not needed <= known | {a.name for a in entity.id}

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from prejoin.design.candidates import extendable
-from prejoin.design.choose import BASE, OWN, Chosen, Placed, Task
+from prejoin.design.chosen import BASE, OWN, Chosen, Placed, Task
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.design.words import Words
 from prejoin.workload.model import Naming, Workload
+
+_KEYS = (("partition key", "pk"), ("sort key", "sk"))
+"""What decisions call the attributes that are the table's key, and what they are called if none does."""
 
 
 def lay_out(task: Task, chosen: Chosen) -> Design:
@@ -34,7 +37,8 @@ def lay_out(task: Task, chosen: Chosen) -> Design:
         slots=slots,
         items=tuple(items),
         guards=tuple(dict.fromkeys((*kept.guards, *_guards(workload, chosen)))),
-        type_attribute=names.get("type attribute", kept.type_attribute),
+        type_attribute=names.get("type attribute")
+        or (kept.type_attribute if kept.items else _free(kept.type_attribute, workload)),
         separator=separator,
         ttl_attribute=kept.ttl_attribute
         or next((a.name for e in workload.entities for a in e.attributes if a.ttl), ""),
@@ -60,14 +64,22 @@ def _item(task: Task, placed: Placed, facets: tuple[Facet, ...], before: Sequenc
 def _slots(task: Task, chosen: Chosen, names: dict[str, str]) -> tuple[Slot, ...]:
     """The table and its indexes, those that are there already first; new ones are called as the others are."""
     found = list(task.frozen.design.slots)
-    pk, sk = names.get("partition key", "pk"), names.get("sort key", "sk")
+    pk, sk = (names.get(said) or _free(usual, task.workload) for said, usual in _KEYS)
     if not any(place[2] == BASE for place in task.frozen.facets):
         found[:1] = [Slot(TABLE, (KeyAttribute(pk),), (KeyAttribute(sk),))]
     while len(found) <= chosen.indexes:
         number = len(found)
-        usual = Slot(f"gsi{number}", (KeyAttribute(f"gsi{number}{pk}"),), (KeyAttribute(f"gsi{number}{sk}"),))
+        ours = [KeyAttribute(_free(f"gsi{number}{name}", task.workload)) for name in (pk, sk)]
+        usual = Slot(f"gsi{number}", (ours[0],), (ours[1],))
         found.append(_like(found[-1], number) or usual)
     return tuple(found)
+
+
+def _free(name: str, workload: Workload) -> str:
+    """A name for an attribute of the table's own, which no entity has."""
+    while any(entity.attribute(name) for entity in workload.entities):
+        name = f"_{name}"
+    return name
 
 
 def _like(last: Slot, number: int) -> Slot | None:

@@ -8,6 +8,7 @@ from prejoin import keys
 from prejoin.design.model import Call, Operation, Request
 from prejoin.keys import Ask, Facet, Plan, Refusal
 from prejoin.keys import Order as KeyOrder
+from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
 from prejoin.workload.lookup import bindings, equalities, target
 from prejoin.workload.model import (
@@ -33,6 +34,8 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
     try:
         ask = ask_of(read, workload)
         found = _planned(facets, ask)
+        _batchable(found, read)
+        _separable(found, read)
         requests = [_request(found, read)]
         if read.combine is Combine.JOIN:
             requests += [_fetch(read, workload, facets, name) for name in read.entities[1:]]
@@ -58,6 +61,27 @@ def _planned(facets: Sequence[Facet], ask: Ask) -> Plan:
     return found
 
 
+def _batchable(found: Plan, read: Read) -> None:
+    """A list of keys is read at once, and nothing can be said beside them."""
+    if found.operation == "GetItem" and any(i.many for i in read.inputs):
+        beside = [i.attribute for i in read.inputs if plain(i.attribute) not in found.facets[0].attributes]
+        if beside:
+            raise _NotServedError(
+                "a list of keys is one BatchGetItem, which tests nothing else",
+                f"leave {' and '.join(beside)} out, and look at the items",
+            )
+
+
+def _separable(found: Plan, read: Read) -> None:
+    """Several kinds of items are read without a filter."""
+    tested = [i.attribute for i in read.inputs if is_filtered(i, found)]
+    if len(found.ask.entities) > 1 and tested:
+        raise _NotServedError(
+            f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none",
+            "ask for each kind by itself",
+        )
+
+
 def ask_of(read: Read, workload: Workload) -> Ask:
     """What a read asks of the keys. A list of ids is asked one by one; optional inputs may become filters."""
     entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
@@ -69,24 +93,42 @@ def ask_of(read: Read, workload: Workload) -> Ask:
         for entity, attribute in bindings(workload, entities, one).items():
             if attribute != name and (entity, name, attribute) not in roles:
                 roles.append((entity, name, attribute))
+    counted = read.result is Result.COUNT
     given = [i for i in read.inputs if i.op is Op.EQ and not i.filter]
     ranges = [i for i in read.inputs if i.op in RANGES and not i.filter and not i.optional]
     if len(ranges) > 1:
         raise ValueError(
             f"{' and '.join(i.attribute for i in ranges)} are two ranges; a key serves one, the other is a filter"
         )
+    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_tested(i)]):
+        raise ValueError(
+            f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none: "
+            "leave it out and look at the items, or ask for each kind by itself"
+        )
     may_filter = any(isinstance(d.pin, Accept) and d.pin.pattern == read.id for d in workload.decisions)
     return Ask.of(
         *entities,
         equal=[names[i.attribute] for i in given if not i.values],
-        constants=[(names[i.attribute], i.values[0].const) for i in given if i.values],
+        constants=[(names[i.attribute], _constant(i, workload, entities)) for i in given if i.values],
         within=(names[ranges[0].attribute], ranges[0].op.value) if ranges else None,
-        order=[_order(s.attribute, s.direction, names, workload, entities) for s in read.sort],
+        # What is only counted has no order.
+        order=[_order(s.attribute, s.direction, names, workload, entities) for s in read.sort if not counted],
         consistent=read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL},
         filtered=[names[i.attribute] for i in given if i.optional or may_filter],
         needs=_needs(read, workload, entities),
         roles=roles,
     )
+
+
+def _constant(one: Input, workload: Workload, entities: tuple[str, ...]) -> object:
+    """The constant of an input, as items have it."""
+    text = one.values[0].const
+    for entity, name in bindings(workload, entities, one.attribute).items():
+        described = workload.entity(entity)
+        attribute = described.attribute(name) if described else None
+        if attribute is not None and text is not None:
+            return constant_or_text(text, attribute.type)
+    return text
 
 
 def _needs(read: Read, workload: Workload, entities: tuple[str, ...]) -> list[str] | None:
@@ -198,9 +240,13 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
 
 
 def is_filtered(one: Input, found: Plan) -> bool:
-    """Whether an input is left to a filter: said so by the author, or of a kind that no key answers."""
-    keyed = one.op is Op.EQ or one.op in RANGES
-    return one.filter or not keyed or plain(one.attribute) in found.filtered or (one.optional and one.op is not Op.EQ)
+    """Whether an input is left to a filter: of a kind that no key answers, or not answered by this one."""
+    return is_tested(one) or plain(one.attribute) in found.filtered
+
+
+def is_tested(one: Input) -> bool:
+    """Whether an input is a filter whatever the keys: said so by the author, or of a kind that no key answers."""
+    return one.filter or (one.op is not Op.EQ and (one.optional or one.op not in RANGES))
 
 
 def is_compared(one: Input, found: Plan) -> bool:

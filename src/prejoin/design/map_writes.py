@@ -17,7 +17,7 @@ from prejoin.design.addressing import (
     said_equal,
     unknown,
 )
-from prejoin.design.facets import planner_facets, types_of
+from prejoin.design.facets import ending, planner_facets, types_of
 from prejoin.design.map_reads import sort_condition
 from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, Operation, Request, Slot
 from prejoin.keys import Plan, fields_of, guard_key
@@ -149,7 +149,7 @@ def _actions(
     written = tuple(_change(c, write) for c in changed) + tuple(_index_keys(knowledge, item, design))
     found = [ItemAction(did, entity.name, pk, sk, action.many, written, conditions)]
     for copy in (i for i in design.items if i.entity == entity.name and i.copy):
-        found += _copy(copy, held(copy, item, entity), action, knowledge, design)
+        found += _copy(copy, held(copy, design, entity), action, knowledge, design)
     for guard in (g for g in design.guards if g.entity == entity.name):
         found += _guard(guard, action, changed, entity, design)
     return found
@@ -181,7 +181,7 @@ class _Knowledge:
         return True
 
 
-def _copy(copy: Item, holds: set[str], action: Action, knowledge: _Knowledge, design: Design) -> list[ItemAction]:
+def _copy(copy: Item, holds: frozenset[str], action: Action, knowledge: _Knowledge, design: Design) -> list[ItemAction]:
     """The copy follows its item: put and deleted with it, changed in place, or moved where its key changes."""
     facet = copy.facets[0]
     pk, sk = _key(facet)
@@ -217,6 +217,8 @@ def _guard(
         return [ItemAction(Did.DELETE, item, pk, sk, action.many)]
     if {c.attribute for c in changed} & set(guard.attributes):
         return [ItemAction(Did.DELETE, item, pk, sk, action.many), put]
+    if ending(design, entity) in {c.attribute for c in changed}:
+        return [put]  # it ends when its item does
     return []
 
 

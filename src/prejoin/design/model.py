@@ -88,27 +88,6 @@ class Guard(Model, frozen=True):
     attributes: tuple[str, ...]
 
 
-class Tally(StrEnum):
-    COUNT = "count"
-    SUM = "sum"
-    MAX = "max"
-
-
-class Counter(Model, frozen=True):
-    """An attribute of one entity that the writes of another keep."""
-
-    entity: str
-    attribute: str
-    of: str
-    """The entity that is counted."""
-    by: str
-    """Its attribute that holds the id of the item with the counter."""
-    tally: Tally = Tally.COUNT
-    over: str = ""
-    """The attribute that is summed or compared."""
-    shards: int = 1
-
-
 # --- What each access pattern becomes -------------------------------------------------------------------------------
 
 
@@ -214,7 +193,6 @@ class Design(Model, frozen=True):
     """The table first."""
     items: tuple[Item, ...] = ()
     guards: tuple[Guard, ...] = ()
-    counters: tuple[Counter, ...] = ()
     type_attribute: str = "entityType"
     separator: str = "#"
     raw_keys: bool = False

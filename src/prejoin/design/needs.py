@@ -8,7 +8,8 @@ import msgspec
 
 from prejoin.design.map_reads import ask_of, plain
 from prejoin.keys import Ask
-from prejoin.workload.lookup import changes, root
+from prejoin.workload.constants import constant_text
+from prejoin.workload.lookup import changes, means, root
 from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
 
 
@@ -75,7 +76,7 @@ def finds(workload: Workload) -> tuple[Question, ...]:
             continue
         changed = {change.attribute for change in changes(write, action, entity)}
         inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
-        given = {name for one in inputs for name in held(workload, entity, one)} - changed
+        given = {name for one in inputs for name in given_by(workload, write, entity, one)} - changed
         if given:
             ask = Ask.of(entity.name, equal=given)
             read = Read(write.id, entities=(entity.name,), rate=write.rate)
@@ -93,10 +94,10 @@ def addressed(workload: Workload) -> Iterator[tuple[Write, Action]]:
         yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))
 
 
-def held(workload: Workload, entity: Entity, name: str) -> list[str]:
-    """The attributes of an entity that an input gives: that of its name, or the one that holds the same id."""
-    if entity.attribute(name):
-        return [name]
+def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
+    """The attributes of an entity that a write's input gives: that of its name, or the one that holds the same id."""
+    if attribute := entity.attribute(name):
+        return [name] if means(workload, write, entity, attribute) else []
     roots = {root(workload, e, a) for e in workload.entities if (a := e.attribute(name))}
     same = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
     return same if len(same) == 1 else []
@@ -113,7 +114,9 @@ def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
     given = {own(one) for one in ask.equal - ask.filtered} - {None}
     optional = {plain(i.attribute) for i in read.inputs if i.optional}
     left = {own(one) for one in (ask.equal & ask.filtered) - optional} - {None}
-    constants = {(a, str(value)) for one, value in ask.constants if one not in ask.filtered and (a := own(one))}
+    constants = {
+        (a, constant_text(value)) for one, value in ask.constants if one not in ask.filtered and (a := own(one))
+    }
     tail: dict[str, Tail] = {}
     if ask.within and (attribute := own(ask.within.attribute)):
         tail[attribute] = Tail(attribute)

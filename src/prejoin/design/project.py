@@ -20,11 +20,15 @@ WORTH = Decimal(1)
 """Dollars a month that a narrower index has to save: what it does not hold, no later read can have from it."""
 
 
-def projected(design: Design, workload: Workload) -> Design:
-    """The mapped design with the cheapest projection of each index that serves all that is read from it."""
+def projected(design: Design, workload: Workload, kept: Design | None = None) -> Design:
+    """The mapped design with the cheapest projection of each index that serves all that is read from it.
+
+    The indexes of a design that is kept hold what they hold: DynamoDB does not change that.
+    """
     whole = bill(workload, design).total
     found: list[tuple[Decimal, str, Projection]] = []
-    for slot in design.indexes:
+    there = {slot.name for slot in kept.slots} if kept else set()
+    for slot in (one for one in design.indexes if one.name not in there):
         for projection in _narrower(slot, design, workload):
             saved = whole - bill(workload, _with(design, workload, {slot.name: projection})).total
             if saved >= WORTH:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.design.choose import Chosen, Forbidden, Score, Task, choose, task_of
+from prejoin.design.choose import choose, task_of
+from prejoin.design.chosen import Chosen, Forbidden, Score, Task
 from prejoin.design.lay_out import lay_out
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
@@ -53,7 +54,7 @@ def solve(workload: Workload, kept: Design | None = None, told: Callable[[str], 
         apart = frozenset(_apart(task, chosen, design, words))
         tries += 1
         if not apart or tries == MOST_TRIES:
-            return Solution(projected(design, workload), replace(chosen, exact=chosen.exact and not apart))
+            return Solution(projected(design, workload, kept), replace(chosen, exact=chosen.exact and not apart))
         if words.apart:
             task = replace(task, rivals=tuple(dict.fromkeys((*task.rivals, *words.apart))))
         else:

@@ -9,7 +9,7 @@ import msgspec
 
 from prejoin.design.assumed import per_second, size_of
 from prejoin.design.candidates import Candidate, serves
-from prejoin.design.keeping import entries, writes_of
+from prejoin.design.keeping import entries, items_of, writes_of
 from prejoin.design.needs import Question
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
@@ -49,7 +49,7 @@ def heat(workload: Workload, entity: Entity, candidate: Candidate) -> Heat:
     writes = units = 0.0
     hottest = 0.0
     for write, action in writes_of(workload, entity):
-        rate = _busiest(write.rate)
+        rate = _busiest(write.rate) * items_of(workload, write, action, entity)
         times = entries(candidate, write, action, entity)
         writes += rate
         units += rate * times * write_units(size_of(entity))

@@ -13,12 +13,12 @@ from typing import TypeVar
 
 from prejoin import keys
 from prejoin.design.candidates import Candidate
-from prejoin.design.choose import OWN, Chosen, Placed, Task, Together, asked_key, lies
+from prejoin.design.chosen import OWN, Chosen, Placed, Task, Together, asked_key, lies
 from prejoin.design.model import Facet, When
 from prejoin.design.needs import Need, Question, Tail
 from prejoin.design.spread import bucket_of, shards_of
 from prejoin.workload.lookup import root
-from prejoin.workload.model import Attribute, Entity
+from prejoin.workload.model import Attribute, Direction, Entity
 
 _MOST_STEPS = 20_000
 """How many orders of the types of one partition are tried out, or begun."""
@@ -82,6 +82,7 @@ class Words:
         for (slot, _), there in rooms.items():
             sets = []
             ways: dict[frozenset[Placed], Together] = {}
+            ends: dict[Placed, set[int]] = {}
             for way in (way for way in chosen.together if way.slot == slot):
                 question = asked[way.read]
                 found = [next((p for p in there if _is_meant(p, question, n, way)), None) for n in question.needs]
@@ -89,7 +90,10 @@ class Words:
                 if len(meant) == len(question.needs):
                     sets.append((bool(way.rest) or any(n.mingled for n in question.needs), meant))
                     ways[meant] = way
-            self._name(there, sets)
+                    for one in meant if question.read.paginated else ():
+                        if not one.candidate.sk:
+                            ends.setdefault(one, set()).add(_end(question))
+            self._name(there, sets, {one: min(wanted) for one, wanted in ends.items() if len(wanted) == 1})
             whole = [meant for deep, meant in sets if not deep]
             if all(p.item == OWN and not p.candidate.mingled for p in there) and in_order(there, whole) is None:
                 self.apart.append(frozenset(ways[one] for one in _fewest(there, whole)))
@@ -156,7 +160,12 @@ class Words:
         whose = self._workload.entity(owner)
         if whose and (found := whose.attribute(field)) and found.id and len(whose.id) == 1:
             return upper(owner)
-        return upper(field)
+        word = upper(field)
+        # Another entity's word means its id, and two attributes that are written alike are two.
+        if any(upper(one.name) == word and len(one.id) == 1 for one in self._workload.entities):
+            word = f"{upper(owner)}_{word}"
+        alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
+        return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
 
     def _field(self, entity: Entity, one: Tail) -> str:
         attribute = entity.attribute(one.attribute)
@@ -168,8 +177,13 @@ class Words:
         assert found is not None
         return found
 
-    def _name(self, there: Sequence[Placed], sets: Sequence[tuple[bool, frozenset[Placed]]]) -> None:
-        """Words for the items of one partition, so that what is read together lies side by side."""
+    def _name(
+        self, there: Sequence[Placed], sets: Sequence[tuple[bool, frozenset[Placed]]], ends: dict[Placed, int]
+    ) -> None:
+        """Words for the items of one partition, so that what is read together lies side by side.
+
+        Where that is read in pages, the one item of its type is on the first: it lies at the end where reading begins.
+        """
         plain: dict[Placed, str] = {}
         taken = [self._there(one) for one in there if one.candidate.fixed]
         for one in there:
@@ -186,14 +200,15 @@ class Words:
             if list(heads.values()).count(heads[label]) > 1:
                 heads[label] = label.replace(self._separator, "_")
         usual = sorted(groups, key=heads.__getitem__)
+        wanted = sorted(usual, key=lambda label: ends.get(groups[label][0], 0))
         whole = [frozenset(label for label in groups if set(groups[label]) & found) for deep, found in sets if not deep]
         fixed = {label for label, members in groups.items() if members[0].candidate.fixed}
-        order = side_by_side(usual, whole)
+        order = side_by_side(wanted, whole)
         if fixed:
             heads |= _beside({label: heads[label] for label in usual}, fixed, whole)
-            usual = order
-        for rank, label in enumerate(order):
-            head = heads[label] if order == usual else f"{rank}{heads[label]}"
+        else:
+            heads = dict(zip(order, in_this_order([heads[label] for label in order], self._separator), strict=True))
+        for label, head in heads.items():
             members = groups[label]
             if label.startswith(" "):
                 self._words[members[0]] = ("", head)
@@ -210,7 +225,9 @@ class Words:
     def _there(self, placed: Placed) -> str:
         """The word with which a sort key begins that is there already."""
         facet = self._frozen.facets[placed.entity, placed.item, placed.slot]
-        return re.split(r"[{" + re.escape(self._separator) + "]", facet.sk[0])[0] if facet.sk else ""
+        text = facet.sk[0] if facet.sk else ""
+        word = re.split(r"[{" + re.escape(self._separator) + "]", text.removeprefix(self._separator))[0]
+        return f"{self._separator}{word}" if text.startswith(self._separator) else word
 
     def _label(self, placed: Placed) -> str:
         """What comes before the type: for all that is read side by side the same."""
@@ -233,6 +250,27 @@ def _is_meant(placed: Placed, question: Question, need: Need, way: Together) -> 
         return lies(placed, question, need, way)
     pk, rest = asked_key(placed, question, len(way.rest))
     return placed.entity == need.entity and (frozenset(pk), rest) == (frozenset(way.names), way.rest)
+
+
+def _end(question: Question) -> int:
+    """At which end of a partition the reading of it begins: the lower, -1, or the upper."""
+    sort = question.read.sort
+    return 1 if sort and sort[0].direction is Direction.DESC else -1
+
+
+def in_this_order(words: Sequence[str], separator: str) -> list[str]:
+    """Words that sort as these stand: some begin with the separator, which is below all letters; else numbers do.
+
+    >>> in_this_order(["ADDRESS", "ORDER"], "#"), in_this_order(["USER", "ADDRESS", "ORDER"], "#")
+    (['ADDRESS', 'ORDER'], ['#USER', 'ADDRESS', 'ORDER'])
+    >>> in_this_order(["C", "B", "A"], "#")
+    ['0C', '1B', '2A']
+    """
+    for first in range(len(words) if separator < "0" else 1):
+        found = [f"{separator}{word}" if at < first else word for at, word in enumerate(words)]
+        if found == sorted(found):
+            return found
+    return [f"{at}{word}" for at, word in enumerate(words)]
 
 
 def _beside(heads: dict[str, str], fixed: set[str], sets: Sequence[frozenset[str]]) -> dict[str, str]:

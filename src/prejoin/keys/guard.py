@@ -12,17 +12,27 @@ from .template import Template
 
 
 def guard_key(
-    tag: str, attributes: Sequence[str], types: Mapping[str, Type], separator: str = "#", sorted_: bool = True
+    tag: str,
+    attributes: Sequence[str],
+    types: Mapping[str, Type],
+    separator: str = "#",
+    sorted_: bool = True,
+    names: Sequence[str] = (),
 ) -> tuple[Template, Template | None]:
     """The templates of a guard's partition and sort key, for the entity with this tag.
+
+    `names` are what the attributes are called in the table, if otherwise: two programs that spell them each in its own
+    way guard the same value by the same item.
 
     >>> from prejoin.types import STRING
     >>> pk, sk = guard_key("User", ["email"], {"email": STRING})
     >>> pk.build({"email": "a@b.com"}), sk.text
     ('UNIQUE#User#email#a@b.com', 'UNIQUE')
+    >>> guard_key("User", ["e_mail"], {"e_mail": STRING}, names=["eMail"])[0].build({"e_mail": "a@b.com"})
+    'UNIQUE#User#eMail#a@b.com'
     """
     quote = Separator(separator).quote
-    label = separator.join(quote(text) for text in ("UNIQUE", tag, "+".join(attributes)))
+    label = separator.join(quote(text) for text in ("UNIQUE", tag, "+".join(names or attributes)))
     fields = separator.join(f"{{{name}}}" for name in attributes)
     of = Template.of(fields, types, separator)
     # Put together from parts, for the tag may hold what no template's own text may: escapes.

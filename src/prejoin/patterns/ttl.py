@@ -65,8 +65,8 @@ class TimeToLive(Pattern):
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         what = f"{entity.tag}.{self.attribute}"
         kind = entity.codec.attribute(self.attribute).type.kind
-        if kind not in (Kind.DATETIME, Kind.INTEGER):
-            raise SchemaError(f"{what} is to be when an item ends, and is neither a datetime nor an int")
+        if kind not in (Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL):
+            raise SchemaError(f"{what} is to be when an item ends, and is neither a datetime nor a number")
         if self.attribute in entity.base.attributes:
             raise SchemaError(f"{what} is to be when an item ends, and the key of an item tells what it is")
         if kind is Kind.DATETIME and any(self.attribute in facet.attributes for facet in entity.natural.values()):

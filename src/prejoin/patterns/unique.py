@@ -54,10 +54,11 @@ class Unique(Pattern):
             raise SchemaError(f"Unique() of {entity.tag} does not say what is to be unique")
         if binder.tenant:  # a value is unique among those of one tenant, and nobody learns of the others'
             attributes = (binder.tenant, *(name for name in attributes if name != binder.tenant))
-        said = ", ".join(attributes)
+        names = [entity.codec.attribute(name).wire for name in attributes]
+        said = ", ".join(names)
         types = {name: entity.codec.attribute(name).type for name in attributes}
         try:
-            pk, sk = guard_key(entity.tag, attributes, types, binder.separator, bool(binder.keys[TABLE].sk))
+            pk, sk = guard_key(entity.tag, attributes, types, binder.separator, bool(binder.keys[TABLE].sk), names)
         except TemplateError as error:
             raise SchemaError(f"{entity.tag}, unique {said}: {error}") from None
         # Named so that nobody can ask for it: a guard is never an answer.

@@ -13,8 +13,8 @@ from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
 from prejoin.proof.inputs import Given
 from prejoin.proof.reference import Found, Reference
-from prejoin.table import NotServed, begins_with, between, contains, exists, one_of
-from prejoin.workload.model import RANGES, Direction, Input, Op, Result
+from prejoin.table import Get, NotServed, begins_with, between, contains, exists, one_of
+from prejoin.workload.model import RANGES, Consistency, Direction, Input, Op, Result
 
 _COMPARE: dict[Op, Callable[[Any, Any], Any]] = {Op.EQ: eq, Op.NE: ne, Op.LT: lt, Op.LE: le, Op.GT: gt, Op.GE: ge}
 _NO_VALUES = frozenset({Op.EXISTS, Op.NOT_EXISTS})
@@ -70,7 +70,10 @@ class Asking:
     def _get(self, given: Given) -> Found:
         equal = {name: self._values(i, given)[0] for i, name in self.names.items()}
         cls = self.bench.built.classes[self.first]
-        found = self.bench.client.get(cls, consistent=self.plan.ask.consistent, into=self.into, **equal)
+        if self.asked.read.consistency is Consistency.TRANSACTIONAL:
+            found = self.bench.client.get_together(Get(cls, into=self.into, **equal))[0]
+        else:
+            found = self.bench.client.get(cls, consistent=self.plan.ask.consistent, into=self.into, **equal)
         return [] if found is None else [(self.first, self.bench.values_as(self.first, found))]
 
     def _each(self, given: Given) -> Found:
@@ -83,8 +86,12 @@ class Asking:
         asked = [{**given, self.many.attribute: value} for value in values]
         equal = [{name: self._values(i, one)[0] for i, name in self.names.items()} for one in asked]
         cls = self.bench.built.classes[self.first]
-        consistent = self.plan.ask.consistent
-        found = self.bench.client.get_many(cls, equal, consistent=consistent, into=self.into)
+        found: Sequence[Any]
+        if self.asked.read.consistency is Consistency.TRANSACTIONAL:
+            found = self.bench.client.get_together(*(Get(cls, into=self.into, **one) for one in equal))
+        else:
+            consistent = self.plan.ask.consistent
+            found = self.bench.client.get_many(cls, equal, consistent=consistent, into=self.into)
         return [(self.first, self.bench.values_as(self.first, one)) for one in found if one is not None]
 
     def count(self, given: Given) -> int:

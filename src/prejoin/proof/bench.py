@@ -12,7 +12,7 @@ import msgspec
 
 from prejoin.design.facets import planner_facets
 from prejoin.design.model import Design
-from prejoin.keys import Facet, KeyValueError
+from prejoin.keys import Facet, KeyValueError, Natural
 from prejoin.proof.data import Maker, Values
 from prejoin.proof.schema import Built, python_type, schema_of
 from prejoin.protocol.errors import DynamoDBError
@@ -22,6 +22,13 @@ from prejoin.workload.model import Entity, OutOfScope, Workload
 
 REFUSALS = (TableError, DynamoDBError, KeyValueError)
 """How what cannot be asked or written is refused."""
+
+
+def as_they_stand(facets: Iterable[Facet]) -> frozenset[str]:
+    """The attributes that are keys by themselves, with nothing written before or after them."""
+    forms = [form for facet in facets for form in (facet.pk, facet.sk) if form]
+    alone = [f for f in forms if isinstance(f, Natural) or (f.raw and len(f.parts) == 1)]
+    return frozenset(name for form in alone for name in form.attributes)
 
 
 @dataclass(slots=True)
@@ -49,12 +56,13 @@ class Bench:
         harsh: bool = False,
     ) -> Bench:
         """A table made from a design and filled through the client; `harsh`, with values that are hard on keys."""
-        built = schema_of(design, workload)
+        built = schema_of(design, workload, lambda: now)
         calls: list[Call] = []
         client = Client(built.schema, design.table, transport, observe=calls.append)
         # Keys made of values as they are cannot hold the separator, and say so: that is known, and not to be proven.
-        maker = Maker(workload, now, seed, harsh, design.separator if design.raw_keys else "")
-        bench = cls(workload, design, now, built, client, planner_facets(design, workload), maker, calls)
+        facets = planner_facets(design, workload)
+        maker = Maker(workload, now, seed, harsh, design.separator if design.raw_keys else "", as_they_stand(facets))
+        bench = cls(workload, design, now, built, client, facets, maker, calls)
         client.create_table()
         for name, items in maker.make_all().items():
             items[:] = [values for values in items if bench._filled(name, values)]

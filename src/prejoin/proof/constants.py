@@ -22,7 +22,7 @@ def value_of(value: Value, attribute: Attribute, now: datetime, given: dict[str,
 def _moment(moment: datetime, attribute: Attribute) -> Any:
     match attribute.type.kind:
         case Kind.DATETIME:
-            return moment
+            return moment.replace(microsecond=0) if attribute.ttl else moment
         case Kind.DATE:
             return moment.date()
         case Kind.STRING:

@@ -31,6 +31,9 @@ _UNEQUAL = (1.0, 0.0, 2.0, 0.5, 1.0)
 _LARGEST = 3_000
 """Bytes of a value; a document's larger ones are cut to it, or a proof would take minutes."""
 
+_FAR = timedelta(days=40 * 365)
+"""Until the first item ends: engines delete by their own clock, whichever a proof is given."""
+
 
 @dataclass(slots=True)
 class Maker:
@@ -42,6 +45,8 @@ class Maker:
     harsh: bool = False
     without: str = ""
     """A character that no text may have."""
+    filled: frozenset[str] = frozenset()
+    """Attributes that are never empty texts: they are keys as they stand, and DynamoDB has no empty keys."""
     made: dict[str, list[Values]] = field(default_factory=dict)
     _chance: random.Random = field(init=False)
     _count: int = 0
@@ -110,7 +115,8 @@ class Maker:
     def keep(self, entity: Entity, item: Values) -> None:
         """Counts an item as made."""
         self.reserve(entity, item)
-        self.made.setdefault(entity.name, []).append(item)
+        items = self.made.setdefault(entity.name, [])
+        items[:] = [*(() if entity.singleton else items), item]
 
     def make(self, entity: Entity, known: Values | None = None) -> Values:
         """A new item, not kept. `known` are attributes that it has to have."""
@@ -137,6 +143,9 @@ class Maker:
             choices = [one for one in choices if one.get(name.name) == item[attribute.name]]
         same = [a.name for a in owner.id if a.name in item and entity.attribute(a.name) and a is not name]
         choices = [one for one in choices if all(one.get(n) == item[n] for n in same)] or choices
+        if not self.harsh and attribute.name not in item:  # nobody follows themselves, who is only an example
+            others = {item[a.name] for a in entity.attributes if a.name in item and target(self.workload, a) == held}
+            choices = [one for one in choices if one.get(name.name) not in others] or choices
         if not choices or (attribute.optional and self._chance.random() < 0.3):
             return
         chosen = self._chance.choice(choices)
@@ -166,7 +175,7 @@ class Maker:
         if self.harsh and not attribute.size and not _is_time(attribute):
             if attribute.id or attribute.unique:
                 return self._next(attribute)
-            choices = self._pool(kind)
+            choices = self._pool(attribute)
             if choices and self._chance.random() < 0.7:
                 return self._chance.choice(choices)
         if kind is Kind.STRING:
@@ -176,13 +185,16 @@ class Maker:
         return self._of(attribute.type)
 
     def _end(self, attribute: Attribute) -> Any:
-        moment = self.now + timedelta(days=self._chance.randint(1, 90))
+        """When an item ends, in whole seconds, as DynamoDB has it."""
+        moment = self.now.replace(microsecond=0) + _FAR + timedelta(days=self._chance.randint(1, 90))
         return moment if attribute.type.kind is Kind.DATETIME else int(moment.timestamp())
 
-    def _pool(self, kind: Kind) -> Sequence[Any]:
+    def _pool(self, attribute: Attribute) -> Sequence[Any]:
         """Values that are not ids: few, so that some are equal."""
-        choices = self._hard(kind)
-        return (*choices[:6], *choices[-4:], hard.EMPTY) if kind is Kind.STRING else choices
+        choices = self._hard(attribute.type.kind)
+        if attribute.type.kind is not Kind.STRING:
+            return choices
+        return (*choices[:6], *choices[-4:], *(() if attribute.name in self.filled else (hard.EMPTY,)))
 
     def _hard(self, kind: Kind) -> Sequence[Any]:
         choices = hard.pool(kind, self.now)

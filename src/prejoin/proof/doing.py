@@ -91,7 +91,7 @@ def send(case: Case, writer: Any, step: Step) -> None:
         return
     given = _given(case, step, read)
     if step.action.verb is Verb.DELETE:
-        writer.delete(cls, where=where or _there(case, entity), read=read, **given)
+        writer.delete(cls, where=_all(where, _there(case, entity)), read=read, **given)
         return
     changed = Changes(
         bench.named(entity.name, dict(step.changed.sets)),
@@ -128,6 +128,11 @@ def _there(case: Case, entity: Entity) -> Callable[[Any], Any] | None:
         return None
     name = case.bench.built.names[entity.name][_base(case, entity)[0]]
     return lambda record: test(Op.EXISTS, getattr(record, name), ())
+
+
+def _all(*tests: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    said = [test for test in tests if test is not None]
+    return (lambda record: reduce(and_, (test(record) for test in said))) if said else None
 
 
 def _meant(case: Case, check: Check) -> str:

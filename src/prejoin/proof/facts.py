@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from prejoin.design.facets import ending
 from prejoin.design.facts import Entry, Page, Seen, entries_of, held
 from prejoin.design.model import TABLE, Operation
 from prejoin.design.model import Call as Called
@@ -14,8 +17,11 @@ from prejoin.proof.state import Dump, Json, State
 from prejoin.proof.steps import Case, Step
 from prejoin.protocol.sizes import item_size
 from prejoin.table import Call
+from prejoin.workload.model import Verb
 
 _READS = {"GetItem", "Query", "BatchGetItem"}
+_SEVERAL = {"BatchGetItem", "TransactGetItems"}
+"""Reads whose items count one by one."""
 _OF_A_QUERY = (
     "TableName",
     "IndexName",
@@ -35,7 +41,7 @@ def read_units(bench: Bench, operation: Operation, calls: Sequence[Call], there:
         sizes, number = _sizes(bench, call, there), _request(operation, call)
         if sizes is None or number is None:
             return None
-        found = [Page(size) for size in sizes] if call.operation == "BatchGetItem" else [Page(sum(sizes))]
+        found = [Page(size) for size in sizes] if call.operation in _SEVERAL else [Page(sum(sizes))]
         pages.setdefault(number, []).extend(found)
     return predicted(operation, bench.design, bench.workload, Seen(pages)).read
 
@@ -54,6 +60,8 @@ def _sizes(bench: Bench, call: Call, there: Dump) -> list[int] | None:
             items = _looked_at(bench, call)
         case "GetItem":
             items = [call.request["Key"]]
+        case "TransactGetItems":
+            items = [one["Get"]["Key"] for one in call.request["TransactItems"]]
         case _:
             items = call.request["RequestItems"][bench.design.table]["Keys"]
     names = [k.name for k in (*bench.design.slots[0].pk, *bench.design.slots[0].sk)]
@@ -79,7 +87,7 @@ def _looked_at(bench: Bench, call: Call) -> list[Json]:
 
 def write_units(case: Case, steps: Sequence[Step], calls: Sequence[Call], before: State, there: Dump) -> float | None:
     """The units that a write should have used, by what became of each item; what it read first counts, too."""
-    bench, operation = case.bench, case.operation
+    bench, operation = case.bench, _as_sent(case.operation, calls)
     pages: dict[int, list[Page]] = {}
     written: dict[int, list[Entry]] = {}
     for call in calls:
@@ -92,13 +100,19 @@ def write_units(case: Case, steps: Sequence[Step], calls: Sequence[Call], before
         old = before.of(step.entity.name, step.before) if step.before is not None else {}
         new = before.of(step.entity.name, step.after) if step.after is not None else {}
         own = _tag(bench, step)
+        touched = {*step.changed.sets, *step.changed.adds, *step.changed.removes}
         for key in old | new:
             one, other = old.get(key), new.get(key)
             item = one or other or {}
             number = _writing(bench, operation, item)
             if number is None:
                 return None
-            if one != other or item.get(bench.design.type_attribute) == own:
+            tag = item.get(bench.design.type_attribute)
+            # What is set to the value that it has is written, too; and so is a guard, which ends when its item does.
+            guard = tag is not None and tag["S"].startswith(f"{own['S']} unique ")
+            ends = guard and step.before is not None and step.after is not None and ending(bench.design, step.entity)
+            anew = ends and (step.action.verb is Verb.PUT or ends in touched)
+            if one != other or tag == own or touched & item.keys() or anew:
                 written.setdefault(number, []).extend(entries_of(bench.design, one, other))
     for name, values in case.checked.items():
         item = next(iter(before.of(name, values).values()))
@@ -106,6 +120,15 @@ def write_units(case: Case, steps: Sequence[Step], calls: Sequence[Call], before
         written.setdefault(number, []).append(Entry("table", item_size(item), item_size(item), same=True))
     found = predicted(operation, bench.design, bench.workload, Seen(pages, written))
     return found.read + found.write
+
+
+def _as_sent(operation: Operation, calls: Sequence[Call]) -> Operation:
+    """The operation, with a plain call for a transaction of which one item is left: no unique value, no copy of it."""
+    sent = [call.operation for call in calls if call.operation not in _READS]
+    if len(sent) != 1 or sent[0] not in {Called.PUT, Called.UPDATE, Called.DELETE}:
+        return operation
+    requests = [replace(r, call=Called(sent[0])) if r.call is Called.TRANSACT_WRITE else r for r in operation.requests]
+    return replace(operation, requests=tuple(requests))
 
 
 def _tag(bench: Bench, step: Step) -> Json:

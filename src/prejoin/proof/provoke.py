@@ -13,7 +13,7 @@ from prejoin.proof.state import State
 from prejoin.proof.steps import Case, NothingFitsError, Step, about, steps_of, violating
 from prejoin.table import ConditionFailed, TransactionCancelled
 from prejoin.workload.lookup import target
-from prejoin.workload.model import CheckKind, Entity, Verb
+from prejoin.workload.model import Check, CheckKind, Entity, Op, Verb
 
 REFUSED = (ConditionFailed, TransactionCancelled)
 
@@ -74,9 +74,15 @@ def steps_again(bench: Bench, state: State, fresh: Case) -> tuple[Case, list[Ste
 def supply(bench: Bench, state: State, case: Case) -> None:
     """Puts into the table what has to be there first."""
     for entity, item in case.made:
-        bench.client.insert(bench.record(entity.name, item))
-        state.replace(entity.name, None, item)
+        _place(bench, state, entity, item)
     case.made.clear()
+
+
+def _place(bench: Bench, state: State, entity: Entity, item: Values) -> None:
+    """Puts an item into the table: a new one, or the only one there is."""
+    record = bench.record(entity.name, item)
+    bench.client.put(record) if entity.singleton else bench.client.insert(record)
+    state.replace(entity.name, None, item)
 
 
 def _taken(bench: Bench, state: State, case: Case, step: Step) -> tuple[str, Step] | None:
@@ -96,7 +102,7 @@ def _missing(bench: Bench, state: State, case: Case, step: Step) -> tuple[str, S
     if step.before is None or entity.singleton or entity.name in case.found_first:
         return None
     asked = [c for c in case.write.checks if c.entity == entity.name or (not c.entity and _is_first(case, entity))]
-    if step.action.verb is Verb.DELETE and not any(c.kind in (CheckKind.EXISTS, CheckKind.COMPARE) for c in asked):
+    if step.action.verb is Verb.DELETE and not any(_is_of_something(c) for c in asked):
         return None
     if step.action.verb is Verb.PUT:
         return None
@@ -104,6 +110,12 @@ def _missing(bench: Bench, state: State, case: Case, step: Step) -> tuple[str, S
     if nobody is None:
         return None
     return f"{_one(entity)} that is not there", replace(step, before=nobody)
+
+
+def _is_of_something(check: Check) -> bool:
+    """Whether a condition is false where there is nothing: what is not there is unlike everything."""
+    compared = check.kind is CheckKind.COMPARE and check.op not in (Op.NE, Op.NOT_EXISTS)
+    return compared or check.kind is CheckKind.EXISTS
 
 
 def _is_first(case: Case, entity: Entity) -> bool:
@@ -152,8 +164,7 @@ def _unmet(bench: Bench, state: State, case: Case, step: Step) -> tuple[str, Ste
         if item is None:
             continue
         bench.maker.keep(step.entity, item)
-        bench.client.insert(bench.record(step.entity.name, item))
-        state.replace(step.entity.name, None, item)
+        _place(bench, state, step.entity, item)
         return f"{step.entity.name}.{attribute.name} not as the condition says", replace(step, before=item)
     return None
 

@@ -10,7 +10,7 @@ from typing import Any
 from prejoin.proof.constants import value_of
 from prejoin.proof.data import Values
 from prejoin.workload.lookup import bindings
-from prejoin.workload.model import Combine, Direction, Entity, Input, Op, Read, Workload
+from prejoin.workload.model import Combine, Direction, Entity, Input, Op, Read, Result, Workload
 
 Found = list[tuple[str, Values]]
 """Items, each with the entity that it is of."""
@@ -24,7 +24,9 @@ class Reference:
         self.now = now
         self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
         self.bound = {i: bindings(workload, self.entities, i.attribute) for i in read.inputs}
-        self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in read.sort]
+        # What is only counted has no order.
+        order = () if read.result is Result.COUNT else read.sort
+        self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in order]
         self._described = [entity for entity in map(workload.entity, self.entities) if entity]
 
     def answer(self, items: Mapping[str, Sequence[Values]], given: Mapping[str, Any]) -> Found:
@@ -86,15 +88,19 @@ def _presence(name: str, present: bool) -> Callable[[Values], bool]:
 
 def _comparison(name: str, one: Input, asked: Sequence[Any]) -> Callable[[Values], bool]:
     op, many = one.op, one.many
-    return lambda values: values.get(name) is not None and compare(op, values[name], asked, many)
+    return lambda values: compare(op, values.get(name), asked, many)
 
 
 def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> bool:
-    """Whether a value is as asked.
+    """Whether a value is as asked. What is not there is like nothing: to DynamoDB `<>` is true of it, and nothing else.
 
     >>> compare(Op.BETWEEN, 3, (1, 5)), compare(Op.BEGINS_WITH, "Anna", ["An"])
     (True, True)
+    >>> compare(Op.NE, None, ["DONE"]), compare(Op.EQ, None, ["DONE"])
+    (True, False)
     """
+    if value is None or op in (Op.EXISTS, Op.NOT_EXISTS):
+        return op in (Op.NE, Op.NOT_EXISTS) if value is None else op is Op.EXISTS
     if many or op is Op.IN:
         return value in asked
     match op:

@@ -2,35 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from prejoin.design.model import Design
+from prejoin.keys import TemplateError
 from prejoin.patterns import audit
 from prejoin.proof.answer import Answer, Proof
 from prejoin.proof.bench import Bench
 from prejoin.proof.run_reads import run_read
 from prejoin.proof.run_writes import run_write
 from prejoin.proof.state import State
+from prejoin.table import SchemaError
 from prejoin.transport import Transport
 from prejoin.workload.model import Workload
 
 
 def prove(
-    workload: Workload, design: Design, transport: Transport, *, now: datetime | None = None, seed: int = 1
+    workload: Workload,
+    design: Design,
+    transport: Transport,
+    *,
+    now: datetime | None = None,
+    seed: int = 1,
+    told: Callable[[str], None] = lambda how_far: None,
 ) -> Proof:
     """A design run on an empty place, with data that is hard on its keys.
 
     Every read is compared with what looking at all the data finds; after every write the whole table is compared with
-    what it should hold. It is the same for the same clock and seed.
+    what it should hold. It is the same for the same clock and seed. `told` hears how far it is.
+
+    Of a design that no table can be made from, nothing is proven, and each pattern says so.
     """
-    bench = Bench.ready(workload, design, transport, now or datetime.now(UTC), seed, harsh=True)
+    try:
+        bench = Bench.ready(workload, design, transport, now or datetime.now(UTC), seed, harsh=True)
+    except (SchemaError, TemplateError) as problem:
+        nothing = "no table can be made from the design"
+        unasked = tuple(Answer(p.id, p.description, problem=nothing) for p in workload.patterns)
+        return Proof(unasked, findings=(f"{nothing}: {problem}",))
     state = State(bench)
     filled = len(state.items)
     wrong = state.difference()
-    answers = tuple(run_all(bench, state))
+    answers: list[Answer] = []
+    for answer in run_all(bench, state):
+        answers.append(answer)
+        told(f"{len(answers)} of {len(workload.patterns)} patterns")
     findings = [*bench.refused, *([wrong] if wrong else []), *map(str, audit(bench.client))]
-    return Proof(answers, filled, tuple(findings))
+    return Proof(tuple(answers), filled, tuple(findings))
 
 
 def run_all(bench: Bench, state: State | None = None) -> Iterator[Answer]:

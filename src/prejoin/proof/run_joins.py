@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prejoin.design.model import Call
 from prejoin.proof.bench import Bench
 from prejoin.proof.reference import Found
 from prejoin.workload.lookup import bindings, equalities, target
@@ -20,10 +21,20 @@ def follow(bench: Bench, read: Read, found: Found) -> tuple[Found, Found]:
             named = dict.fromkeys(values[attribute.name] for _, values in found if attribute.name in values)
             keys = [bench.named(name, {held[1].name: value}) for value in named]
             if keys:
-                records = bench.client.get_many(bench.built.classes[name], keys)
+                cls = bench.built.classes[name]
+                if _batched(bench, read, name):
+                    records = bench.client.get_many(cls, keys)
+                else:
+                    records = [bench.client.get(cls, **key) for key in keys]
                 fetched += [bench.values(record) for record in records if record is not None]
             expected += [(name, v) for v in bench.items.get(name, []) if v.get(held[1].name) in named]
     return fetched, expected
+
+
+def _batched(bench: Bench, read: Read, name: str) -> bool:
+    """Whether the others are read by their keys in the table, many at once; else each is found by an index."""
+    operation = bench.design.operation(read.id)
+    return operation is None or any(r.call is Call.BATCH_GET and name in r.entities for r in operation.requests)
 
 
 def _followed(bench: Bench, read: Read, first: Entity, other: Entity) -> list[Attribute]:

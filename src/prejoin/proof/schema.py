@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from inspect import signature
 from typing import Any, Literal
 
 import msgspec
 
 from prejoin import keys
-from prejoin.design.facets import is_natural, planner_facets
+from prejoin.design.facets import ending, is_natural, planner_facets, unsaid_ending, when_values
 from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot
-from prejoin.patterns import Copy, Unique
-from prejoin.table import Entity, Index, Key, Schema, SchemaError
+from prejoin.patterns import Copy, TimeToLive, Unique
+from prejoin.table import Client, Entity, Index, Key, Schema
 from prejoin.types import Kind, Type
 from prejoin.workload.model import Entity as Described
 from prejoin.workload.model import Workload
@@ -37,6 +39,14 @@ _PYTHON: Mapping[Kind, Any] = {
 }
 
 
+_OPTIONS = frozenset(
+    name
+    for method in (Client.get, Client.query, Client.count, Client.collect, Client.put, Client.apply, Client.delete)
+    for name in signature(method).parameters
+)
+"""What the client's methods take beside attributes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
     """A schema, and the class of each entity with the names that its attributes have in Python."""
@@ -47,13 +57,14 @@ class Built:
     """By entity and attribute."""
 
 
-def schema_of(design: Design, workload: Workload) -> Built:
-    """The schema of a design, with a class for each entity of the workload."""
+def schema_of(design: Design, workload: Workload, clock: Callable[[], datetime] | None = None) -> Built:
+    """The schema of a design, with a class for each entity of the workload. By the clock, items have ended or not."""
     names = {e.name: python_names(e) for e in workload.entities}
     classes = {e.name: _class(e, names[e.name]) for e in workload.entities}
-    entities = [_entity(e, design, classes[e.name], names[e.name]) for e in workload.entities if design.item(e.name)]
-    base = design.slots[0]
     used = {facet.slot for facet in planner_facets(design, workload)}
+    stored = [e for e in workload.entities if design.item(e.name)]
+    entities = [_entity(e, design, classes[e.name], names[e.name], clock) for e in stored]
+    base = design.slots[0]
     schema = Schema(
         *entities,
         # An index that nothing is in would be made for nothing, and its attributes have no types.
@@ -62,6 +73,7 @@ def schema_of(design: Design, workload: Workload) -> Built:
         sk=base.sk[0].name if base.sk else "sk",
         type_attribute=design.type_attribute,
         separator=design.separator,
+        ttl=unsaid_ending(design, workload),
     )
     return Built(schema, classes, names)
 
@@ -70,10 +82,11 @@ def python_names(entity: Described) -> dict[str, str]:
     """A Python identifier for each attribute: its own name where that is one."""
     names: dict[str, str] = {}
     for attribute in entity.attributes:
-        name = re.sub(r"\W", "_", attribute.name)
+        # Python takes two names that are written alike for one, and what begins with `_` is an object's own.
+        name = unicodedata.normalize("NFKC", re.sub(r"\W", "_", attribute.name)).lstrip("_")
         if not name.isidentifier() or keyword.iskeyword(name):
             name = f"{name}_" if keyword.iskeyword(name) else f"a_{name}"
-        while name in names.values():
+        while name in names.values() or name in _OPTIONS:
             name += "_"
         names[attribute.name] = name
     return names
@@ -101,32 +114,40 @@ def python_type(type_: Type) -> Any:
 def _index(slot: Slot) -> Index:
     projection = slot.projection
     held = projection.attributes if projection.kind is ProjectionKind.INCLUDE else projection.kind.value
-    return Index(slot.name, [a.name for a in slot.pk], [a.name for a in slot.sk], held)
+    return Index(slot.name, [a.name for a in slot.pk], [a.name for a in slot.sk], held, slot.local)
 
 
-def _entity(entity: Described, design: Design, cls: type[Any], names: Mapping[str, str]) -> Entity[Any]:
+def _entity(
+    entity: Described,
+    design: Design,
+    cls: type[Any],
+    names: Mapping[str, str],
+    clock: Callable[[], datetime] | None,
+) -> Entity[Any]:
     own = design.item(entity.name)
     assert own is not None  # asked for by the caller
     copies = [i for i in design.items if i.entity == entity.name and i.copy]
     guards = [Unique(*(names[a] for a in g.attributes)) for g in design.guards if g.entity == entity.name]
+    ends = names.get(ending(design, entity))
+    timed = [TimeToLive(ends, clock=clock) if clock else TimeToLive(ends)] if ends else []
     return Entity(
         cls,
-        _key(own.facets[0], names, design),
-        _keys(own, names, design),
+        _key(own.facets[0], entity, names, design),
+        _keys(own, entity, names, design),
         own.tag,
         {python: name for name, python in names.items() if python != name},
-        [*(_copy(i, names, design) for i in copies), *guards],
+        [*(_copy(i, entity, names, design) for i in copies), *guards, *timed],
     )
 
 
-def _copy(item: Item, names: Mapping[str, str], design: Design) -> Copy:
+def _copy(item: Item, entity: Described, names: Mapping[str, str], design: Design) -> Copy:
     held = [names[a] for a in item.attributes] if item.attributes else None
-    return Copy(item.copy, _key(item.facets[0], names, design), held, _keys(item, names, design))
+    return Copy(item.copy, _key(item.facets[0], entity, names, design), held, _keys(item, entity, names, design))
 
 
-def _keys(item: Item, names: Mapping[str, str], design: Design) -> dict[str, Key]:
+def _keys(item: Item, entity: Described, names: Mapping[str, str], design: Design) -> dict[str, Key]:
     """The keys of our making that an item has in indexes. On attributes as they stand there is nothing to be made."""
-    return {f.slot: _key(f, names, design) for f in item.facets[1:] if not _is_natural(f, design)}
+    return {f.slot: _key(f, entity, names, design) for f in item.facets[1:] if not _is_natural(f, design)}
 
 
 def _is_natural(facet: Facet, design: Design) -> bool:
@@ -134,12 +155,7 @@ def _is_natural(facet: Facet, design: Design) -> bool:
     return slot is not None and is_natural((*facet.pk, *facet.sk), (*slot.pk, *slot.sk))
 
 
-def _key(facet: Facet, names: Mapping[str, str], design: Design) -> Key:
-    if len(facet.pk) > 1 or len(facet.sk) > 1:
-        raise SchemaError(
-            f"{' + '.join((*facet.pk, *facet.sk))} in {facet.slot}: a key of several attributes is made of attributes "
-            "as they stand: call the index's key attributes what the entity calls them"
-        )
-    when = [keys.When(names[w.attribute], frozenset(w.values) if w.values else None) for w in facet.when]
+def _key(facet: Facet, entity: Described, names: Mapping[str, str], design: Design) -> Key:
+    when = [keys.When(names[w.attribute], when_values(w, entity)) for w in facet.when]
     texts = [keys.renamed(text, names) for text in (*facet.pk, *facet.sk)]
     return Key(texts[0], texts[1] if facet.sk else None, when or None, design.raw_keys)

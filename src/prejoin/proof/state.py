@@ -5,16 +5,17 @@ The client's write path has no part in what should be there: keys are built from
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from prejoin.design.addressing import held
-from prejoin.design.facets import types_of
+from prejoin.design.facets import ending, types_of
 from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.bench import Bench
 from prejoin.proof.data import Values
 from prejoin.protocol.values import canonical_item, equal
+from prejoin.table.codec import Codec
 
 Json = dict[str, Any]
 Dump = dict[tuple[str, ...], Json]
@@ -82,28 +83,35 @@ class State:
         yield self._item(own, own.tag, values, {a.name for a in described.attributes})
         for copy in (i for i in design.items if i.entity == entity and i.copy):
             if self._facets[entity, copy.copy, TABLE].has(values):
-                yield self._item(copy, f"{own.tag}.{copy.copy}", values, held(copy, own, described))
+                yield self._item(copy, f"{own.tag}.{copy.copy}", values, held(copy, design, described))
         for guard in (g for g in design.guards if g.entity == entity):
             if all(values.get(name) is not None for name in guard.attributes):
                 types = types_of(described)
                 sorted_ = bool(design.slots[0].sk)
                 pk, sk = guard_key(own.tag, guard.attributes, types, design.separator, sorted_)
                 base = self._keys(self._facets[entity, "", TABLE], values)
-                label = " + ".join(bench.built.names[entity][name] for name in guard.attributes)
+                label = ", ".join(guard.attributes)
                 keys = self._written(TABLE, pk, sk, values)
                 tag = {"S": f"{own.tag} unique {label}"}
-                yield {_OWNER: {"M": base}, **keys, design.type_attribute: tag}
+                ends = {n: values[n] for n in [ending(design, described)] if values.get(n) is not None}
+                until = self._codec(entity).encode_values(bench.named(entity, ends))
+                yield {_OWNER: {"M": base}, **until, **keys, design.type_attribute: tag}
 
-    def _item(self, item: Item, tag: str, values: Values, holds: set[str]) -> Json:
+    def _item(self, item: Item, tag: str, values: Values, holds: Collection[str]) -> Json:
         bench = self._bench
-        codec = bench.built.schema.entity(bench.built.classes[item.entity]).codec
         kept = {name: value for name, value in values.items() if name in holds}
-        found = {**codec.encode_values(bench.named(item.entity, kept)), bench.design.type_attribute: {"S": tag}}
+        found = {
+            **self._codec(item.entity).encode_values(bench.named(item.entity, kept)),
+            bench.design.type_attribute: {"S": tag},
+        }
         for facet in item.facets:
             keys = self._facets[item.entity, item.copy, facet.slot]
             if keys.has(values):
                 found |= self._keys(keys, values)
         return found
+
+    def _codec(self, entity: str) -> Codec[Any]:
+        return self._bench.built.schema.entity(self._bench.built.classes[entity]).codec
 
     def _keys(self, facet: Facet, values: Values) -> Json:
         return self._written(facet.slot, facet.pk, facet.sk, values)

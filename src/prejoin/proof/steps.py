@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from prejoin.design.addressing import NEW, actions_of, links
 from prejoin.design.model import Call, Operation, Request
 from prejoin.proof.bench import Bench
@@ -14,7 +16,7 @@ from prejoin.proof.data import Values
 from prejoin.proof.reference import compare
 from prejoin.table import Changes
 from prejoin.types import Kind
-from prejoin.workload.lookup import changes, target
+from prejoin.workload.lookup import changes, member_of, target
 from prejoin.workload.model import (
     Action,
     Attribute,
@@ -180,8 +182,35 @@ def _bind(case: Case, entity: Entity, item: Values) -> None:
     """An input that a condition says is equal to an attribute is what the item has: `version = newestBefore`."""
     for check in case.write.checks:
         attribute = about(check, entity)
-        if attribute is not None and check.op is Op.EQ and check.values and check.values[0].param is not None:
-            case.given.setdefault(check.values[0].param, item.get(attribute.name))
+        said = check.values[0].param if check.op is Op.EQ and check.values else None
+        if attribute is not None and said:
+            case.given.setdefault(said, item.get(attribute.name))
+        elif said and check.entity and check.entity not in {a.entity for a in case.write.actions}:
+            looked_at = case.bench.entity(check.entity)
+            for owner in _referred(case, entity, item, looked_at):
+                case.given.setdefault(said, owner.get(check.attribute))
+
+
+def _referred(case: Case, entity: Entity, item: Values, to: Entity) -> list[Values]:
+    """The items of another entity that an item names."""
+    found: list[Values] = []
+    for attribute in entity.attributes:
+        held = target(case.bench.workload, attribute)
+        value = item.get(attribute.name)
+        if held and held[0] is to and value is not None:
+            parts = _parts(entity, attribute, to, held[1])
+            found += [
+                i
+                for i in case.bench.items.get(to.name, [])
+                if all(i.get(part) == item.get(own) for own, part in parts.items())
+            ]
+    return found
+
+
+def _parts(entity: Entity, attribute: Attribute, to: Entity, part: Attribute) -> dict[str, str]:
+    """The attributes that together name an item of another entity: the one that refers to it, and those called so."""
+    others = {p.name: p.name for p in to.id if p is not part and entity.attribute(p.name)}
+    return {attribute.name: part.name, **others}
 
 
 def _provide(case: Case, entity: Entity, linked: dict[str, str]) -> Values:
@@ -251,15 +280,10 @@ def _replaced(case: Case, action: Action, entity: Entity) -> Step:
 def _looked_at(case: Case, entity: Entity, check: Check, steps: Iterable[Step]) -> Values:
     """The item that a condition is about and that is not written: the one that the others refer to."""
     items = case.bench.items.get(entity.name, [])
-    for step in steps:
-        for attribute in step.entity.attributes:
-            held = target(case.bench.workload, attribute)
-            value = (step.after or step.before or {}).get(attribute.name)
-            if held and held[0] is entity and value is not None:
-                found = [i for i in items if i.get(held[1].name) == value and holds(case, check, entity, i)]
-                if found:
-                    return found[0]
-    found = [i for i in items if holds(case, check, entity, i)]
+    named = [i for s in steps for i in _referred(case, s.entity, s.after or s.before or {}, entity)]
+    found = [i for i in named or items if holds(case, check, entity, i)]
+    if named and found:
+        return found[0]
     for item in found:
         if all(item.get(a.name) == case.given.get(a.name, item.get(a.name)) for a in entity.id):
             return item
@@ -283,11 +307,14 @@ def holds(case: Case, check: Check, entity: Entity, item: Values) -> bool:
     attribute = about(check, entity)
     if attribute is None or check.op is None:
         return True
-    if attribute.name not in item:
-        return False
-    if check.op is Op.EQ and check.values and check.values[0].param not in {None, *case.given}:
+    if (
+        attribute.name in item
+        and check.op is Op.EQ
+        and check.values
+        and check.values[0].param not in {None, *case.given}
+    ):
         return True  # whatever it is, the caller knows it
-    return compare(check.op, item[attribute.name], [case.value(v, attribute) for v in check.values])
+    return compare(check.op, item.get(attribute.name), [case.value(v, attribute) for v in check.values])
 
 
 def satisfying(case: Case, check: Check, attribute: Attribute) -> Any:
@@ -328,6 +355,7 @@ def _change(case: Case, action: Action, entity: Entity, item: Values) -> Step:
     sets: Values = {}
     adds: Values = {}
     removes: set[str] = set()
+    _move(case, action, entity, item)
     for change in changes(case.write, action, entity):
         attribute = entity.attribute(change.attribute)
         if attribute is None:
@@ -342,7 +370,8 @@ def _change(case: Case, action: Action, entity: Entity, item: Values) -> Step:
                 removes.add(name)
                 after.pop(name, None)
             case ChangeOp.APPEND:
-                more = [_value(case, change, attribute)] if change.value else case.bench.maker.value(attribute)
+                one = [_value(case, change, member_of(attribute))] if change.value else None
+                more = one or case.bench.maker.value(attribute)
                 old = after.get(name, set() if attribute.type.kind is Kind.SET else [])
                 sets[name] = after[name] = old | set(more) if isinstance(old, set) else [*old, *more]
             case _:
@@ -355,6 +384,25 @@ def _value(case: Case, change: Change, attribute: Attribute) -> Any:
     return None if change.value is None else case.value(change.value, attribute)
 
 
+def _move(case: Case, action: Action, entity: Entity, item: Values) -> None:
+    """Where an update says anew whom an item belongs to by several attributes, they are those of one that is there."""
+    said = {c.attribute for c in changes(case.write, action, entity) if c.value is None and c.op is ChangeOp.SET}
+    for attribute in (a for a in entity.attributes if a.name in said):
+        held = target(case.bench.workload, attribute)
+        parts = _parts(entity, attribute, *held) if held else {}
+        if held is None or not len(parts.keys() & said) > 1:
+            continue
+        kept = {part: case.given.get(own, item.get(own)) for own, part in parts.items() if own not in said}
+        owners = [
+            o
+            for o in case.bench.items.get(held[0].name, [])
+            if all(o.get(part) == value for part, value in kept.items())
+        ]
+        owners.sort(key=lambda o: all(o.get(part) == item.get(own) for own, part in parts.items()))
+        for own in (parts.keys() & said) if owners else ():
+            case.given.setdefault(own, owners[0].get(parts[own]))
+
+
 def _other(case: Case, entity: Entity, attribute: Attribute, item: Values) -> Any:
     """Another value than the old one, where the type has one; the same for all items of one call."""
     if attribute.name in case.given:
@@ -363,18 +411,25 @@ def _other(case: Case, entity: Entity, attribute: Attribute, item: Values) -> An
     held = target(case.bench.workload, attribute)
     owners = case.bench.items.get(held[0].name, []) if held else []
     if held and owners:
+        if any(about(c, held[0]) for c in case.write.checks):
+            owners = [o for o in owners if all(holds(case, c, held[0], o) for c in case.write.checks)]
+            owners = owners or [_provide(case, held[0], {})]
         others = [o[held[1].name] for o in owners if o.get(held[1].name) not in (None, old)]
         new = others[0] if others else old
     else:
-        new = case.bench.maker.value(attribute)
+        # Of values that are unique together one alone may be anybody's; one that nobody has is sure to do.
+        together = any(attribute.name in group for group in entity.unique)
+        drawn = msgspec.structs.replace(attribute, unique=True) if together else attribute
+        new = case.bench.maker.value(drawn)
         for _ in range(20):
             if new != old and not _is_taken(case, entity, attribute, new):
                 break
-            new = case.bench.maker.value(attribute)
+            new = case.bench.maker.value(drawn)
     case.given[attribute.name] = new
     return new
 
 
 def _is_taken(case: Case, entity: Entity, attribute: Attribute, value: Any) -> bool:
     """Whether a unique value is another's already."""
-    return attribute.unique and any(i.get(attribute.name) == value for i in case.bench.items.get(entity.name, []))
+    unique = attribute.unique or any(attribute.name in group for group in entity.unique)
+    return unique and any(i.get(attribute.name) == value for i in case.bench.items.get(entity.name, []))

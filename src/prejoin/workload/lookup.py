@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from msgspec.structs import replace
+
+from prejoin.types import STRING
 from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
 
 _MANY = 100
@@ -81,6 +84,35 @@ def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[s
     return found
 
 
+def means(workload: Workload, write: Write, entity: Entity, attribute: Attribute) -> bool:
+    """Whether an input of the name of an attribute is about the items of an entity that are there.
+
+    Where others that the write touches have an attribute of that name, the input is the new item's, or else that of the
+    entity which the write is of. It is another's too where a relation says that both are the same: who comments on a
+    post is not its author, though both are called `userId`; who cancels an order is.
+    """
+    if attribute.id:
+        return True
+    if any(c.attribute == attribute.name for a in write.actions if a.entity != entity.name for c in a.changes):
+        return False  # what it becomes there is not what it is here
+    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    if next(iter(touched), "") == entity.name:
+        touched = dict.fromkeys(a.entity for a in write.actions if a.verb in (Verb.CREATE, Verb.PUT))
+    others = [other for other in map(workload.entity, touched) if other and other is not entity]
+    having = [(other, found) for other in others if (found := other.attribute(attribute.name))]
+    return all(_same(workload, (entity, attribute), one) for one in having)
+
+
+def _same(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity, Attribute]) -> bool:
+    """Whether one of two attributes is said to hold what the other holds: by reference, or as a copy of it."""
+    for (entity, attribute), (source, origin) in ((one, other), (other, one)):
+        if (source.name, origin.name) in chain(workload, entity, attribute):
+            return True
+        if f"{source.name}.{origin.name}" in (attribute.copy_of, attribute.snapshot_of):
+            return True
+    return False
+
+
 def equalities(read: Read) -> tuple[str, ...]:
     """The attributes that a read knows the value of, given or constant, for certain."""
     return tuple(i.attribute for i in read.inputs if i.op is Op.EQ and not i.filter and not i.optional)
@@ -92,6 +124,11 @@ def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
         return action.changes
     names = {i.attribute for i in write.inputs}
     return tuple(Change(a.name) for a in entity.attributes if a.name in names and not a.id)
+
+
+def member_of(attribute: Attribute) -> Attribute:
+    """What an attribute of several is of, as an attribute: the tag that is appended to tags."""
+    return replace(attribute, type=attribute.type.of or STRING, optional=False)
 
 
 def addressed(workload: Workload, write: Write, action: Action, entity: Entity) -> bool:

@@ -9,7 +9,6 @@ from prejoin.design.model import (
     TABLE,
     Billing,
     Choice,
-    Counter,
     Design,
     Facet,
     Guard,
@@ -18,7 +17,6 @@ from prejoin.design.model import (
     Projection,
     ProjectionKind,
     Slot,
-    Tally,
     When,
 )
 from prejoin.workload.model import Section, Status
@@ -58,14 +56,6 @@ def designs(draw: st.DrawFn) -> Design:
         slots=tuple(slots),
         items=tuple(Item(e, draw(texts), tuple(draw(st.lists(facets, max_size=3))), c, draw(many)) for e, c in stored),
         guards=tuple(draw(st.lists(st.builds(Guard, texts, many), max_size=2))),
-        counters=tuple(
-            draw(
-                st.lists(
-                    st.builds(Counter, texts, texts, texts, texts, st.sampled_from(Tally), texts, st.integers(1, 200)),
-                    max_size=2,
-                )
-            )
-        ),
         type_attribute=draw(texts),
         separator=draw(st.sampled_from("#|`-_\"'") | texts),
         raw_keys=draw(st.booleans()),

@@ -18,7 +18,6 @@ from prejoin.design.model import (
     Billing,
     Call,
     Choice,
-    Counter,
     Guard,
     KeyAttribute,
     Projection,
@@ -113,7 +112,6 @@ def test_the_example_of_the_reference_page_is_read(workload: Workload) -> None:
     ]
     assert note.facets[1].when == (When("state", ("PINNED",)),)
     assert (note.tag, design.guards) == ("Note", (Guard("Author", ("email",)),))
-    assert design.counters == (Counter("Author", "noteCount", "Note", "authorId"),)
     (choice,) = design.decisions
     assert choice == Choice(
         "Note",
@@ -145,7 +143,6 @@ def test_each_part_has_its_place(workload: Workload) -> None:
         ("items", 1): "Note",
         ("items", 1, "facets", 1, "sk"): "`{title}#{noteId}`",
         ("guards", 0): "Author",
-        ("counters", 0, "by"): "`authorId`",
     }.items():
         span = places.find(path)
         assert span is not None
@@ -172,7 +169,6 @@ def test_each_part_has_its_place(workload: Workload) -> None:
         ("| `gsi1`         |", "| `gsi2`         |", "PJ500", "there is no slot `gsi2`"),
         ("`state` is", "`stat` is", "PJ500", "`Note` has no attribute `stat`"),
         ("| Author | `email`    |", "| Author | `mail`    |", "PJ500", "`Author` has no attribute `mail`"),
-        ("| `authorId` |\n\n## Design", "| `writer` |\n\n## Design", "PJ500", "`Note` has no attribute `writer`"),
         ("| `AUTHOR` |", "| - |", "PJ500", "not as many keys"),
         ("| Table name    | `notes`  |", "| Table name    | `n t`  |", "PJ500", "cannot be the name of a table"),
         ("| Sort key      | `sk` (S) |", "| Sort key      | `sk` (S) |\n| Separator | `##` |", "PJ500", "cannot separate"),
@@ -312,7 +308,7 @@ def test_an_approved_design_with_other_keys_is_a_draft_again_and_unchecked(workl
 
 def test_what_was_written_about_an_entity_that_is_no_more_is_not_lost(workload: Workload) -> None:
     before = read_document(_own(), workload).design
-    fewer = replace(before, items=before.items[:1], counters=())
+    fewer = replace(before, items=before.items[:1])
     again = rewrite_document(_own(), fewer, workload)
     assert "Notes are short." in again
     assert again.count("Notes are short.") == rewrite_document(again, fewer, workload).count("Notes are short.") == 1

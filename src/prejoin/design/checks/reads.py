@@ -127,7 +127,7 @@ def _query(r: Report, read: Read, ask: Ask, request: Request, found: Answer) -> 
             )
         return
     plan = here.plan
-    if read.sort and plan.reverse != request.reverse and not _any_order(ask, plan):
+    if ask.order and plan.reverse != request.reverse and not _any_order(ask, plan):
         way = "backwards" if plan.reverse else "forwards"
         r.say(
             codes.NOT_AS_ASKED,
@@ -292,7 +292,7 @@ def _expired(r: Report, read: Read) -> None:
             if attribute.ttl and attribute.name not in asked:
                 r.say(
                     codes.EXPIRED,
-                    f"{read.id} finds a {name} whose `{attribute.name}` has passed, until DynamoDB deletes it",
-                    f"add `filter {attribute.name} > now` to its inputs",
+                    f"{read.id} may find a {name} whose `{attribute.name}` has passed, until DynamoDB deletes it",
+                    f"read with the generated code, which leaves it out, or add `filter {attribute.name} > now`",
                     read.id,
                 )

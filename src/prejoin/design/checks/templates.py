@@ -80,7 +80,11 @@ def _told_apart(r: Report) -> None:
         if entity is None or own is None or not set(guard.attributes) <= {a.name for a in entity.attributes}:
             continue
         types = {a.name: a.type for a in entity.attributes}
-        pk, sk = guard_key(own.tag, guard.attributes, types, r.design.separator, bool(r.design.slots[0].sk))
+        table = r.design.slot(TABLE)
+        try:
+            pk, sk = guard_key(own.tag, guard.attributes, types, r.design.separator, bool(table and table.sk))
+        except TemplateError:
+            continue  # nobody can have it, and that was said where the design was read
         forms: tuple[KeyForm, ...] = (pk, sk) if sk else (pk,)
         here.append((f"the guard of {guard.entity}.{'+'.join(guard.attributes)}", forms, pk.text))
     for (one, forms, text), (other, theirs, theirs_text) in combinations(here, 2):

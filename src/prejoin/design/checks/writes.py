@@ -10,6 +10,7 @@ from prejoin.design.assumed import size_of
 from prejoin.design.checks.answers import answer
 from prejoin.design.checks.bound import Bound
 from prejoin.design.checks.report import Report, listed
+from prejoin.design.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
 from prejoin.keys import Ask, Template, fields_of
 from prejoin.protocol import limits
@@ -187,7 +188,7 @@ def _copies(
             )
     for guard in r.design.guards:
         item = f"{guard.entity}!{'+'.join(guard.attributes)}"
-        touches = action.verb in (Verb.CREATE, Verb.DELETE) or names & set(guard.attributes)
+        touches = action.verb in (Verb.CREATE, Verb.DELETE) or names & {*guard.attributes, ending(r.design, entity)}
         if guard.entity == entity.name and touches and item not in done:
             r.say(
                 codes.STALE_COPY,

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from prejoin.design.model import TABLE, Billing, KeyAttribute, Projection, ProjectionKind, Tally, When
+from prejoin.design.model import TABLE, Billing, KeyAttribute, Projection, ProjectionKind, When
 from prejoin.workload.grammar.lexer import WORD, Inexact
 from prejoin.workload.markdown import Text
 
@@ -261,15 +261,6 @@ def read_number(text: str) -> int:
             f"`{text.strip()}` is not a number of shards", "write 1, or more where it is hot", 0, text.strip()
         )
     return int(text)
-
-
-def read_tally(text: str) -> Tally:
-    word = read_code(text).lower()
-    if is_none(text):
-        return Tally.COUNT
-    if word not in {t.value for t in Tally}:
-        raise Inexact(f"`{text.strip()}` is not what a counter keeps", "write `count`, `sum` or `max`", 0, text.strip())
-    return Tally(word)
 
 
 def read_billing(text: str) -> Billing:

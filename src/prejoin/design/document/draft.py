@@ -17,7 +17,7 @@ from prejoin.design.document.cells import (
     read_separator,
 )
 from prejoin.design.document.kept import Kept, Reading, Validation
-from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, KeyAttribute, Slot
+from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import in_order
 from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.markdown import Block, Text
@@ -63,7 +63,6 @@ class Draft:
     indexes: list[Slot] = field(default_factory=list)
     items: list[Stored] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
-    counters: list[Counter] = field(default_factory=list)
     decisions: list[Choice] = field(default_factory=list)
     validation: list[Validation] = field(default_factory=list)
     mapped: dict[str, list[Row]] = field(default_factory=dict)
@@ -145,7 +144,6 @@ class Draft:
             slots=(base, *self.indexes),
             items=tuple(item.item() for item in self.items),
             guards=tuple(self.guards),
-            counters=tuple(self.counters),
             type_attribute=self._setting("Type attribute", ("type_attribute",), read_code, plain.type_attribute),
             separator=self._setting("Separator", ("separator",), read_separator, plain.separator),
             raw_keys=self._setting("Raw keys", ("raw_keys",), read_yes_no, plain.raw_keys),

@@ -14,12 +14,9 @@ from prejoin.design.document.cells import (
     read_key,
     read_list,
     read_local,
-    read_number,
-    read_optional,
     read_projection,
     read_prose,
     read_slot,
-    read_tally,
     read_templates,
     read_when,
 )
@@ -28,7 +25,7 @@ from prejoin.design.document.kept import Reading, Validation
 from prejoin.design.document.stale import stale_rows
 from prejoin.design.fits import misfits
 from prejoin.design.map_patterns import map_patterns
-from prejoin.design.model import TABLE, Choice, Counter, Facet, Guard, Slot, Tally
+from prejoin.design.model import TABLE, Choice, Facet, Guard, Slot
 from prejoin.diagnostics import has_errors, in_order
 from prejoin.workload.markdown import Block, Section, Text, parse, whole_text
 from prejoin.workload.markdown import Item as Entry
@@ -213,23 +210,6 @@ def _guards(block: Block, place: str, draft: Draft) -> None:
         draft.guards.append(guard)
 
 
-def _counters(block: Block, place: str, draft: Draft) -> None:
-    for row in draft.rows(block, place, titles.COUNTER_COLUMNS, "Entity", "Attribute", "Of", "By") or ():
-        path: Path = ("counters", len(draft.counters))
-        draft.notes.places.mark(path, row.first)
-        counter = Counter(
-            draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
-            draft.cell(row, "Attribute", (*path, "attribute"), read_code, ""),
-            draft.cell(row, "Of", (*path, "of"), read_code, ""),
-            draft.cell(row, "By", (*path, "by"), read_code, ""),
-            draft.cell(row, "Keeps", (*path, "tally"), read_tally, Tally.COUNT),
-            draft.cell(row, "Over", (*path, "over"), read_optional, ""),
-            draft.cell(row, "Shards", (*path, "shards"), read_number, 1),
-        )
-        draft.own(place, f"{counter.entity}.{counter.attribute}", row)
-        draft.counters.append(counter)
-
-
 def _patterns(block: Block, place: str, draft: Draft) -> None:
     columns = titles.READ_COLUMNS if place == titles.READS else titles.WRITE_COLUMNS
     for row in draft.rows(block, place, columns, "ID") or ():
@@ -251,7 +231,6 @@ _TABLES: dict[str, Callable[[Block, str, Draft], None]] = {
     titles.CONFIGURATION: _configuration,
     titles.INDEXES: _indexes,
     titles.UNIQUE: _guards,
-    titles.COUNTERS: _counters,
     titles.READS: _patterns,
     titles.WRITES: _patterns,
     titles.DELETES: _patterns,

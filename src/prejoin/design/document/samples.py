@@ -21,6 +21,8 @@ from prejoin.workload.model import Attribute, Entity, Workload
 
 Values = Mapping[str, object]
 _START = datetime(2026, 1, 15, 10, 30, tzinfo=UTC)
+_END = datetime(2099, 12, 31, tzinfo=UTC)
+"""When samples end: not before they are looked at."""
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PEOPLE = ("ann", "bob", "cleo", "dan", "eve")
 _WORDS = ("ash", "birch", "cedar", "elm", "fir")
@@ -138,8 +140,10 @@ def _is_there(facet: Facet, values: Values) -> bool:
 
 def _value(attribute: Attribute, seed: str, field: str, number: int) -> object:
     kind = attribute.type.kind
-    if attribute.ttl and kind in {Kind.INTEGER, Kind.NUMBER}:
-        return int((_START + timedelta(days=29 + number)).timestamp())
+    if attribute.ttl and kind in {Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL, Kind.DATETIME}:
+        end = _END + timedelta(days=number)
+        seconds = int(end.timestamp())
+        return end if kind is Kind.DATETIME else Decimal(seconds) if kind is Kind.DECIMAL else seconds
     if kind is Kind.STRING:
         return _text(field, number)
     return _typed(attribute.type, seed, number)
@@ -157,7 +161,7 @@ def _text(field: str, number: int) -> str:
 
 
 def _typed(type_: Type, seed: str, number: int) -> object:
-    digest = sha256(f"{seed}.{number}".encode()).digest()
+    digest = sha256(f"{seed}.{number}".encode("utf-8", "surrogatepass")).digest()
     match type_.kind:
         case Kind.INTEGER | Kind.NUMBER:
             return number

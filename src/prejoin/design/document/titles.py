@@ -8,14 +8,13 @@ CONFIGURATION = "Table Configuration"
 INDEXES = "Secondary Indexes"
 KEYS = "Keys"
 UNIQUE = "Unique Values"
-COUNTERS = "Counters"
 COLLECTIONS = "Item Collections"
 PATTERNS = "Access Patterns"
 READS, WRITES, DELETES = "Reads", "Writes", "Deletes"
 DECISIONS = "Design Decisions"
 VALIDATION = "Validation"
 SECTIONS = (
-    CONFIGURATION, INDEXES, KEYS, UNIQUE, COUNTERS, COLLECTIONS, PATTERNS, READS, WRITES, DELETES, DECISIONS,
+    CONFIGURATION, INDEXES, KEYS, UNIQUE, COLLECTIONS, PATTERNS, READS, WRITES, DELETES, DECISIONS,
     VALIDATION,
 )  # fmt: skip
 
@@ -23,6 +22,8 @@ TITLE = "table design"
 SOURCE = "Access patterns"
 SUMMARY = "Summary"
 STATUS = "Status"
+UNREVIEWED = "Not reviewed"
+"""What came to a design after it was approved. Who has looked at it deletes the line."""
 
 SETTINGS = (
     "Table name", "Billing mode", "Partition key", "Sort key", "Type attribute", "Separator", "Raw keys",
@@ -34,7 +35,6 @@ KEY_COLUMNS = ("Table or Index", "Partition Key", "Sort Key", "Only When")
 ALL_KEY_COLUMNS = ("Entity", *KEY_COLUMNS)
 """Keys can stand in one table, too, with the entity in front."""
 UNIQUE_COLUMNS = ("Entity", "Attributes", "Partition Key", "Sort Key", "Example")
-COUNTER_COLUMNS = ("Entity", "Attribute", "Keeps", "Of", "By", "Over", "Shards")
 COLLECTION_COLUMNS = ("Partition Key", "Sort Key", "Item")
 READ_COLUMNS = (
     "ID", "Description", "Operation", "Table or Index", "Partition Key", "Sort Key", "Parameters", "Units", "Remarks",
@@ -56,7 +56,6 @@ INTRODUCTIONS = {
         "A value that may be there once has an item of its own, whose key is the value. It is written in the same "
         "transaction as the item that has the value."
     ),
-    COUNTERS: "These attributes are kept right by the writes of what they count.",
     COLLECTIONS: (
         "What shares a partition is read by one query. Examples, in the order in which DynamoDB keeps them; the values "
         "are made up."

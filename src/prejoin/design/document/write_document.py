@@ -25,7 +25,8 @@ from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
 from prejoin.design.facets import types_of
-from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, Slot
+from prejoin.design.growth import keeps
+from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, Slot
 from prejoin.keys import KeyValueError, TemplateError, guard_key
 from prejoin.workload.markdown import escape_cell, write_row
 from prejoin.workload.model import Pattern, Status, Workload
@@ -60,13 +61,33 @@ def rewrite_document(
 ) -> str:
     """A document written again for a design: all that its authors wrote is kept.
 
-    One that was approved and has other keys now is a draft again, and what was checked then is not said of these.
+    One that was approved and whose keys are others now is a draft again, and what was checked then is not said of
+    these. Where it kept all its keys and others came to them it stays approved, and says which nobody has looked at.
     """
     before = read_document(text, workload)
     kept = before.kept
     if replace(before.design, operations=(), decisions=()) != replace(design, operations=(), decisions=()):
-        kept = replace(kept, status=Status.DRAFT, validation=())
+        status, header = Status.DRAFT, {name: said for name, said in kept.header.items() if name != titles.UNREVIEWED}
+        if kept.status is Status.APPROVED and keeps(before.design, design):
+            known = [kept.header[titles.UNREVIEWED]] if titles.UNREVIEWED in kept.header else []
+            status, added = Status.APPROVED, [*known, *_added(before.design, design)]
+            header |= {titles.UNREVIEWED: "; ".join(added)} if added else {}
+        kept = replace(kept, status=status, header=header, validation=())
     return write_document(design, workload, replace(kept, source=source or kept.source), validation)
+
+
+def _added(before: Design, after: Design) -> Iterator[str]:
+    """What a design has that it had not, a few words each."""
+    yield from (slot.name for slot in after.indexes if before.slot(slot.name) is None)
+    for item in after.items:
+        was = before.item(item.entity, item.copy)
+        if was is None:
+            yield item_title(item)
+        else:
+            new = [facet.slot for facet in item.facets if was.facet(facet.slot) is None]
+            yield from (f"{item_title(item)} in {slot}" for slot in new)
+    new_guards = [guard for guard in after.guards if guard not in before.guards]
+    yield from (f"{write_title(guard.entity)}'s unique {' and '.join(guard.attributes)}" for guard in new_guards)
 
 
 class _Document:
@@ -94,7 +115,6 @@ class _Document:
             titles.INDEXES: self._indexes(),
             titles.KEYS: self._keys(),
             titles.UNIQUE: self._guards(),
-            titles.COUNTERS: self._counters(),
             titles.COLLECTIONS: self._collections(),
             titles.PATTERNS: iter(()),
             titles.READS: self._reads(),
@@ -134,7 +154,7 @@ class _Document:
     def _summary(self) -> str:
         design = self.design
         counts = [(1, "table"), (len(design.indexes), "index"), (len(design.copies), "copy")]
-        counts += [(len(design.guards), "guard"), (len(design.counters), "counter")]
+        counts += [(len(design.guards), "guard")]
         served = sum(operation.served for operation in design.operations)
         patterns = f"{served} of {len(design.operations)} access patterns served"
         return ", ".join(_counted(n, word) for n, word in counts if n) + f"; {patterns}"
@@ -217,10 +237,6 @@ class _Document:
             "Sort Key": write_code(sk) if sk else "-",
             "Example": write_code(example) if example else "-",
         }
-
-    def _counters(self) -> Iterator[str]:
-        rows = [(f"{c.entity}.{c.attribute}", _counter(c)) for c in self.design.counters]
-        yield self._table(titles.COUNTERS, titles.COUNTER_COLUMNS, rows)
 
     def _collections(self) -> Iterator[str]:
         """Each slot with a few items in it, as one sees them there."""
@@ -316,18 +332,6 @@ def _facet(facet: Facet) -> Mapping[str, str]:
         "Partition Key": write_templates(facet.pk),
         "Sort Key": write_templates(facet.sk),
         "Only When": write_when(facet.when),
-    }
-
-
-def _counter(counter: Counter) -> Cells:
-    return {
-        "Entity": write_name(counter.entity),
-        "Attribute": write_code(counter.attribute),
-        "Keeps": counter.tally.value,
-        "Of": write_name(counter.of),
-        "By": write_code(counter.by),
-        "Over": write_code(counter.over) if counter.over else "-",
-        "Shards": str(counter.shards),
     }
 
 

@@ -29,7 +29,7 @@ def entities(
         written = costs.written.get(entity.name, ())
         said = (
             *own.text,
-            *_together(own, keys, planned),
+            *_together(own, keys, planned, design.separator),
             *_decided(workload, entity),
             *_unique(workload, entity, own, design),
             *_stored(workload, entity),
@@ -41,7 +41,7 @@ def entities(
     return tuple(found)
 
 
-def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Plan]) -> Iterator[str]:
+def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Plan], separator: str) -> Iterator[str]:
     """Who lies beside it, and which reads want that."""
     beside = [
         k
@@ -53,6 +53,9 @@ def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Pla
         others = dict.fromkeys(e for read in wanted for e in planned[read].ask.entities if e != own.entity)
         reads = f"{listed(wanted)} {verb(wanted, 'reads', 'read')}"
         yield f"It lies beside {listed(others)}, in an item collection that {reads} in one request."
+        if own.sk.startswith(separator):
+            begins = f"Its sort key begins with `{separator}`, which is below every letter"
+            yield f"{begins}, so that they come in the order of reading."
     elif beside:
         names = list(dict.fromkeys(key.entity for key in beside))
         yield f"{listed(names)} {verb(names, 'is', 'are')} in the same partition."

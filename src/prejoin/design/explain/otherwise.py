@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from prejoin.design.candidates import Candidate, base_candidates
-from prejoin.design.choose import BASE, OWN, Placed, answers
+from prejoin.design.chosen import BASE, OWN, Placed, answers
 from prejoin.design.explain.costs import total
 from prejoin.design.explain.model import Alternative, Explanation
 from prejoin.design.explain.phrases import count, in_order, listed, money

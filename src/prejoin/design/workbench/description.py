@@ -85,8 +85,6 @@ def left_out(design: Design) -> Iterator[str]:
             yield f"{write_code(slot.name)} is {what}, and the form knows none"
     if design.ttl_attribute:
         yield f"{write_code(design.ttl_attribute)} is when an item ends (TTL)"
-    for counter in design.counters:
-        yield f"{write_code(f'{counter.entity}.{counter.attribute}')} is kept by the writes of {counter.of}"
 
 
 def in_form(slot: Slot) -> bool:

@@ -40,9 +40,13 @@ _AFFIXES = (
 )
 """Names that people give to a use of an attribute, and how that use is written."""
 
+_IMPOSSIBLE = re.compile(r'[{}:?."\\\x00-\x1f\ud800-\udfff]')
+"""Not in an attribute's name: `{name:form}` is a place in a key, `Order.name` an attribute of another entity."""
+
 
 def check_names(r: Reporter) -> None:
-    _once(r, codes.SAME_ENTITY, [(("entities", i), e.name) for i, e in enumerate(r.workload.entities)], "entity")
+    entities = [(("entities", i), e.name) for i, e in enumerate(r.workload.entities)]
+    _once(r, codes.SAME_ENTITY, entities, "entity", punctuated=False)
     _once(r, codes.SAME_PATTERN, [(path, p.id) for path, p in r.patterns() if p.id], "pattern")
     for index, entity in enumerate(r.workload.entities):
         _entity(r, ("entities", index), entity)
@@ -56,14 +60,16 @@ def check_names(r: Reporter) -> None:
     _decisions(r)
 
 
-def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str) -> None:
+def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str, punctuated: bool = True) -> None:
+    """No name twice, in whatever case; where punctuation does not count either, as in the words of keys, without it."""
     seen: dict[str, str] = {}
     for path, name in named:
-        if name.lower() in seen:
-            other = seen[name.lower()]
+        plain = name.lower() if punctuated else re.sub(r"[\W_]+", "", name.lower()) or name.lower()
+        if plain in seen:
+            other = seen[plain]
             same = "again" if other == name else f"too much like `{other}`"
             r.say(code, path, f"the {what} `{name}` is there {same}", "give it a name of its own")
-        seen.setdefault(name.lower(), name)
+        seen.setdefault(plain, name)
 
 
 def _known_entity(r: Reporter, path: Path, name: str) -> bool:
@@ -109,13 +115,21 @@ def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[En
 
 
 def _entity(r: Reporter, path: Path, entity: Entity) -> None:
-    if not WORD.match(entity.name):
+    if not entity.name:
+        r.say(codes.IMPOSSIBLE_NAME, path, "an entity has no name", "name it by one plain word, such as `OrderItem`")
+    elif not WORD.match(entity.name):
         message = f"`{entity.name}` becomes a prefix in keys and a class in code"
         r.say(codes.UNLIKELY_NAME, path, message, "use one plain word, such as `OrderItem`")
     attributes = [((*path, "attributes", i), a) for i, a in enumerate(entity.attributes)]
     _once(r, codes.SAME_ATTRIBUTE, [(p, a.name) for p, a in attributes], "attribute")
     for place, attribute in attributes:
-        if len(attribute.name.encode()) > 255:
+        if not attribute.name:
+            r.say(codes.IMPOSSIBLE_NAME, place, f"an attribute of `{entity.name}` has no name", "name it")
+        if odd := sorted(set(_IMPOSSIBLE.findall(attribute.name))):
+            shown = " and ".join(one if one.isprintable() else repr(one)[1:-1] for one in odd)
+            message = f"`{attribute.name}` has a {shown}, which no pattern, key template or class could name"
+            r.say(codes.IMPOSSIBLE_NAME, place, message, f"call it `{_IMPOSSIBLE.sub('_', attribute.name)}`")
+        if len(attribute.name.encode(errors="surrogatepass")) > 255:
             message = f"`{attribute.name[:20]}…` has more than 255 bytes, and could not be in an index"
             r.say(codes.UNLIKELY_NAME, place, message, "use a shorter name")
         repeated = ((codes.UNKNOWN_ATTRIBUTE, name) for name in (attribute.copy_of, attribute.snapshot_of))

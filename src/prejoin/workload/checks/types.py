@@ -42,6 +42,9 @@ def check_types(r: Reporter) -> None:
 
 
 def _attribute(r: Reporter, path: Path, a: Attribute) -> None:
+    type_ = a.type.of if a.type.kind in _MANY and a.type.of else a.type
+    if type_.kind is Kind.ENUM and not type_.values:
+        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is one of no values", "name them: `PENDING | SHIPPED`")
     if a.id and not (a.type.scalar and a.type.kind is not Kind.BOOLEAN):
         r.say(
             codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which cannot identify an item", "use a string or a number"

@@ -1,0 +1,142 @@
+"""Designs and documents with mistakes of any kind: something is said about them, and nothing breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from prejoin.design.checks import check_design
+from prejoin.design.fits import misfits
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import Design, Facet, Projection, ProjectionKind, When
+from prejoin.design.price import amplification, bill
+from prejoin.design.solve import solve
+from prejoin.diagnostics import Diagnostic, has_errors
+from prejoin.engine import Embedded
+from prejoin.proof.run import prove
+from prejoin.render.python import Options, render_python
+from prejoin.workload.checks import check
+from prejoin.workload.files import read_file
+from prejoin.workload.model import Workload
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+NAMES = ("debrie_session_store", "aws_bookmarks", "aws_bank_payments", "aws_ski_resort", "debrie_ecommerce")
+WORDS = ("", "nope", "{", "{nope}", "X#{nope}", "table", "gsi1", "0")
+
+
+@cache
+def sound(name: str) -> tuple[Workload, Design]:
+    workload = read_file(CORPUS / name / "access-patterns.md").workload
+    return workload, solve(workload).design
+
+
+def anything_about(workload: Workload, design: Design) -> list[Diagnostic]:
+    """What is said about a design; and all that is made of one is made, or refused by those who may refuse."""
+    said = [*check(workload), *misfits(design, workload), *check_design(design, workload)]
+    bill(workload, design)
+    if has_errors(said):
+        return said
+    mapped = map_patterns(design, workload)
+    said += check_design(mapped, workload)
+    bill(workload, mapped)
+    amplification(workload, mapped)
+    if has_errors(said):
+        return said
+    render_python(workload, mapped, Options("some"))
+    with Embedded() as engine:
+        proof = prove(workload, mapped, engine)
+    assert [finding for finding in proof.findings if "no table can be made" in finding] == []
+    return said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sound_design_has_no_errors(name: str) -> None:
+    assert not has_errors(anything_about(*sound(name)))
+
+
+def test_a_design_whose_parts_are_missing_is_told_of_and_priced() -> None:
+    workload, design = sound("debrie_ecommerce")
+    first, *others = design.items
+    for items in ((), tuple(others), (replace(first, facets=first.facets[1:]), *others), (replace(first, facets=()),)):
+        assert has_errors(anything_about(workload, replace(design, items=items)))
+    assert has_errors(anything_about(workload, replace(design, slots=design.slots[:1])))
+
+
+def test_an_index_that_is_to_hold_what_no_item_has_is_priced() -> None:
+    workload, design = sound("aws_bookmarks")
+    nothing = Projection(ProjectionKind.INCLUDE, ("nope",))
+    slots = tuple(replace(slot, projection=nothing) if slot.name != "table" else slot for slot in design.slots)
+    assert anything_about(workload, replace(design, slots=slots))
+
+
+@pytest.mark.parametrize(
+    ("facet", "part"),
+    [
+        (Facet("table", ("X",), ("{nope}",)), "nope"),
+        (Facet("table", ("X",), ("Y",), (When("username"),)), "is in the table, whatever it has"),
+    ],
+)
+def test_a_key_that_cannot_be_is_told_of(facet: Facet, part: str) -> None:
+    workload, design = sound("debrie_session_store")
+    (item,) = design.items
+    wrong = replace(design, items=(replace(item, facets=(facet, *item.facets[1:])),))
+    assert any(part in d.message for d in misfits(wrong, workload))
+    with Embedded() as engine:
+        proof = prove(workload, wrong, engine)
+    assert not proof.right
+    assert [a.pattern for a in proof.answers] == [p.id for p in workload.patterns]
+
+
+def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Every part of a tree of plain data, and the way to it."""
+    yield path, tree
+    inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in inner:
+        yield from places(value, (*path, key))
+
+
+@st.composite
+def mistaken(draw: st.DrawFn, tree: Any) -> Any:
+    """The tree with one part of it gone, twice, or another."""
+    tree = msgspec.json.decode(msgspec.json.encode(tree))
+    found = [(path, part) for path, part in places(tree) if path and path[0] in _PARTS]
+    path, part = draw(st.sampled_from(found))
+    above = tree
+    for key in path[:-1]:
+        above = above[key]
+    if isinstance(part, str):
+        texts = sorted({one for _, one in found if isinstance(one, str)})
+        above[path[-1]] = draw(st.sampled_from(WORDS) | st.sampled_from(texts))
+    elif isinstance(part, bool):
+        above[path[-1]] = not part
+    elif isinstance(above, list):
+        above[path[-1] : path[-1] + 1] = draw(st.sampled_from([[], [part, part]]))
+    else:
+        above.pop(path[-1])
+    return tree
+
+
+_PARTS = {"slots", "items", "guards", "separator", "type_attribute", "ttl_attribute", "entities", "table"}
+
+
+@given(name=st.sampled_from(NAMES), about_document=st.booleans(), data=st.data())
+def test_whatever_is_mistaken_is_told_of_and_nothing_breaks(
+    name: str, about_document: bool, data: st.DataObject
+) -> None:
+    workload, design = sound(name)
+    try:
+        if about_document:
+            workload = msgspec.convert(data.draw(mistaken(workload)), Workload)
+        else:
+            design = msgspec.convert(data.draw(mistaken(design)), Design)
+    except msgspec.ValidationError:
+        assume(False)
+    anything_about(workload, design)

@@ -1,0 +1,97 @@
+"""Items that end: what the document calls a TTL is the table's, and what has ended is nobody's answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from prejoin.design.solve import solve
+from prejoin.engine import Embedded
+from prejoin.proof.bench import Bench
+from prejoin.proof.run import prove
+from prejoin.proof.schema import schema_of
+from prejoin.table import Client
+from prejoin.workload.files import read_text
+from prejoin.workload.model import Workload
+
+NOW = datetime(2026, 11, 15, 12, 30, 15, 250_000, tzinfo=UTC)
+DOCUMENT = """
+# Sessions
+
+## Entities
+
+### Session
+
+- **Attributes**:
+  - `token` (string, id, natural)
+  - `userId` (string, immutable)
+  - `device` (string, unique, immutable)
+  - `seenAt` (datetime, mutable)
+  - `endsAt` (KIND, ttl, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort |
+| --- | --- | --- | --- | --- | --- |
+| AP-001 | Session | one | token | Single | |
+| AP-002 | Session | of a user | userId | Collection | endsAt DESC |
+| AP-003 | Session | how many | userId | Count | |
+| AP-004 | Session | that are not over | userId, filter endsAt > now | Collection | |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written |
+| --- | --- | --- | --- | --- |
+| AP-020 | Session | sign in | token, userId, device | create Session (endsAt = now + 30 days) |
+| AP-021 | Session | go on | token | update Session (seenAt = now, endsAt = now + 30 days) |
+"""
+
+
+def sessions(kind: str) -> Workload:
+    return read_text(DOCUMENT.replace("KIND", kind), "md").workload
+
+
+@pytest.mark.parametrize("kind", ["datetime", "integer", "number", "decimal"])
+def test_a_table_whose_items_end_is_proven(kind: str) -> None:
+    workload = sessions(kind)
+    design = solve(workload).design
+    with Embedded() as engine:
+        proof = prove(workload, design, engine, now=NOW)
+        assert [(a.pattern, a.wrong, a.problem) for a in proof.failed] == []
+        assert proof.findings == ()
+        assert engine.expire() == 0
+
+
+@pytest.mark.parametrize("kind", ["datetime", "integer", "number", "decimal"])
+def test_what_has_ended_is_hidden(kind: str) -> None:
+    workload = sessions(kind)
+    with Embedded() as engine:
+        bench = Bench.ready(workload, solve(workload).design, engine, NOW)
+        item = bench.items["Session"][0]
+        session, python = bench.built.classes["Session"], bench.built.names["Session"]
+        late = schema_of(bench.design, workload, lambda: NOW + timedelta(days=100 * 365))
+        after = Client(late.schema, bench.design.table, engine)
+        assert bench.client.get(session, **{python["token"]: item["token"]}) is not None
+        assert after.get(late.classes["Session"], token=item["token"]) is None
+
+
+def test_a_created_table_has_no_drift() -> None:
+    workload = sessions("datetime")
+    design = solve(workload).design
+    with Embedded() as engine:
+        client = Client(schema_of(design, workload).schema, design.table, engine)
+        client.create_table()
+        assert client.call("DescribeTimeToLive", {})["TimeToLiveDescription"]["AttributeName"] == "endsAt"
+        assert client.drift() == []
+
+
+def test_an_attribute_that_only_the_design_says_items_end_by_is_declared() -> None:
+    workload = read_text(DOCUMENT.replace("KIND, ttl", "integer"), "md").workload
+    design = replace(solve(workload).design, ttl_attribute="endsAt")
+    assert schema_of(design, workload).schema.ttl == "endsAt"
+    texts = read_text(DOCUMENT.replace("KIND, ttl", "string"), "md").workload
+    assert schema_of(replace(solve(texts).design, ttl_attribute="endsAt"), texts).schema.ttl == ""
