@@ -88,10 +88,34 @@ def test_the_reference_pages_are_what_the_code_says() -> None:
 
 
 def test_the_python_in_the_readme_runs() -> None:
-    first, second = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    client, testing, generated = blocks
     check = "assert db.get(User, email='a@b.com') == User('42', 'a@b.com', 'Alice')"
-    for code in (f"{first}\n{check}", f"{second}\ntest_with_boto3_and_no_server()"):
+    counted = "assert {one.order_id for one in page} == {order.order_id, seed.order().order_id}"
+    runs = [f"{client}\n{check}", f"{testing}\ntest_with_boto3_and_no_server()", f"{_SHOP}{generated}\n{counted}"]
+    for code in runs:
         assert python("-c", code).stderr == ""
+
+
+_SHOP = """
+import sys
+from dataclasses import replace
+sys.path.insert(0, "examples/shop")
+from prejoin.engine import Embedded
+from prejoin.table import Client, ulid
+from shop import seed
+from shop.repository import ShopRepository
+from shop.schema import SCHEMA, TABLE
+here = Embedded()
+AWS = lambda: here
+db = Client(SCHEMA, TABLE, here)
+db.create_table()
+seed.fill(db)
+order = replace(seed.order(), order_id=ulid())
+items = [replace(seed.order_item(), order_id=order.order_id, quantity=1)]
+user_id = order.user_id
+"""
+"""What the README's last lines take for granted: the generated package, and something to order."""
 
 
 def test_links_between_our_pages_lead_somewhere() -> None:

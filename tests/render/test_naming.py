@@ -48,6 +48,14 @@ def test_a_name_counts_more_than_a_description() -> None:
     assert method_name(Read("AP-1", name="getUserByID", description="Someone")) == "get_user_by_id"
 
 
+@pytest.mark.parametrize(
+    ("given_name", "name"),
+    [("sign in", "sign_in"), ("groups of", "groups_of"), ("orderBy", "order_by"), ("pay, or wait", "pay_or_wait")],
+)
+def test_a_name_that_somebody_gave_is_taken_whole(given_name: str, name: str) -> None:
+    assert method_name(Read("AP-1", name=given_name, description="Someone")) == name
+
+
 def test_a_long_description_is_cut_between_words() -> None:
     name = method_name(
         Read("AP-1", description="Every order of every user of every shop in each of the countries we serve")

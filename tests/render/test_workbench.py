@@ -43,7 +43,7 @@ def table_of(workload: Workload, design: Design) -> dict[str, Any]:
 def carried(design: Design) -> Design:
     """What of a design a model can carry."""
     slots = tuple(replace(slot, purpose="") for slot in design.slots)
-    return replace(design, slots=slots, operations=(), decisions=(), counters=(), ttl_attribute="")
+    return replace(design, slots=slots, operations=(), decisions=(), ttl_attribute="")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)

@@ -19,6 +19,7 @@ LONGEST = 48
 RESERVED = frozenset({*keyword.kwlist, *(name for name in dir(builtins) if not name.startswith("_")), "self", "cls"})
 """What a name must not be: a method `list` would change what `list[Order]` means for the methods below it."""
 _FILLERS = frozenset({"a", "an", "the", "their", "its", "his", "her"})
+_LEADING_ON = frozenset({"of", "by", "with", "in", "and", "or", "to", "for", "at", "on", "from", "as"})
 _ASIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _CLAUSE = re.compile(r"[,;:.–—](?=\s|$)|\s-\s")
 _POSSESSIVE = re.compile(r"(?<=\w)['’](?:s\b)?")
@@ -39,9 +40,11 @@ def method_name(pattern: Pattern, taken: Collection[str] = ()) -> str:
     ('orders_by_status', 'import_')
     """
     lead = "get" if isinstance(pattern, Read) else "do"
-    text = _ASIDE.sub(" ", pattern.name or pattern.description)
+    text = _ASIDE.sub(" ", pattern.description)
     first = next((part for part in _CLAUSE.split(text) if _words(part)), "")
     tries = [_snake(_words(part), lead) for part in (first, text) if _words(part)]
+    if _words(pattern.name):  # that is taken whole
+        tries = [_snake(_words(pattern.name, fillers=True), lead, whole=True)]
     by_id = _snake(_words(pattern.id), lead) or lead
     return _free([*tries, f"{tries[0]}_{by_id}" if tries else by_id], taken)
 
@@ -101,24 +104,11 @@ def _identifying(text: str) -> str:
     return "".join(char if f"a{char}".isidentifier() else " " for char in text)
 
 
-def _snake(words: list[str], lead: str) -> str:
+def _snake(words: list[str], lead: str, whole: bool = False) -> str:
     while len(words) > 1 and len("_".join(words)) > LONGEST:
-        words = words[:-1]
-    # A name that ends in "of" or "by" was cut, and reads as if it went on.
-    while len(words) > 1 and words[-1] in {
-        "of",
-        "by",
-        "with",
-        "in",
-        "and",
-        "or",
-        "to",
-        "for",
-        "at",
-        "on",
-        "from",
-        "as",
-    }:
+        words, whole = words[:-1], False
+    # A name that ends in "of" or "by" was cut, and reads as if it went on; unless somebody wants it so: "sign in".
+    while len(words) > 1 and words[-1] in _LEADING_ON and not whole:
         words = words[:-1]
     name = "_".join(words)[:LONGEST].rstrip("_")
     return name if not name or name.isidentifier() else f"{lead}_{name}"

@@ -6,15 +6,19 @@ import asyncio
 import importlib
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, Self
 
+from msgspec.structs import replace as struct_replace
 from tests.proof.league import NOW, league_design, league_workload
+from tests.render.designed import NAMES as PUBLIC
+from tests.render.designed import designed as public
 
 from prejoin.design.addressing import NEW, links
 from prejoin.design.map_reads import followed
@@ -33,40 +37,66 @@ from prejoin.render.python.method import Asked, Known, Method, Option, Param, Wh
 from prejoin.render.python.names import names_of
 from prejoin.render.python.package import repository_methods
 from prejoin.table import AsyncClient, Changes, Client, Collection, Page, TooMany
+from prejoin.transport import AsyncTransport, Endpoint, Transport
 from prejoin.workload.files import read_file
 from prejoin.workload.lookup import target
-from prejoin.workload.model import Action, Combine, Read, Result, Verb, Workload, Write
+from prejoin.workload.model import Action, ChangeOp, Combine, Op, Read, Result, Value, Verb, Workload, Write
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tests/corpus/*/access-patterns.md")])
+DOCUMENTS = {
+    **{path.parent.name: path for path in sorted(ROOT.glob("examples/*/access-patterns.md"))},
+    **{path.parent.name: path for path in sorted(ROOT.glob("tests/corpus/*/access-patterns.md"))},
+    **{path.stem: path for path in sorted(Path(__file__).with_name("documents").glob("*.md"))},
+}
+"""Examples, published designs, and here one for each kind of thing that these do not have: by name."""
+NAMES = [*DOCUMENTS, "league"]
 _numbers = count(1)
 
 
 @cache
-def designed(path: Path) -> tuple[Workload, Design]:
-    workload = read_file(path).workload
+def designed(name: str) -> tuple[Workload, Design]:
+    """A document and its design; that of the league is made by hand."""
+    if name == "league":
+        return league_workload(), league_design()
+    if name in PUBLIC:
+        return public(name)
+    workload = read_file(DOCUMENTS[name]).workload
     return workload, solve(workload).design
 
 
-def league() -> tuple[Workload, Design]:
-    return league_workload(), league_design()
+def written(files: Mapping[PurePosixPath, str], folder: Path, beside: str = "") -> None:
+    """Generated files in a folder; with `beside`, all of them in the package of that name, tests too."""
+    for path, text in files.items():
+        place = folder / (PurePosixPath(beside) / path.name if beside else path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
 
 
 class InconsistentError(Exception):
     """Values that a call of the method cannot have: two items that would have to agree do not."""
 
 
-class Driver:
-    """A generated package imported, on a table that the proof has filled."""
+class DynamoDB(Transport, AsyncTransport, Protocol):
+    """Where a repository is driven."""
 
-    def __init__(self, workload: Workload, design: Design, folder: Path, options: Options, aio: bool = False) -> None:
-        self.workload = workload
+
+class Driver:
+    """A generated package imported, on a table that the proof has filled: here, or where it is told."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        design: Design,
+        folder: Path,
+        options: Options | None = None,
+        aio: bool = False,
+        at: DynamoDB | None = None,
+        harsh: bool = False,
+    ) -> None:
         name = f"generated_{next(_numbers)}"
-        files = render_python(workload, design, _named(options, name))
-        for path, text in files.items():
-            place = folder / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
+        options = replace(options or Options(), package=name)
+        design = struct_replace(design, table=name)
+        written(render_python(workload, design, options), folder)
         sys.path.insert(0, str(folder))
         try:
             importlib.invalidate_caches()
@@ -75,18 +105,36 @@ class Driver:
             repository = importlib.import_module(f"{name}.{'async_' if aio else ''}repository")
         finally:
             sys.path.remove(str(folder))
+        self.workload = workload
         self.names = names_of(workload)
         self.methods = repository_methods(workload, design, options)
-        self.engine = Embedded()
-        self.bench = Bench.ready(workload, design, self.engine, NOW)
-        self.schema = schema.SCHEMA
-        client: Any = (AsyncClient if aio else Client)(schema.SCHEMA, schema.TABLE, self.engine)
+        self._end = ExitStack()
+        transport = at or self._end.enter_context(Embedded())
+        self.bench = Bench.ready(workload, design, transport, NOW, harsh=harsh)
+        self._loop = self._end.enter_context(asyncio.Runner())
+        if aio and isinstance(at, Endpoint):
+            self._end.callback(lambda: self._loop.run(at.close_async()))  # its connections are this loop's
+        client: Any = (AsyncClient if aio else Client)(schema.SCHEMA, schema.TABLE, transport)
         self.repository: Any = getattr(repository, f"{'Async' if aio else ''}{self.names.title}Repository")(client)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.close()
+
+    def wrong(self) -> list[str]:
+        """What is wrong with the methods; there has to be one for each pattern that is served."""
+        patterns = [p for p in self.workload.patterns if p.id in self.methods]
+        assert patterns
+        assert self.bench.refused == []
+        found = [self.read(p) if isinstance(p, Read) else self.write(p) for p in patterns]
+        return [text for text in found if text]
 
     def call(self, method: Method, arguments: dict[str, Any]) -> Any:
         positional = [arguments.pop(p.name) for p in method.params if not p.default]
         answer = getattr(self.repository, method.name)(*positional, **arguments)
-        return asyncio.run(answer) if inspect.iscoroutine(answer) else answer
+        return self._loop.run(answer) if inspect.iscoroutine(answer) else answer
 
     # --- Objects and values -----------------------------------------------------------------------------------------
 
@@ -259,10 +307,14 @@ class Driver:
                 if entity in case.checked:
                     return case.checked[entity].get(attribute)
                 own = [s for s in steps if s.entity.name == entity and s.action.verb not in NEW]
-                values = [dict(s.changed.sets).get(attribute) if new else s.item.get(attribute) for s in own]
+                values = [_new(s, attribute) if new else s.item.get(attribute) for s in own]
                 return values if many else values[0]
             case Asked(name, _, many):
                 values = list(self._values(name, case, steps))
+                if name in case.given and any(
+                    c.op is Op.EQ and Value(param=name) in c.values for c in case.write.checks
+                ):
+                    return case.given[name]  # a condition compares with it: what the items have may be something else
                 if many:
                     return values or [case.given[name]] * max(1, sum(s.action.many for s in steps))
                 return values[0] if values else case.given.get(name)
@@ -284,7 +336,7 @@ class Driver:
         if one is None or not one.many:
             for step in steps:
                 if step.action.verb is Verb.UPDATE and name in step.changed.sets and name not in case.lists:
-                    yield step.changed.sets[name]
+                    yield _new(step, name)
 
     def _agree(self, case: Case, steps: list[Step]) -> None:
         """A broken item may be one that the others do not fit: no call of the method says so."""
@@ -304,8 +356,11 @@ class Driver:
                 raise InconsistentError(name)
 
 
-def _named(options: Options, name: str) -> Options:
-    return Options(name, options.style, options.asynchronous)
+def _new(step: Step, attribute: str) -> Any:
+    """What a caller gives for an attribute: what it becomes, or what is appended to it."""
+    new, old = step.changed.sets.get(attribute), (step.before or {}).get(attribute)
+    appended = any(c.attribute == attribute and c.op is ChangeOp.APPEND for c in step.action.changes)
+    return new[len(old) :] if appended and isinstance(new, list) and old else new
 
 
 def _defaulted(method: Method, name: str) -> bool:

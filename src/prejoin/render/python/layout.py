@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from unicodedata import combining, east_asian_width
 
 WIDTH = 88
 """What formatters assume where nobody says otherwise. A wider setting leaves what is written for this one."""
@@ -38,6 +39,17 @@ def flat(part: Part) -> str:
     return part if isinstance(part, str) else part.flat
 
 
+def wide(text: str) -> int:
+    """How much room a text takes, as formatters count: some letters are as wide as two, and some stand on others.
+
+    >>> wide("name"), wide("名前"), wide("n\u0303")
+    (4, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
 def lay(part: Part, indent: str = "", suffix: str = "") -> list[str]:
     """The lines of a part.
 
@@ -53,10 +65,17 @@ def lay(part: Part, indent: str = "", suffix: str = "") -> list[str]:
     if isinstance(part, str) and _COMMENT in part:
         code, _, remark = part.partition(_COMMENT)
         return [f"{indent}{code}{suffix}{_COMMENT}{remark}"]
-    if isinstance(part, str) or not part.items or (len(line) <= WIDTH and _COMMENT not in line):
+    if isinstance(part, str) or not part.items or (wide(line) <= WIDTH and _COMMENT not in line):
         return [line]
     together = " ".join(map(flat, part.items))
-    if part.loose and len(indent + STEP + together) <= WIDTH:
+    if not part.commas and not part.loose and isinstance(part.items[0], Group):
+        # With a comma after its last part it stays on lines of its own, however wide the lines may be.
+        first = part.items[0]
+        made = [text for item in first.items for text in lay(item, indent + STEP * 2, ",")]
+        rest = [f"{indent}{STEP}{flat(item)}" for item in part.items[1:]]
+        lead = [f"{indent}{STEP}{first.head}", *made, f"{indent}{STEP}{first.tail}"]
+        return [f"{indent}{part.head}", *lead, *rest, f"{indent}{part.tail}{suffix}"]
+    if not part.commas and wide(indent + STEP + together) <= WIDTH and _COMMENT not in together:
         return [f"{indent}{part.head}", f"{indent}{STEP}{together}", f"{indent}{part.tail}{suffix}"]
     inner = [
         text for item in part.items for text in lay(item, indent + STEP, "," if part.commas and item != "/" else "")
@@ -93,10 +112,20 @@ def string(text: str) -> str:
     >>> print(string("a"), string('say "hi"'))
     "a" 'say "hi"'
     """
-    plain = repr(text)
-    if plain.startswith("'") and '"' not in text:
-        return f'"{plain[1:-1]}"'
-    return plain
+    return quoted(repr(text))
+
+
+def quoted(plain: str) -> str:
+    r"""A literal of text or bytes as formatters quote it: not with double quotes only where more would be escaped.
+
+    >>> print(quoted(repr(b"ab")), quoted("'it\\'s \"'"), quoted("'\"'"))
+    b"ab" "it's \"" '"'
+    """
+    prefix, mark = ("b", plain[1]) if plain[0] == "b" else ("", plain[0])
+    body = plain[len(prefix) + 1 : -1].replace(f"\\{mark}", mark)
+    used = "'" if body.count('"') > body.count("'") else '"'
+    escaped = body.replace(used, f"\\{used}")
+    return f"{prefix}{used}{escaped}{used}"
 
 
 def docstring(summary: str, *paragraphs: str, indent: str = "") -> list[str]:
@@ -161,7 +190,7 @@ def _section(module: str, own: str) -> int:
 def _from(module: str, names: Iterable[str]) -> Iterator[str]:
     ordered = tuple(sorted(names, key=_rank))
     line = f"from {module} import {', '.join(ordered)}"
-    if len(line) <= WIDTH:
+    if wide(line) <= WIDTH:
         yield line
     else:
         yield from lay(Group(f"from {module} import (", ordered))

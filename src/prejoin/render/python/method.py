@@ -11,11 +11,15 @@ from prejoin.design.model import Design, Operation
 from prejoin.design.price import Bill
 from prejoin.keys import Facet
 from prejoin.render.python.entities import View
-from prejoin.render.python.layout import STEP, Group, Imports, Part, docstring, lay
+from prejoin.render.python.layout import STEP, WIDTH, Group, Imports, Part, docstring, lay, wide
 from prejoin.render.python.names import Names
 from prejoin.workload.model import Pattern, Workload
 
-LOCAL = frozenset({"dt", "found", "ids", "keys", "matches", "o", "one", "one_id", "page", "self", "tests", "tx"})
+LOCAL = frozenset(
+    {"asked", "dt", "found", "ids", "keys", "matches", "more", "o", "one", "one_id", "page", "self", "tests", "tx"}
+    | {"add", "and_", "appended", "begins_with", "between", "cast", "contains", "eq", "exists", "ne", "one_of"}
+    | {"reduce", "replace"}
+)
 """Names that the bodies of methods use."""
 
 
@@ -82,7 +86,38 @@ class Method:
         options = [str(p) for p in self.params if p.default]
         given = ("self", *positional, *(["*"] if options else []), *options)
         head = Group(f"{'async ' if aio else ''}def {self.name}(", given, f") -> {self.result}:")
-        return [*lay(head, STEP), *docstring(*words, indent=STEP * 2), *(f"{STEP * 2}{b}".rstrip() for b in self.body)]
+        return [
+            *_open(lay(head, STEP)),
+            *docstring(*words, indent=STEP * 2),
+            *(f"{STEP * 2}{b}".rstrip() for b in self.body),
+        ]
+
+
+def _open(lines: list[str]) -> list[str]:
+    """The lines of a head; what it gives has lines of its own where that is long."""
+    lead, said, parts = lines[-1].partition("tuple[")
+    if wide(lines[-1]) <= WIDTH or not said:
+        return lines
+    parts = parts.removesuffix("]:")
+    listed = f"{STEP * 2}{parts}"
+    if wide(listed) > WIDTH:
+        listed = "\n".join(f"{STEP * 2}{one}," for one in _parts(parts))
+    return [*lines[:-1], f"{lead}tuple[", *listed.splitlines(), f"{STEP}]:"]
+
+
+def _parts(text: str) -> list[str]:
+    """The members of a type's brackets.
+
+    >>> _parts("Book | None, dict[str, Author]")
+    ['Book | None', 'dict[str, Author]']
+    """
+    found = [""]
+    for char in text:
+        if char == "," and found[-1].count("[") == found[-1].count("]"):
+            found.append("")
+        else:
+            found[-1] += char
+    return [one.strip() for one in found]
 
 
 @dataclass(slots=True)

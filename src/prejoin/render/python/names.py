@@ -19,7 +19,12 @@ OPTIONS = frozenset(
 """Keywords of the client's methods, beside which attributes are given."""
 _TYPES = frozenset({"bool", "bytes", "dict", "dt", "int", "list", "set", "str"})
 """Names that annotations are made of: a field of that name would change what they mean."""
-_MODELS = frozenset({"construct", "copy", "dict", "fields", "from_orm", "json", "schema", "validate"})
+_MODELS = frozenset(
+    {"construct", "copy", "dict", "fields", "from_orm", "json", "schema", "validate"}
+    | {f"model_{name}" for name in ("computed_fields", "config", "construct", "copy", "dump", "dump_json", "extra")}
+    | {f"model_{name}" for name in ("fields", "fields_set", "json_schema", "parametrized_name", "post_init")}
+    | {f"model_{name}" for name in ("rebuild", "validate", "validate_json", "validate_strings")}
+)
 """What a pydantic model has already."""
 _CLASSES = frozenset(
     {"Any", "AsyncClient", "BaseModel", "Client", "Collection", "Copy", "Decimal", "Embedded", "Entity", "Get", "Index"}

@@ -11,6 +11,7 @@ from prejoin.design.model import Design
 from prejoin.design.price import bill
 from prejoin.render.keeping import stamped
 from prejoin.render.python.entities import Style, entities_module
+from prejoin.render.python.keys import keys_module
 from prejoin.render.python.layout import Imports, docstring
 from prejoin.render.python.method import Method, Module
 from prejoin.render.python.names import identifier, names_of, short_title
@@ -33,7 +34,7 @@ class Options:
 
 
 def render_python(workload: Workload, design: Design, options: Options | None = None) -> Mapping[PurePosixPath, str]:
-    """The package: entities, schema, repositories and sample data; and tests that run every method."""
+    """The package: entities, keys, schema, repositories and sample data; and tests that run every method."""
     options = options or Options()
     names = names_of(workload)
     package = PurePosixPath(package_name(workload, options))
@@ -45,6 +46,7 @@ def render_python(workload: Workload, design: Design, options: Options | None = 
         files[package / "async_repository.py"] = repository_module(twin, methods_of(twin))
     files[package / "__init__.py"] = docstring(f"{workload.title or 'The application'} on DynamoDB.")
     files[package / "entities.py"] = entities_module(workload, names, list(module.views.values()), options.style)
+    files[package / "keys.py"] = keys_module(workload, design, names)
     files[package / "schema.py"] = schema_module(workload, design, names)
     files[package / "seed.py"] = seed_module(workload, design, names)
     files[PurePosixPath("tests/test_repository.py")] = tests_module(module, methods, package.name)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from prejoin import keys
 from prejoin.design.map_reads import ask_of, followed, is_filtered, plain, wanted_of
 from prejoin.design.model import Call, Operation
-from prejoin.render.python.layout import Group, Part, call, flat, keyword, listing, mapping, string
+from prejoin.render.naming import RESERVED
+from prejoin.render.python.layout import STEP, WIDTH, Group, Part, call, flat, keyword, listing, mapping, string
 from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, Param, bodied
 from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation, constant_text, moment_text
@@ -46,6 +47,10 @@ _CALLS = {
     Op.EXISTS: "exists",
 }
 _NO_VALUES = frozenset({Op.EXISTS, Op.NOT_EXISTS})
+_RESERVED = RESERVED | LOCAL | {"limit", "after", "now"}
+_THERE = "return [one for one in found if one is not None]"
+_ROOM = WIDTH - len(STEP * 3) - len("filter=,")
+"""What of a line a filter may take. A longer one formatters would break where it is hard to read."""
 
 
 def read_method(module: Module, read: Read, operation: Operation) -> Method:
@@ -101,9 +106,17 @@ class _Reading:
             self.module.imports.module("datetime as dt")
             self.params.append(Param("now", "dt.datetime | None", Option("now"), "None"))
             if any(v.now is not None for i in self.read.inputs for v in i.values):
-                body = ["now = now or dt.datetime.now(dt.UTC)", *body]
+                body = [f"now = now or {self._clock}", *body]
         name = self.module.names.methods[self.read.id]
         return Method(self.read, name, tuple(self.params), result, bodied(body))
+
+    @property
+    def _clock(self) -> str:
+        """What time it is: for a further page, that of the first, or else it would be another question."""
+        if any(param.name == "after" for param in self.params):
+            self.module.imports.name("prejoin.table", "begun")
+            return "begun(after)"
+        return "dt.datetime.now(dt.UTC)"
 
     def _body(self) -> tuple[list[Part], str]:
         read, module = self.read, self.module
@@ -117,7 +130,7 @@ class _Reading:
         if self.many is not None:
             first, result = self._each(cls, into), f"list[{shown}]"
         elif self._gettable:
-            first, result = [self._get(cls, into)], f"{shown} | None"
+            first, result = self._get(cls, into), f"{shown} | None"
         elif read.result is Result.ONE:
             first = [self._query(cls, into, "page = ", "1"), "return page[0] if page else None"]
             result = f"{shown} | None"
@@ -145,17 +158,15 @@ class _Reading:
         plain_ = all(i.op is Op.EQ and not i.filter and not i.optional for i in self.read.inputs)
         return self.read.result is Result.ONE and not self.read.sort and plain_
 
-    def _get(self, cls: str, into: str) -> Part:
+    def _get(self, cls: str, into: str) -> list[Part]:
         wait = self.module.wait
         options = [keyword("into", into)] if into else []
         equal = [keyword(g.field, g.values[0]) for g in self.given]
         if self.operation.requests[0].call is Call.TRANSACT_GET:
             self.module.imports.name("prejoin.table", "Get")
-            got = call("Get", cls, *options, *equal)
-            if wait:
-                return Group(f"return ({wait}self.db.get_together(", (got,), "))[0]")
-            return Group("return self.db.get_together(", (got,), ")[0]")
-        return call(f"return {wait}self.db.get", cls, *self._consistent(), *options, *equal)
+            together = call(f"found = {wait}self.db.get_together", call("Get", cls, *options, *equal))
+            return [together, "return found[0]"]
+        return [call(f"return {wait}self.db.get", cls, *self._consistent(), *options, *equal)]
 
     def _each(self, cls: str, into: str) -> list[Part]:
         """A list of ids: one batch where these are keys of the table, else one query after the other."""
@@ -165,12 +176,17 @@ class _Reading:
         equal = [(g.field, one if g is self.many else g.values[0]) for g in self.given]
         options = [*self._consistent(), *([keyword("into", into)] if into else [])]
         if self.plan.operation == "GetItem":
+            if self.operation.requests[0].call is Call.TRANSACT_GET:
+                self.module.imports.name("prejoin.table", "Get")
+                parts = [*([keyword("into", into)] if into else []), *(keyword(f, v) for f, v in equal)]
+                gets = Group("*[", (call("Get", cls, *parts), f"for {one} in {name}"), "]", commas=False)
+                return [call(f"found = {wait}self.db.get_together", gets), _THERE]
             key = mapping((string(field), value) for field, value in equal)
             listed = Group("[", (key, f"for {one} in {name}"), "]", commas=False)
             got = call(f"found = {wait}self.db.get_many", cls, listed, *options)
-            return [got, "return [one for one in found if one is not None]"]
-        order = [keyword("order", self._order())] if self.read.sort else []
-        query = call(f"    found += {wait}self.db.query", cls, *order, *options, *(keyword(f, v) for f, v in equal))
+            return [got, _THERE]
+        self.given = [replace(g, values=(one,)) if g is self.many else g for g in self.given]
+        query = call(f"    found += {wait}self.db.query", cls, *self._asking(filters=True, order=True, into=into))
         return [f"found: list[{into or cls}] = []", f"for {one} in {name}:", query, "return found"]
 
     def _page(self, cls: str, into: str, shown: str) -> tuple[list[Part], str]:
@@ -242,11 +258,14 @@ class _Reading:
                 plural(identifier(module.names.classes[name])), [*LOCAL, *names, *(p.name for p in self.params)]
             )
             names.append(local)
-            there = f" if one.{field} is not None" if attribute.optional else ""
-            listed = f"[one.{field}{' for one in [one]' * bool(there)}{there}] if one is not None else []"
             ids = f"ids_{at + 1}" if at else "ids"
-            source = listed if one else f"dict.fromkeys(one.{field} for one in page{there})"
-            body.append(f"{ids} = {source}")
+            if one:
+                found = f"if one is not None{f' and one.{field} is not None' * attribute.optional}"
+                source = (f"[one.{field}]", found, "else []")
+                body.append(Group(f"{ids} = (", source, ")", commas=False, loose=True))
+            else:
+                named = (f"one.{field}", "for one in page", *([f"if one.{field} is not None"] * attribute.optional))
+                body.append(Group(f"{ids} = dict.fromkeys(", named, ")", commas=False))
             wanted = tuple(request.attributes)
             cls = module.cls(name)
             view = module.view(name, (*wanted, held[1].name)) if wanted else ""
@@ -264,7 +283,7 @@ class _Reading:
             f"{{one.{self._id(name)}: one for one in {local} if one is not None}}"
             for name, local in zip(self.read.entities[1:], names, strict=True)
         ]
-        return [*body, f"return {lead}, {', '.join(shown)}"], f"tuple[{', '.join(results)}]"
+        return [*body, Group("return (", (lead, *shown), ")", loose=True)], f"tuple[{', '.join(results)}]"
 
     def _id(self, name: str) -> str:
         attribute = followed(self.read, self.module.workload, name)
@@ -279,7 +298,7 @@ class _Reading:
         keyed = [g for g in self.given if not is_filtered(g.input, self.plan)]
         ranges = [g for g in keyed if g.input.op in RANGES]
         parts: list[Part] = [condition(ranges, self.module)] if ranges else []
-        if order and self.read.sort:
+        if order and self.read.sort and self.read.result is not Result.COUNT:
             parts.append(keyword("order", self._order()))
         if limit:
             parts.append(keyword("limit", limit))
@@ -288,14 +307,16 @@ class _Reading:
             parts.append(keyword("filter", self._filter(left)))
         parts += self._consistent()
         parts += [keyword("into", into)] if into else []
-        parts += ["now=now"] if self.plan.bucket is not None else []
-        for given in keyed:
-            if given.input.op is Op.EQ:
-                if given.optional:
-                    name = given.values[0]
-                    parts.append(f"**({{{string(given.field)}: {name}}} if {name} is not None else {{}})")
-                else:
-                    parts.append(keyword(given.field, given.values[0]))
+        parts += ["now=now"] if self.plan.bucket is not None or (self.timed and "after=after" in parts) else []
+        equal = [g for g in keyed if g.input.op is Op.EQ]
+        parts += [keyword(g.field, g.values[0]) for g in equal if not g.optional]
+        if left_out := [g for g in equal if g.optional]:
+            self.module.imports.name("typing", "Any")
+            self.before.append("more: dict[str, Any] = {}")
+            for given in left_out:
+                name = given.values[0]
+                self.before += [f"if {name} is not None:", f"    more[{string(given.field)}] = {name}"]
+            parts.append("**more")
         return parts
 
     def _filter(self, left: Sequence[_Given]) -> Part:
@@ -304,21 +325,27 @@ class _Reading:
         if not optional:
             return condition(left, self.module)
         if len(left) == 1:
-            return f"({flat(condition(left, self.module))}) if {_is_given(optional[0])} else None"
+            text = f"({flat(condition(left, self.module))}) if {_is_given(optional[0])} else None"
+            if len(text) <= _ROOM:
+                return text
         module = self.module
         module.imports.name("functools", "reduce")
         module.imports.name("operator", "and_")
-        self.before = ["", f"def matches(o: {module.cls(self.first)}) -> bool:", "    tests = []"]
-        for given in left:
-            test = test_text(given.input.op, given.field, given.values, given.attribute, module)
-            said = f"    if {_is_given(given)}:" if given.optional else ""
-            self.before += (
-                [said, f"        tests.append({flat(test)})"] if said else [f"    tests.append({flat(test)})"]
-            )
+        tests = [(g, test_text(g.input.op, g.field, g.values, g.attribute, module)) for g in left]
+        self.before += ["", f"def matches(o: {module.cls(self.first)}) -> bool:"]
+        self.before.append(listing([test for given, test in tests if not given.optional], "    tests: list[bool] = "))
+        for given, test in tests:
+            if given.optional:
+                self.before += [f"    if {_is_given(given)}:", call("        tests.append", test)]
         self.before += ["    return reduce(and_, tests)", ""]
         if len(optional) < len(left):
             return "matches"
-        return f"matches if {' or '.join(map(_is_given, optional))} else None"
+        asked = [_is_given(one) for one in optional]
+        text = f"matches if {' or '.join(asked)} else None"
+        if len(text) <= _ROOM and not any(" and " in one for one in asked):
+            return text
+        self.before.append(listing(asked, "asked = "))
+        return "matches if any(asked) else None"
 
     def _consistent(self) -> list[Part]:
         return ["consistent=True"] if self.plan.ask.consistent else []
@@ -357,7 +384,7 @@ class _Reading:
         """The parameters of an input, added to those of the method."""
         type_ = input_type(one, entity, attribute, self.module)
         base = plain(one.attribute)
-        taken = [*LOCAL, "limit", "after", "now", *(p.name for p in self.params)]
+        taken = [p.name for p in self.params]
         default = "None" if one.optional else ""
         type_ = f"{type_} | None" if one.optional else type_
         named = [(base, Asked(one.attribute, many=one.many))]
@@ -370,7 +397,7 @@ class _Reading:
             named = [(f"{base} {word}", Asked(one.attribute, many=one.op is Op.IN))]
         found: list[str] = []
         for text, meaning in named:
-            name = free(identifier(text), [*taken, *found])
+            name = free(identifier(text, _RESERVED), [*taken, *found])
             self.params.append(Param(name, type_, meaning, default))
             found.append(name)
         return tuple(found)
@@ -439,6 +466,11 @@ def test_text(op: Op, field: str, values: Sequence[str], attribute: Attribute, m
         case Op.NOT_EXISTS:
             module.imports.name("operator", "eq")
             return call("eq", at, "None")
+        case Op.EQ | Op.NE if values[0] in {"True", "False"}:
+            # Linters take `== True` for a mistake, which it would be of anything but a recorder.
+            function = "eq" if op is Op.EQ else "ne"
+            module.imports.name("operator", function)
+            return call(function, at, values[0])
         case Op.EQ | Op.NE:
             return f"{at} {_SIGN[op]} {values[0]}"
         case _ if op in _CALLS:

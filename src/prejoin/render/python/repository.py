@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from prejoin.design.model import Operation
 from prejoin.render.python.layout import STEP, comment, docstring
-from prejoin.render.python.method import Method, Module
+from prejoin.render.python.method import Method, Module, Option
 from prejoin.render.python.reads import read_method
 from prejoin.render.python.writes import write_method
 from prejoin.workload.model import OutOfScope, Pattern, Read, Verb, Workload
@@ -25,13 +25,21 @@ def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
         method = methods.get(pattern.id)
         operation = module.design.operation(pattern.id)
         if method is not None and operation is not None:
-            lines += ["", *method.lines(module.words(pattern, operation), module.aio)]
+            words = [*module.words(pattern, operation), *_safe(method)]
+            lines += ["", *method.lines(words, module.aio)]
     absent = list(_absent(workload, module))
     if absent:
         lines += ["", *(line for text in absent for line in comment(text, STEP))]
     once = ", awaited" if module.aio else ""
     head = docstring(f"The access patterns of {title}, one method each{once}.")
     return [*head, "", *module.imports.lines(), "", "", *lines]
+
+
+def _safe(method: Method) -> Iterator[str]:
+    """That a write may be repeated, where it may."""
+    for param in method.params:
+        if param.meaning == Option("token"):
+            yield f"Repeated with the same `{param.name}` within ten minutes, it is done once."
 
 
 def methods_of(module: Module) -> dict[str, Method]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from prejoin import keys
-from prejoin.design.facets import is_natural, planner_facets
-from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot
+from prejoin.design.facets import ending, is_natural, planner_facets, unsaid_ending, when_values
+from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot, When
 from prejoin.render.python.layout import (
     Group,
     Imports,
@@ -20,6 +20,7 @@ from prejoin.render.python.layout import (
     string,
 )
 from prejoin.render.python.names import Names
+from prejoin.render.python.values import literal
 from prejoin.workload.model import Entity, Workload
 
 
@@ -37,6 +38,7 @@ def schema_module(workload: Workload, design: Design, names: Names) -> list[str]
         parts.append(keyword("indexes", listing(indexes)))
     named = [("pk", base.pk[0].name, "pk"), ("sk", base.sk[0].name if base.sk else "sk", "sk")]
     named += [("type_attribute", design.type_attribute, "entityType"), ("separator", design.separator, "#")]
+    named += [("ttl", unsaid_ending(design, workload), "")]
     parts += [keyword(name, string(value)) for name, value, usual in named if value != usual]
     for entity in stored:
         imports.name(".entities", names.classes[entity.name])
@@ -52,37 +54,40 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports) -> G
     assert own is not None  # asked for by the caller
     fields = names.fields[entity.name]
     cls = names.classes[entity.name]
-    parts: list[Part] = [cls, _key(own.facets[0], fields, design, imports)]
-    if indexes := _keys(own, fields, design, imports):
+    parts: list[Part] = [cls, _key(own.facets[0], entity, fields, design, imports)]
+    if indexes := _keys(own, entity, fields, design, imports):
         parts.append(keyword("indexes", indexes))
     if own.tag != cls:
         parts.append(keyword("tag", string(own.tag)))
     renamed = [(string(field), string(name)) for name, field in fields.items() if field != name]
     if renamed:
         parts.append(keyword("names", mapping(renamed)))
-    patterns = [_copy(i, fields, design, imports) for i in design.items if i.entity == entity.name and i.copy]
+    patterns = [_copy(i, entity, fields, design, imports) for i in design.items if i.entity == entity.name and i.copy]
     for guard in (g for g in design.guards if g.entity == entity.name):
         imports.name("prejoin.patterns", "Unique")
         patterns.append(call("Unique", *(string(fields[a]) for a in guard.attributes)))
+    if ends := ending(design, entity):
+        imports.name("prejoin.patterns", "TimeToLive")
+        patterns.append(call("TimeToLive", string(fields[ends])))
     if patterns:
         parts.append(keyword("patterns", listing(patterns)))
     return call("Entity", *parts)
 
 
-def _copy(item: Item, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
+def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
     imports.name("prejoin.patterns", "Copy")
-    parts: list[Part] = [string(item.copy), _key(item.facets[0], fields, design, imports)]
+    parts: list[Part] = [string(item.copy), _key(item.facets[0], entity, fields, design, imports)]
     if item.attributes:
         parts.append(keyword("attributes", listing(string(fields[a]) for a in item.attributes)))
-    if indexes := _keys(item, fields, design, imports):
+    if indexes := _keys(item, entity, fields, design, imports):
         parts.append(keyword("indexes", indexes))
     return call("Copy", *parts)
 
 
-def _keys(item: Item, fields: Mapping[str, str], design: Design, imports: Imports) -> Group | None:
+def _keys(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group | None:
     """The keys of our making that an item has in indexes. On attributes as they stand there is nothing to be made."""
     made = [f for f in item.facets[1:] if not _is_natural(f, design)]
-    return mapping((string(f.slot), _key(f, fields, design, imports)) for f in made) if made else None
+    return mapping((string(f.slot), _key(f, entity, fields, design, imports)) for f in made) if made else None
 
 
 def _is_natural(facet: Facet, design: Design) -> bool:
@@ -90,32 +95,32 @@ def _is_natural(facet: Facet, design: Design) -> bool:
     return slot is not None and is_natural((*facet.pk, *facet.sk), (*slot.pk, *slot.sk))
 
 
-def _key(facet: Facet, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
-    if len(facet.pk) > 1 or len(facet.sk) > 1:
-        raise ValueError(
-            f"{' + '.join((*facet.pk, *facet.sk))} in {facet.slot}: a key of several attributes is made of attributes "
-            "as they stand: call the index's key attributes what the entity calls them"
-        )
+def _key(facet: Facet, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
     parts: list[Part] = [string(keys.renamed(text, fields)) for text in (*facet.pk, *facet.sk)]
     if facet.when:
         imports.name("prejoin.keys", "When")
-        parts.append(keyword("when", listing(_when(fields[w.attribute], w.values) for w in facet.when)))
+        parts.append(keyword("when", listing(_when(w, entity, fields, imports) for w in facet.when)))
     if design.raw_keys:
         parts.append("raw=True")
     return call("Key", *parts)
 
 
-def _when(field: str, values: tuple[str, ...]) -> Group:
-    if not values:
-        return call("When", string(field))
-    return call("When", string(field), Group("frozenset({", tuple(map(string, sorted(set(values)))), "})"))
+def _when(when: When, entity: Entity, fields: Mapping[str, str], imports: Imports) -> Group:
+    field, values = string(fields[when.attribute]), when_values(when, entity)
+    if values is None:
+        return call("When", field)
+    return call("When", field, Group("frozenset({", tuple(sorted(literal(v, imports) for v in values)), "})"))
 
 
 def _index(slot: Slot) -> Group:
     parts: list[Part] = [string(slot.name)]
     pk, sk = (tuple(a.name for a in side) for side in (slot.pk, slot.sk))
     # A key of our making has these names if nothing is said.
-    if (pk, sk) not in {((f"{slot.name}pk",), (f"{slot.name}sk",))}:
+    ours = (f"{slot.name}pk",), (f"{slot.name}sk",)
+    if slot.local:  # its partition key is the table's
+        parts += [keyword("sk", _several(sk))] if sk != ours[1] else []
+        parts.append("local=True")
+    elif (pk, sk) != ours:
         parts.append(keyword("pk", _several(pk)))
         if sk:
             parts.append(keyword("sk", _several(sk)))

@@ -20,7 +20,7 @@ def seed_module(workload: Workload, design: Design, names: Names) -> list[str]:
         imports.name(".entities", cls)
         values = sample_values(workload, entity, design)
         fields = [keyword(names.field(entity.name, n), literal(v, imports)) for n, v in values.items()]
-        body += ["", "", f"def {maker(names, entity)}() -> {cls}:"]
+        body += ["", "", *lay(Group(f"def {maker(names, entity)}() -> (", (cls,), "):", commas=False, loose=True))]
         body += lay(call(f"return {cls}", *fields), STEP)
     records = Group("records = [", tuple(f"{maker(names, entity)}()" for entity in stored), "]")
     body += ["", "", "def fill(db: Client) -> None:", *docstring("Writes an item of each entity.", indent=STEP)]

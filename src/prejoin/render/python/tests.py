@@ -9,9 +9,23 @@ from decimal import Decimal
 
 from prejoin.design.addressing import NEW, actions_of, known, links, said_equal
 from prejoin.design.document.samples import sample_values
+from prejoin.design.facets import ending
 from prejoin.design.map_reads import followed
 from prejoin.keys import TABLE
-from prejoin.render.python.layout import STEP, Group, Imports, Part, call, docstring, keyword, lay, mapping, string
+from prejoin.render.python.layout import (
+    STEP,
+    WIDTH,
+    Group,
+    Imports,
+    Part,
+    call,
+    docstring,
+    keyword,
+    lay,
+    mapping,
+    string,
+    wide,
+)
 from prejoin.render.python.method import Asked, Known, Method, Module, Option, Whole
 from prejoin.render.python.names import free, identifier, single
 from prejoin.render.python.seed import maker
@@ -174,13 +188,21 @@ class _Test:
         if others:
             lead = ", ".join(["found", *(f"{item.name}_found" for item in others)])
             result = result.removeprefix("tuple[")
-        self.lines.append(call(f"{lead} = repository.{method.name}", *arguments))
+        head = f"{lead} = repository.{method.name}"
+        if wide(f"{STEP}{head}(") > WIDTH:
+            self.lines += [call(f"answer = repository.{method.name}", *arguments), f"{lead} = answer"]
+        else:
+            self.lines.append(call(head, *arguments))
         for item in others:
-            self.lines.append(f"assert [*{item.name}_found.values()] == [{item.name}]" if not self._view(item) else "")
+            if self._view(item):
+                key = self._field(item, item.entity.id[0].name)
+                self.lines.append(f"assert [*{item.name}_found] == [{item.name}.{key}]")
+            else:
+                self.lines.append(f"assert [*{item.name}_found.values()] == [{item.name}]")
         first = own[0]
         view = self._view(first) if method.result != "Collection" else None
         if result == "int":
-            self.lines.append("assert found == 1")
+            self.lines.append(f"assert found == {len(own)}")
         elif result == "Collection":
             self.lines += [f"assert found.all({self._cls(item)}) == [{item.name}]" for item in own]
         elif result.partition(",")[0].endswith("| None"):
@@ -238,7 +260,10 @@ class _Test:
                 if touched is None or source is None or source in texts or change.op is ChangeOp.REMOVE:
                     continue
                 amount = change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)
-                values[source] = 1 if amount else self._second(item.entity, touched)
+                new_value = _one(touched) if amount else self._second(item.entity, touched)
+                if change.op is ChangeOp.APPEND and change.value is not None and isinstance(new_value, list | set):
+                    new_value = next(iter(new_value))  # one more is given, and not all of them
+                values[source] = new_value
                 texts[source] = literal(values[source], self.imports)
         for _, item in there:
             self._fulfil(write, item, texts, values)
@@ -296,7 +321,7 @@ class _Test:
             params = [v.param for v in check.values if v.param is not None]
             for name in params:
                 if name not in values:
-                    values[name] = 1 if attribute.type.numeric else item.values[attribute.name]
+                    values[name] = _one(attribute) if attribute.type.numeric else item.values[attribute.name]
                     texts[name] = literal(values[name], self.imports)
             if check.op is Op.NOT_EXISTS:
                 item.values[attribute.name] = None
@@ -325,9 +350,14 @@ class _Test:
                     text = texts.setdefault(attribute, literal(self._second(item.entity, like), self.imports))
                 return f"[{text}]" if many else text
             case Option("now"):
-                return f"now={literal(_NOW, self.imports)}"
+                return f"now={literal(self._now(), self.imports)}"
             case _:
                 return ""
+
+    def _now(self) -> datetime:
+        """When a write is done: where it may say when items end, not so long ago that they have."""
+        ends = any(ending(self.module.design, item.entity) for item in self.items)
+        return _NOW.replace(year=2099) if ends else _NOW
 
     def _seen(
         self,
@@ -363,11 +393,14 @@ class _Test:
                 if attribute is not None and (
                     expected := self._expected(change.op, change.value, item, attribute, texts)
                 ):
-                    self.lines.append(f"assert {name}.{self._field(item, attribute.name)} {expected}")
+                    parts = (f"{name}.{self._field(item, attribute.name)}", expected)
+                    self.lines.append(Group("assert (", parts, ")", commas=False, loose=True))
 
     def _expected(
         self, op: ChangeOp, value: Value | None, item: _Item, attribute: Attribute, texts: dict[str, str]
     ) -> str:
+        if op is ChangeOp.APPEND and attribute.optional:
+            return ""  # to a type checker it may be None
         source = attribute.name if value is None else value.param
         if source is not None:
             text = texts.get(source, "1")
@@ -376,16 +409,16 @@ class _Test:
         else:
             assert value is not None
             text = literal(constant(value.const or "", attribute.type), self.imports)
-        before = f"{item.name}.{self._field(item, attribute.name)}"
         match op:
             case ChangeOp.SET:
                 return f"== {text}" if text not in {"True", "False"} else f"is {text}"
-            case ChangeOp.ADD | ChangeOp.SUBTRACT if not attribute.optional:
-                return f"== {before} {op.value[0]} {text}"
+            case ChangeOp.ADD | ChangeOp.SUBTRACT:
+                return f"== {self._at(item, attribute.name)} {op.value[0]} {text}"
             case ChangeOp.REMOVE:
                 return "is None"
-            case _:
-                return ""
+            case ChangeOp.APPEND:
+                members = f"*{self._at(item, attribute.name)}, {'*' * (value is None)}{text}"
+                return f"== {{{members}}}" if attribute.type.kind is Kind.SET else f"== [{members}]"
 
     # --- Samples ----------------------------------------------------------------------------------------------------
 
@@ -395,6 +428,9 @@ class _Test:
         taken = [i.name for i in self.items] + ["repository", "found", "seed", "ready"]
         seed = sample_values(self.module.workload, entity, self.module.design)
         item = _Item(free(identifier(self.module.names.classes[name]), taken), entity, dict(seed), seed)
+        if any(other.entity is entity for other in self.items):  # two that are there share nothing that is unique
+            unique = {a.name for a in entity.attributes if a.unique}.union(*entity.unique)
+            item.values |= {a.name: self._second(entity, a) for a in entity.attributes if a.name in unique}
         self.items.append(item)
         return item
 
@@ -410,7 +446,8 @@ class _Test:
             made = f"seed.{maker(self.module.names, item.entity)}()"
             self.imports.name(self.package, "seed")
             fields = [(self._field(item, n), literal(v, self.imports)) for n, v in item.changed.items()]
-            self.lines.append(f"{item.name} = {made}" if not fields else self._replaced(item.name, made, fields))
+            plain = Group(f"{item.name} = (", (made,), ")", commas=False, loose=True)
+            self.lines.append(self._replaced(item.name, made, fields) if fields else plain)
 
     def _replaced(self, name: str, made: str, fields: list[tuple[str, str]]) -> Part:
         match self.module.style:
@@ -475,6 +512,11 @@ class _Test:
                 moment = datetime.fromisoformat(str(value))
         after = -1 if op in (Op.GT, Op.GE) else 1 if op in (Op.LT, Op.LE) else 0
         return moment - timedelta(seconds=offsets[-1]) + timedelta(seconds=after)
+
+
+def _one(attribute: Attribute) -> object:
+    """The number one, as an attribute has it."""
+    return Decimal(1) if attribute.type.kind is Kind.DECIMAL else 1
 
 
 def beside(value: object, direction: int, attribute: Attribute) -> object:

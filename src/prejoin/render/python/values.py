@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from prejoin.render.python.layout import Imports, string
+from prejoin.render.python.layout import Imports, quoted, string
 from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant
 from prejoin.workload.model import Attribute, Value
@@ -58,7 +58,7 @@ def literal(value: object, imports: Imports) -> str:
         case str():
             return string(value)
         case bool() | int() | bytes() | None:
-            return repr(value) if not isinstance(value, bytes) else _bytes(value)
+            return repr(value) if not isinstance(value, bytes) else quoted(repr(value))
         case Decimal():
             imports.name("decimal", "Decimal")
             return f'Decimal("{value}")'
@@ -84,11 +84,6 @@ def literal(value: object, imports: Imports) -> str:
             return f"{{{', '.join(f'{string(str(k))}: {literal(v, imports)}' for k, v in value.items())}}}"
         case _:
             raise TypeError(f"no literal for {value!r}")
-
-
-def _bytes(value: bytes) -> str:
-    plain = repr(value)
-    return f'b"{plain[2:-1]}"' if plain.startswith("b'") and '"' not in plain else plain
 
 
 def constant_text(text: str, attribute: Attribute, imports: Imports) -> str:

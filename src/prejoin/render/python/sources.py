@@ -1,0 +1,237 @@
+"""Where the values of a write come from: objects that are given, parameters, lists that are gone over, items found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from prejoin.design.addressing import NEW, actions_of, known, links, said_equal, unknown
+from prejoin.design.model import Call, Operation
+from prejoin.keys import TABLE
+from prejoin.render.naming import RESERVED
+from prejoin.render.python.method import LOCAL, Asked, Known, Module, Param, Whole
+from prejoin.render.python.names import free, identifier, plural
+from prejoin.render.python.reads import value_text
+from prejoin.render.python.values import annotation, literal
+from prejoin.workload.constants import constant
+from prejoin.workload.lookup import target
+from prejoin.workload.model import Action, Attribute, Entity, Value, Verb, Write
+
+
+@dataclass(slots=True)
+class Loop:
+    """What a write of many goes over: new objects, found ones, or lists side by side."""
+
+    action: Action
+    record: str = ""
+    """The variable, where each is an object."""
+    over: str = ""
+    entity: str = ""
+    lists: dict[str, str] = field(default_factory=dict)
+    """Lists side by side: the variable of each, by its parameter."""
+
+    @property
+    def head(self) -> str:
+        if self.record:
+            return f"for {self.record} in {self.over}"
+        if len(self.lists) == 1:
+            name, one = next(iter(self.lists.items()))
+            return f"for {one} in {name}"
+        return f"for {', '.join(self.lists.values())} in zip({', '.join(self.lists)}, strict=True)"
+
+
+class Sources:
+    """What one write is given, gathered while it is written down."""
+
+    def __init__(self, module: Module, write: Write, operation: Operation) -> None:
+        self.module = module
+        self.write = write
+        self.actions = [a for a in actions_of(module.workload, write) if a.verb is not Verb.EXPIRE]
+        self.records: dict[int, Param] = {}
+        """The objects that are given, by the position of the action that writes them."""
+        self.params: dict[str, Param] = {}
+        self.locals: set[str] = set()
+        self.timed = False
+        self.inputs = {i.attribute: i for i in write.inputs}
+        requests = operation.requests
+        self.found_first = {e for r in requests if r.call is Call.QUERY for e in r.entities}
+        self.read_first = {e for r in requests if r.call is Call.GET for e in r.entities}
+        for at, action in enumerate(self.actions):
+            if action.verb in NEW:
+                self.records[at] = self.record(action)
+
+    @property
+    def ordered(self) -> list[Param]:
+        """The parameters: objects first, then what else is given, in the order of the document."""
+        order = [*(p.name for p in self.records.values())]
+        rest = [p for p in self.params.values() if p.name not in order]
+        given = list(self.inputs)
+        rest.sort(key=lambda p: given.index(p.meaning.input) if isinstance(p.meaning, Asked) else len(given))
+        return [*dict.fromkeys(self.params[name] for name in order), *rest]
+
+    # --- Parameters -------------------------------------------------------------------------------------------------
+
+    def record(self, action: Action) -> Param:
+        cls = self.module.cls(action.entity)
+        name = identifier(cls)
+        type_ = cls
+        if action.many:
+            self.module.imports.name("collections.abc", "Sequence")
+            name, type_ = plural(name), f"Sequence[{cls}]"
+        return self.param(name, type_, Whole(action.entity, action.many))
+
+    def param(self, name: str, type_: str, meaning: Asked | Whole | Known) -> Param:
+        for param in self.params.values():
+            if param.meaning == meaning and not isinstance(meaning, Whole):
+                if param.annotation == f"{type_} | None":  # it may be absent in one item, and is needed for another
+                    param = self.params[param.name] = replace(param, annotation=type_)
+                return param
+        name = free(f"{name}_" if name in RESERVED | LOCAL | {"now"} else name, [*self.locals, *self.params])
+        found = self.params[name] = Param(name, type_, meaning)
+        return found
+
+    def type(self, entity: str, attribute: Attribute) -> str:
+        type_ = annotation(attribute.type, self.module.imports, self.module.enum(entity, attribute.name))
+        return f"{type_} | None" if attribute.optional else type_
+
+    def sequence(self, type_: str) -> str:
+        self.module.imports.name("collections.abc", "Sequence")
+        return f"Sequence[{type_}]"
+
+    # --- What is gone over ------------------------------------------------------------------------------------------
+
+    def loop(self, at: int, action: Action) -> Loop | None:
+        """What an action on many goes over. Of lists it is told while it is written."""
+        if not action.many:
+            return None
+        if at in self.records:
+            return self.over(action, self.records[at], action.entity)
+        if action.entity in self.found_first:
+            return Loop(action, "one", self.found(at), action.entity)
+        lists = {name for name, one in self.inputs.items() if one.many}
+        for other, param in self.records.items():
+            entity = self.module.workload.entity(self.actions[other].entity)
+            if self.actions[other].many and entity and lists and all(entity.attribute(name) for name in lists):
+                return self.over(action, param, entity.name)
+        return Loop(action)
+
+    def over(self, action: Action, param: Param, entity: str) -> Loop:
+        name = free(identifier(self.module.names.classes[entity]), [*LOCAL, *self.params])
+        return Loop(action, name, param.name, entity)
+
+    def found(self, at: int) -> str:
+        names = [a.entity for a in self.actions if a.entity in self.found_first and a.verb not in NEW]
+        if len(names) == 1:
+            return "found"
+        return f"found_{identifier(self.module.names.classes[self.actions[at].entity])}"
+
+    # --- Values -----------------------------------------------------------------------------------------------------
+
+    def input(self, name: str, entity: str, like: Attribute, loop: Loop | None) -> str:
+        """The value of an input: from an object that is given, of the list that is gone over, or a parameter."""
+        many = self.inputs[name].many if name in self.inputs else False
+        if many and loop is not None:
+            return self.listed(Asked(name, many=True), name, entity, like, loop)
+        for at, param in self.records.items():
+            own = self.module.workload.entity(self.actions[at].entity)
+            attribute = own.attribute(name) if own else None
+            fits = attribute is not None and (like.optional or not attribute.optional)
+            if attribute is not None and own is not None and fits and not self.actions[at].many and not many:
+                return f"{param.name}.{self.module.names.field(own.name, name)}"
+        type_ = self.type(entity, like)
+        if many:
+            return self.param(plural(identifier(name, ())), self.sequence(type_), Asked(name, many=True)).name
+        return self.param(identifier(name), type_, Asked(name)).name
+
+    def listed(self, meaning: Asked | Known, name: str, entity: str, like: Attribute, loop: Loop) -> str:
+        """What each of many has of a list: of the objects that are gone over, or beside other lists."""
+        own = self.module.workload.entity(loop.entity) if loop.record else None
+        if own and own.attribute(name) and (isinstance(meaning, Asked) or meaning.entity == own.name):
+            return f"{loop.record}.{self.module.names.field(own.name, name)}"
+        type_ = self.type(entity, like)
+        param = self.param(plural(identifier(name, ())), self.sequence(type_), meaning)
+        if loop.record:
+            return param.name  # objects and a list have nothing that makes them go side by side
+        if param.name not in loop.lists:
+            loop.lists[param.name] = free(identifier(name), [*LOCAL, *self.params, *self.locals])
+            self.locals.add(loop.lists[param.name])
+        return loop.lists[param.name]
+
+    def new_value(self, entity: Entity, attribute: Attribute, loop: Loop | None) -> str:
+        """What an attribute is set to where that is not said: the input of its name."""
+        if attribute.name in self.inputs:
+            return self.input(attribute.name, entity.name, attribute, loop)
+        meaning = Known(entity.name, attribute.name, new=True)
+        return self.param(identifier(attribute.name), self.type(entity.name, attribute), meaning).name
+
+    def value(self, value: Value, entity: str, attribute: Attribute, loop: Loop | None) -> str:
+        if value.param is not None:
+            return self.input(value.param, entity, attribute, loop)
+        self.timed = self.timed or value.now is not None
+        return value_text(value, attribute, self.module)
+
+    # --- Items that are there ---------------------------------------------------------------------------------------
+
+    def entity(self, name: str) -> Entity:
+        found = self.module.workload.entity(name)
+        assert found is not None  # the design has a key for it
+        return found
+
+    def base(self, entity: Entity) -> tuple[str, ...]:
+        facets = self.module.facets
+        return next(f for f in facets if f.entity == entity.name and f.slot == TABLE and not f.copy).attributes
+
+    def given(self, at: int, action: Action, entity: Entity, loop: Loop | None) -> list[tuple[str, str]]:
+        """What is said of an item that is changed: its key, and what else the caller knows, unless that is read."""
+        base = self.base(entity)
+        if entity.name in self.found_first:
+            design, write = self.module.design, self.write
+            needed = (
+                unknown(write, action, entity, design, frozenset()) if entity.name not in self.read_first else set()
+            )
+            record = loop.record if loop else self.found(at)
+            names = [*base, *sorted(needed - set(base))]
+            return [(n, f"{record}.{self.module.names.field(entity.name, n)}") for n in names]
+        names = list(base)
+        if entity.name not in self.read_first:
+            names += self.also_known(action, entity, set(base), loop)
+        return [(name, self.source(name, action, entity, loop)) for name in dict.fromkeys(names)]
+
+    def also_known(self, action: Action, entity: Entity, base: set[str], loop: Loop | None) -> list[str]:
+        """What is said of an item beside its key: other keys are made of it, and it is compared with what is there."""
+        workload, write = self.module.workload, self.write
+        linked = links(workload, write, action, entity)
+        # A list of versions is that of the parts, and says nothing of the one document.
+        lists = {name for name, one in self.inputs.items() if one.many} if loop is None else set()
+        return [n for n in sorted(known(workload, write, action) - base) if linked.get(n, "") not in lists]
+
+    def source(self, name: str, action: Action, entity: Entity, loop: Loop | None) -> str:
+        """Where the value of an attribute of an existing item comes from."""
+        attribute = entity.attribute(name)
+        assert attribute is not None  # keys are made of attributes
+        if entity.name in self.inputs:
+            record = self.param(
+                identifier(self.module.cls(entity.name)), self.module.cls(entity.name), Whole(entity.name)
+            )
+            return f"{record.name}.{self.module.names.field(entity.name, name)}"
+        linked = links(self.module.workload, self.write, action, entity)
+        if name in linked and (loop or not self.inputs[linked[name]].many):
+            return self.input(linked[name], entity.name, attribute, loop)
+        said = said_equal(self.write, entity).get(name)
+        if said is not None:
+            return self.value(said.values[0], entity.name, attribute, loop)
+        if len(attribute.type.values) == 1:
+            return literal(constant(attribute.type.values[0], attribute.type), self.module.imports)
+        for at, param in self.records.items():
+            other = self.entity(self.actions[at].entity)
+            for one in other.attributes:
+                held = target(self.module.workload, one)
+                if held and held[0] is entity and held[1] is attribute and not self.actions[at].many:
+                    return f"{param.name}.{self.module.names.field(other.name, one.name)}"
+        if loop is not None:
+            return self.listed(Known(entity.name, name, many=True), name, entity.name, attribute, loop)
+        return self.param(identifier(name), self.type(entity.name, attribute), Known(entity.name, name)).name
+
+    def base_source(self, name: str, at: int, action: Action, entity: Entity, loop: Loop) -> str:
+        if entity.name in self.found_first:
+            return f"{loop.record}.{self.module.names.field(entity.name, name)}"
+        return self.source(name, action, entity, loop)

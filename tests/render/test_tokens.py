@@ -1,0 +1,72 @@
+"""Generated writes that may be repeated: with the same token a transaction is done once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.render.python.driving import Driver, designed
+
+from prejoin.design.solve import solve
+from prejoin.render.python import Options
+from prejoin.render.python.method import Method, Option
+from prejoin.workload.files import read_text
+
+DOCUMENT = """
+# Wallets
+
+## Entities
+
+### Wallet
+
+- **Attributes**:
+  - `walletId` (string, natural)
+  - `coins` (integer, mutable)
+  - `seenAt` (datetime, mutable)
+
+### Voucher
+
+- **Attributes**:
+  - `token` (string, natural)
+  - `walletId` (string, immutable, → Wallet)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Wallet | Wallet | walletId | Single |
+
+### Writes
+
+| ID | Entity | Name | Input Parameters | Items Written | Transaction | Conditions |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-020 | Wallet | open | walletId, coins | create Wallet | No | - |
+| AP-021 | Voucher, Wallet | redeem | token, walletId | create Voucher; update Wallet (coins += 1) | Yes | - |
+| AP-022 | Voucher, Wallet | look | token, walletId | delete Voucher; update Wallet (seenAt = now) | Yes | - |
+| AP-023 | Wallet | pay | from, to | update Wallet by from (coins -= 1); update Wallet by to (coins += 1) | Yes | - |
+"""
+
+
+def tokens(method: Method) -> list[str]:
+    return [param.name for param in method.params if param.meaning == Option("token")]
+
+
+def test_a_transaction_with_a_token_is_done_once(tmp_path: Path) -> None:
+    driver = Driver(*designed("blog"), tmp_path, Options())
+    repository, bench = driver.repository, driver.bench
+    post = next(item for item in bench.items["Post"] if item["status"] == "PUBLISHED")
+    comment = bench.maker.another(bench.entity("Comment"), {"postId": post["postId"]})
+    assert comment is not None
+    method = next(m for m in driver.methods.values() if tokens(m) and "Comment" in str(m.params[0].annotation))
+    for _ in range(3):
+        getattr(repository, method.name)(driver.record("Comment", comment), token="once")
+    found = repository.db.get(driver.entities.Post, post_id=post["postId"])
+    assert found.comment_count == post["commentCount"] + 1
+
+
+def test_a_write_that_depends_on_the_time_has_no_token_and_an_input_called_so_keeps_its_name(tmp_path: Path) -> None:
+    workload = read_text(DOCUMENT, "md").workload
+    driver = Driver(workload, solve(workload).design, tmp_path, Options())
+    found = {id_: tokens(method) for id_, method in driver.methods.items()}
+    assert found == {"AP-001": [], "AP-020": [], "AP-021": ["request_token"], "AP-022": [], "AP-023": ["token"]}
