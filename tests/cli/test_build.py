@@ -118,6 +118,13 @@ def test_an_approved_design_stays_and_grows(prejoin: Prejoin, teams: Path) -> No
     assert "Status: APPROVED" in design.read_text("utf-8")
 
 
+def test_a_picture_that_changes_is_told_and_not_shown(prejoin: Prejoin, teams: Path) -> None:
+    out = prejoin("build", "--diff").out
+    assert "pictures/table.svg: a new picture" in out
+    assert "<svg" not in out
+    assert "+++ keys.md (generated)" in out
+
+
 def test_errors_stop_it_before_anything_is_made(prejoin: Prejoin, teams: Path) -> None:
     document = teams / "access-patterns.md"
     document.write_text(document.read_text("utf-8").replace("| userId", "| usrId", 1), "utf-8")

@@ -20,7 +20,9 @@ SHOP = Path(__file__).parents[2] / "examples" / "shop"
 def test_a_document_without_errors_is_fine(prejoin: Prejoin, here: Path) -> None:
     (here / "a.md").write_text(starter(), encoding="utf-8")
     ran = prejoin("check", "a.md", "--no-hints")
-    assert (ran.status, ran.out, ran.err) == (0, "a.md: fine. 4 entities, 12 reads, 5 writes, 3 deletes.\n", "")
+    assert (ran.status, ran.out) == (0, "a.md: fine. 4 entities, 12 reads, 5 writes, 3 deletes.\n")
+    assert ran.err == "next: `prejoin design a.md` designs the table for it\n"
+    assert prejoin("check", "a.md", "--format", "json").json["result"]["next"] == ["prejoin design a.md"]
 
 
 def test_an_error_names_the_place_underlines_it_and_says_what_to_write(prejoin: Prejoin, wrong: Path) -> None:

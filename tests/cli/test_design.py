@@ -180,6 +180,13 @@ def test_a_pattern_that_is_out_of_scope_is_no_failure(prejoin: Prejoin, teams: P
 # --- Questions ------------------------------------------------------------------------------------------------------
 
 
+def test_a_question_about_the_keys_is_answered_without_running_them(prejoin: Prejoin, teams: Path) -> None:
+    asked = prejoin("design", "--why", "Assignment", "--format", "json")
+    assert asked.json["result"]["proof"] is None
+    assert prejoin("design", "--why", "Assignment", "--yes").status == 0
+    assert "not run" not in (teams.parent / "table-design.md").read_text("utf-8")
+
+
 def test_questions_are_answered_and_nothing_is_written(prejoin: Prejoin, teams: Path) -> None:
     ran = prejoin("design", "--no-proof", "--why", "Assignment", "--drop", "AP-003", "--alternatives")
     assert ran.status == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from prejoin.workload.files import read_file
 from tests.cli.terminal import START as _START
 from tests.cli.terminal import Terminal
 
+TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
 _BLOCKED = "import sys; sys.modules[{!r}] = None; sys.argv[0] = 'prejoin'; " + _START
 
 
@@ -49,6 +51,16 @@ def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
     shell = f"set -o pipefail; {sys.executable} -c '{_START}' schema | head -c 1"
     ran = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=30, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"{", b"")
+
+
+@pytest.mark.parametrize("end", ["2>&1 | head -1", ">&-", ">&- 2>&-"])
+def test_what_nobody_reads_is_written_all_the_same(tmp_path: Path, end: str) -> None:
+    shutil.copy(TEAMS, tmp_path / "access-patterns.md")
+    shell = f"set -o pipefail; {sys.executable} -c '{_START}' build --yes {end}"
+    ran = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "teams" / "repository.py").exists()
+    assert '"source"' in (tmp_path / ".prejoin-build.json").read_text("utf-8")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")

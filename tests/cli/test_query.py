@@ -114,6 +114,9 @@ def test_a_table_that_is_there_is_read_and_changed_only_when_told(prejoin: Prejo
         prejoin("query", "AP-010", "product_id=1", "--db", str(file), "--format", "json").json["result"]["items"] == []
     )
     product = 'product={"product_id": "1", "name": "pen", "price": "2", "stock": 3}'
+    lacking = prejoin("query", "AP-025", "--db", str(file))
+    sample = 'product=\'{"product_id": "…", "name": "…", "price": "12.50", "stock": 5}\''
+    assert f"fix: write `prejoin query AP-025 {sample}`" in lacking.err
     refused = prejoin("query", "AP-025", product, "--db", str(file))
     assert refused.status == 4
     assert prejoin("query", "AP-025", product, "--db", str(file), "--yes").status == 0

@@ -53,20 +53,20 @@ def tokens(method: Method) -> list[str]:
 
 
 def test_a_transaction_with_a_token_is_done_once(tmp_path: Path) -> None:
-    driver = Driver(*designed("blog"), tmp_path, Options())
-    repository, bench = driver.repository, driver.bench
-    post = next(item for item in bench.items["Post"] if item["status"] == "PUBLISHED")
-    comment = bench.maker.another(bench.entity("Comment"), {"postId": post["postId"]})
-    assert comment is not None
-    method = next(m for m in driver.methods.values() if tokens(m) and "Comment" in str(m.params[0].annotation))
-    for _ in range(3):
-        getattr(repository, method.name)(driver.record("Comment", comment), token="once")
-    found = repository.db.get(driver.entities.Post, post_id=post["postId"])
-    assert found.comment_count == post["commentCount"] + 1
+    with Driver(*designed("blog"), tmp_path, Options()) as driver:
+        repository, bench = driver.repository, driver.bench
+        post = next(item for item in bench.items["Post"] if item["status"] == "PUBLISHED")
+        comment = bench.maker.another(bench.entity("Comment"), {"postId": post["postId"]})
+        assert comment is not None
+        method = next(m for m in driver.methods.values() if tokens(m) and "Comment" in str(m.params[0].annotation))
+        for _ in range(3):
+            getattr(repository, method.name)(driver.record("Comment", comment), token="once")
+        found = repository.db.get(driver.entities.Post, post_id=post["postId"])
+        assert found.comment_count == post["commentCount"] + 1
 
 
 def test_a_write_that_depends_on_the_time_has_no_token_and_an_input_called_so_keeps_its_name(tmp_path: Path) -> None:
     workload = read_text(DOCUMENT, "md").workload
-    driver = Driver(workload, solve(workload).design, tmp_path, Options())
-    found = {id_: tokens(method) for id_, method in driver.methods.items()}
+    with Driver(workload, solve(workload).design, tmp_path, Options()) as driver:
+        found = {id_: tokens(method) for id_, method in driver.methods.items()}
     assert found == {"AP-001": [], "AP-020": [], "AP-021": ["request_token"], "AP-022": [], "AP-023": ["token"]}

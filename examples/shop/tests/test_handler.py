@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -274,8 +275,15 @@ def test_the_function_the_service_and_the_template_have_the_same_routes() -> Non
 def test_the_template_of_the_function_takes_what_that_of_the_table_gives() -> None:
     taken = set(re.findall(r"Table\.Outputs\.(\w+)", (HERE / "sam.yaml").read_text("utf-8")))
     _, _, outputs = (HERE / "template.yaml").read_text("utf-8").partition("\nOutputs:\n")
-    assert taken == {"TableName", "ApplicationPolicyArn"}
+    assert taken == {"TableName", "CustomersPolicyArn", "StaffPolicyArn"}
     assert taken <= set(re.findall(r"^  (\w+):", outputs, re.MULTILINE))
+
+
+def test_the_function_may_run_every_access_pattern_as_a_customer_or_as_staff() -> None:
+    roles = tomllib.loads((HERE / "prejoin.toml").read_text("utf-8"))["roles"]
+    asked = re.findall(r"^\| (AP-\d+) ", (HERE / "access-patterns.md").read_text("utf-8"), re.MULTILINE)
+    assert {*roles["customers"], *roles["staff"]} == set(asked)
+    assert not {"AP-008", "AP-009", "AP-023", "AP-025"} & set(roles["customers"])
 
 
 def test_a_cold_start_loads_what_the_base_install_has_and_nothing_for_laptops() -> None:

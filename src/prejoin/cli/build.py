@@ -74,6 +74,7 @@ def _nothing_to_do(document: Path, overrides: Overrides) -> Outcome | None:
         "document": str(document),
         "files": files,
         "keys": [],
+        "growth": None,
         "served": record.served,
         "proven": True,
         "written": False,

@@ -6,15 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
+
 from prejoin.cli import codes
 from prejoin.cli.build_plan import Asked, Plan, Product
-from prejoin.cli.built import is_stamped
+from prejoin.cli.built import Planned, is_stamped
+from prejoin.cli.design_page import growth_lines
 from prejoin.cli.outcome import Line, Outcome, Source
 from prejoin.cli.output import table
 from prejoin.cli.show import coded, counted, tally
 from prejoin.cli.sources import DEFAULT
 from prejoin.cli.status import Status
+from prejoin.design.growth import Growth
 from prejoin.diagnostics import Code, Severity
+from prejoin.render.python.package import Options, package_name
 
 _FEW_CHANGES = 12
 """Changes of the keys that are told one by one."""
@@ -28,7 +33,7 @@ def outcome(plan: Plan, asked: Asked, written: bool, shown: bool) -> Outcome:
     notes = list(_notes(plan, asked, written))
     lines = [] if shown else page(plan, asked, written)
     if asked.diffs:
-        lines += [_coloured(line) for one in plan.found if one.merged.state != "same" for line in one.diff.splitlines()]
+        lines += [line for one in plan.found if one.merged.state != "same" for line in _diff(one)]
     sources = tuple(_sources(plan, asked))
     disagree = bool(sources)
     if asked.check and disagree:
@@ -106,6 +111,7 @@ def result(plan: Plan, asked: Asked, written: bool) -> dict[str, Any]:
         "document": plan.product.read.file,
         "files": [{"path": p, "state": state, "reason": reason} for p, state, reason in _states(plan, asked)],
         "keys": list(designed.keys),
+        "growth": msgspec.to_builtins(designed.growth, str_keys=True) if designed.growth else None,
         "served": designed.served,
         "proven": True,  # what is not, has not come this far
         "written": written,
@@ -133,12 +139,33 @@ def page(plan: Plan, asked: Asked, written: bool) -> list[Line]:
         lines += [(), (("What changes in the keys", "bold"), ":")]
         lines += [("  ", *coded(text)) for text in product.designed.keys[:_FEW_CHANGES]]
         lines += [(f"  … and {more} more",)] if more > 0 else []
+    if product.designed.kept and rows and not asked.check:
+        lines += [(), *_in_use(product)]
     return lines
+
+
+def _in_use(product: Product) -> Iterator[Line]:
+    """What becomes of a table of the design that was approved, and of that design."""
+    grown, page = product.designed.growth or Growth(), product.folder / product.own
+    package = package_name(product.read.workload, Options(product.settings.package))
+    if not product.designed.approved:
+        yield coded(f"{page} was APPROVED and is a DRAFT again: a decision gives keys to what had others.")
+        return
+    yield from growth_lines(grown, product.designed.design.table, package)
+    if grown:
+        yield coded(f"{page} stays APPROVED, as all its keys stay; what is new nobody has reviewed, and it says so.")
 
 
 def _painted(row: Line) -> Line:
     path, state = ((piece, "") if isinstance(piece, str) else piece for piece in row)
     return (path, (state[0], _STYLES.get(state[0], state[1])))
+
+
+def _diff(one: Planned) -> list[Line]:
+    """What changes in a file; of a picture, that it does: nobody sees it in the text."""
+    if one.path.suffix == ".svg":
+        return [((f"{one.path}: ", "bold"), "a new picture" if one.before is None else "the picture is another one")]
+    return [_coloured(line) for line in one.diff.splitlines()]
 
 
 def _coloured(line: str) -> Line:

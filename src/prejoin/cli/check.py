@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +11,7 @@ import click
 from prejoin.cli.command import command
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.show import coded, counted, counts, shown, tally
-from prejoin.cli.sources import FORMS, Document, files_or_default, load
+from prejoin.cli.sources import DEFAULT, FORMS, Document, files_or_default, load
 from prejoin.cli.status import Status
 from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload.files import Form
@@ -37,11 +39,13 @@ def check(files: tuple[str, ...], patterns: str | None, form: Form | None, hints
     sources = tuple(document.source(severities) for document in documents)
     said = [d for source in sources for d in source.diagnostics]
     failed = any(d.severity in failing for d in said)
+    steps = [] if failed else list(_next(documents))
     return Outcome(
         status=Status.FAILED if failed else Status.FINE,
-        result={"files": [_figures(document) for document in documents]},
+        result={"files": [_figures(document) for document in documents], "next": [do for do, _ in steps]},
         page=[*([()] if said else []), *(_summary(d, s.diagnostics) for d, s in zip(documents, sources, strict=True))],
         sources=sources,
+        notes=tuple(f"next: `{do}` {what}" for do, what in steps),
         about=True,
     )
 
@@ -51,6 +55,19 @@ def _load(file: str, form: Form | None, patterns: str | None) -> Document | Desi
     from prejoin.cli.designs import is_design, load_design  # the designer is not needed for documents
 
     return load_design(file, patterns) if patterns or (form is None and is_design(file)) else load(file, form)
+
+
+def _next(documents: Sequence[Document | DesignFile]) -> Iterator[tuple[str, str]]:
+    """What comes after a document, or after a design of it, and what that does."""
+    designed = {one.document.file for one in documents if not isinstance(one, Document)}
+    for one in documents:
+        own = isinstance(one, Document)
+        file = one.file if isinstance(one, Document) else one.document.file
+        named = "" if file == DEFAULT else f" {shlex.quote(file)}"
+        if own and file != "-" and file not in designed:
+            yield f"prejoin design{named}", "designs the table for it"
+        elif not own:
+            yield f"prejoin build{named}", "makes everything of it"
 
 
 def figures(workload: Workload) -> dict[str, Any]:

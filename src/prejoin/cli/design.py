@@ -101,7 +101,9 @@ def design(
             return Outcome(Status.FAILED, sources=(said,), notes=(f"{keep} cannot be kept; nothing was designed",))
     where = None if output == "-" else target(Path(output) if output else design_beside(Path(read.file)))
     asked = Questions(explain, topics, alternatives, dropped)
-    wanted = Wanted(read, pins, kept, not no_proof, MOST if alternatives else FEW)
+    # Who only asks about it is answered from the keys; what is written down or approved is run before.
+    proven = not no_proof and (yes or where is None or not asked)
+    wanted = Wanted(read, pins, kept, proven, MOST if alternatives else FEW)
     try:
         with Progress() as progress:
             made = make(wanted, progress)

@@ -13,15 +13,21 @@ from prejoin.cli.outcome import CommandError
 from prejoin.cli.show import tally
 from prejoin.cli.status import Status
 from prejoin.cli.writing import form_for, write
+from prejoin.design.checks import fit
 from prejoin.design.document.kept import Kept, Validation
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.document.write_document import rewrite_document, write_document
 from prejoin.design.files import read_design_text, write_design
 from prejoin.design.model import TABLE, Design, Facet, Item
+from prejoin.diagnostics import Diagnostic
+from prejoin.proof.answer import Proof
 from prejoin.workload.files import Form
 from prejoin.workload.model import Status as DocumentStatus
 from prejoin.workload.model import Workload
 from prejoin.workload.write_document import UnwritableError
+
+_FEWEST = "Indexes and copies"
+_KEPT = "what was there is kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +62,31 @@ def target(path: Path) -> Target:
     return Target(path, form, text, reading.design, reading.kept.status is DocumentStatus.APPROVED)
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the document of a design is written from."""
+
+    file: str
+    """The access patterns that it is for."""
+    workload: Workload
+    design: Design
+    validation: tuple[Validation, ...]
+
+
 def document_text(made: Made, form: Form, before: str | None = None, folder: Path | None = None) -> str:
     """The design as a text; what people wrote into the document that is there stays in it."""
+    return page_text(Page(made.wanted.document.file, made.workload, made.design, validated(made)), form, before, folder)
+
+
+def page_text(page: Page, form: Form, before: str | None = None, folder: Path | None = None) -> str:
+    design, workload, file = page.design, page.workload, page.file
     if form != "md":
-        return write_design(made.design, form, made.workload)
-    file = made.wanted.document.file
+        return write_design(design, form, workload)
     source = "access-patterns.md" if file == "-" else os.path.relpath(file, folder or Path())
     try:
         if before and before.strip():
-            return rewrite_document(before, made.design, made.workload, source, validated(made))
-        return write_document(made.design, made.workload, Kept(source=source), validated(made))
+            return rewrite_document(before, design, workload, source, page.validation)
+        return write_document(design, workload, Kept(source=source), page.validation)
     except UnwritableError as problem:
         fix = "give `--output table-design.yaml`"
         raise CommandError(codes.UNWRITABLE, str(problem), fix, Status.FAILED, file) from None
@@ -82,15 +103,33 @@ def save(made: Made, where: Target) -> str:
 
 def validated(made: Made) -> tuple[Validation, ...]:
     """What was checked and proven, for the document. It says the same whenever it is run."""
-    return tuple(_validated(made))
+    detail = "no design that serves as much has fewer" if made.solution.exact else "the best that was found"
+    fewest = Validation(_FEWEST, str(made.explanation.structures), _KEPT if made.wanted.kept else detail)
+    return validation(made.workload, made.design, made.proof, made.diagnostics, fewest)
 
 
-def _validated(made: Made) -> Iterator[Validation]:
-    operations = made.design.operations
+def validated_again(
+    before: str, workload: Workload, design: Design, proof: Proof, said: tuple[Diagnostic, ...]
+) -> tuple[Validation, ...]:
+    """The same of the design that is there: how many indexes it takes was found out when it was made."""
+    structures = str(len(design.indexes) + len(design.copies))
+    then = (v for v in parse_document(before).kept.validation if (v.check, v.result) == (_FEWEST, structures))
+    return validation(workload, design, proof, said, next(then, Validation(_FEWEST, structures, _KEPT)))
+
+
+def validation(
+    workload: Workload, design: Design, proof: Proof | None, said: tuple[Diagnostic, ...], fewest: Validation
+) -> tuple[Validation, ...]:
+    return tuple(_validation(workload, design, proof, said, fewest))
+
+
+def _validation(
+    workload: Workload, design: Design, proof: Proof | None, said: tuple[Diagnostic, ...], fewest: Validation
+) -> Iterator[Validation]:
+    operations = design.operations
     lost = [operation.pattern for operation in operations if not operation.served]
     served = f"{len(operations) - len(lost)} of {len(operations)}"
     yield Validation("Access patterns served", served, f"not served: {', '.join(lost)}" if lost else "")
-    proof = made.proof
     if proof is None:
         yield Validation("Proven by running", "not run", "`--no-proof`")
     else:
@@ -100,12 +139,11 @@ def _validated(made: Made) -> Iterator[Validation]:
         yield Validation("Proven by running", f"{right} of {len(ran)}", f"on the embedded engine; {how}")
         if proof.findings:
             yield Validation("Table after the proof", "not as it should be", "; ".join(proof.findings))
-    exact = "no design that serves as much has fewer" if made.solution.exact else "the best that was found"
-    yield Validation("Indexes and copies", str(made.explanation.structures), exact)
-    said = [d for d in made.diagnostics if d.code not in {codes.UNSERVED.id, codes.UNPROVEN.id}]
-    yield Validation("Checks", tally(said) or "nothing to say", "`prejoin check` tells each" if said else "")
-    against = "; ".join(made.fit.speaks_against)
-    yield Validation("Single table", made.fit.verdict.value, against)
+    yield fewest
+    rest = [d for d in said if d.code not in {codes.UNSERVED.id, codes.UNPROVEN.id}]
+    yield Validation("Checks", tally(rest) or "nothing to say", "`prejoin check` tells each" if rest else "")
+    found = fit(workload)
+    yield Validation("Single table", found.verdict.value, "; ".join(found.speaks_against))
 
 
 def changes(before: Design, after: Design) -> list[str]:

@@ -20,6 +20,7 @@ from prejoin.design.conflicts import Statement
 from prejoin.design.explain.phrases import listed, money
 from prejoin.design.growth import Growth
 from prejoin.design.model import TABLE, Call, Design, Operation, ProjectionKind, Slot
+from prejoin.render.python.package import Options, package_name
 
 _ATTRIBUTE = re.compile(r"\{\w+([^}]*)\}")
 _FEW = 3
@@ -34,7 +35,8 @@ def page(made: Made) -> list[Line]:
     lines = [_head(made), (), *_together(made.design)]
     lines += [*_keys(made.design), (), *_indexes(made.design), *_patterns(made), ()]
     if made.growth is not None:
-        lines += [*growth_lines(made.growth), ()]
+        package = package_name(made.workload, Options())
+        lines += [*growth_lines(made.growth, made.design.table, package), ()]
     lines += [*unserved_lines(made), *_verdicts(made)]
     return lines
 
@@ -179,8 +181,8 @@ def conflict_lines(sets: Sequence[Sequence[Statement]]) -> Iterator[Line]:
             yield ("  - ", *coded(str(statement)))
 
 
-def growth_lines(grown: Growth) -> Iterator[Line]:
-    """What is to be done to the table that is in use."""
+def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
+    """What is to be done to the table that is in use, and what does it."""
     if not grown:
         yield (("The table that is in use serves it as it is.", "bold"),)
         return
@@ -188,12 +190,16 @@ def growth_lines(grown: Growth) -> Iterator[Line]:
     for slot in grown.indexes:
         names = listed(a.name for a in (*slot.pk, *slot.sk))
         yield ("  - ", *coded(f"make the index `{slot.name}`, with the keys {names} ({_projection(slot)})"))
+    if grown.indexes:
+        yield ("    ", *coded("`db.add_indexes()` does, with the schema that is built; so does what deploys the table"))
     new = grown.entities
     if new:
         yield ("  - ", f"{listed(new)} {'is' if len(new) == 1 else 'are'} new: nothing there has to change for it")
     for backfill in grown.backfills:
         many = f"{backfill.items:,} {backfill.entity} items"
         yield ("  - ", f"for about {many} that may be there, write {listed(backfill.why)}")
+    if grown.backfills:
+        yield ("    ", *coded(f"`prejoin audit {package}.schema:SCHEMA --table {table} --repair` does"))
 
 
 # --- What came of it ------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from prejoin.cli import codes
 from prejoin.cli.decisions import decided
@@ -16,7 +16,7 @@ from prejoin.cli.sources import Document
 from prejoin.design.checks import Fit, check_design, fit
 from prejoin.design.conflicts import Statement, conflicts
 from prejoin.design.decided import decided as pins_of
-from prejoin.design.explain import Explanation, considered, explain, told
+from prejoin.design.explain import Explanation, considered, explain_design, told
 from prejoin.design.growth import Growth, growth
 from prejoin.design.model import Design, Operation
 from prejoin.design.price import Bill, bill
@@ -77,9 +77,7 @@ class Made:
 
     @property
     def unserved(self) -> tuple[Operation, ...]:
-        """The patterns that no key serves, and for which nobody said that this is accepted."""
-        aside = pins_of(self.workload).aside
-        return tuple(o for o in self.design.operations if not o.served and o.pattern not in aside)
+        return unserved(self.workload, self.design)
 
     @property
     def fine(self) -> bool:
@@ -105,25 +103,18 @@ def make(wanted: Wanted, progress: Progress) -> Made:
         raise ContradictionError(conflicts(workload)) from None
     seconds = time.perf_counter() - began
     progress.result(structures(solution.design))
-    explanation = explain(workload, solution)
+    # Of a design that had to keep what was there nobody knows whether another one would do with less.
+    explanation = explain_design(workload, solution.design, None if wanted.kept else solution.exact)
     if wanted.alternatives:
         progress.begin("pricing other designs")
         explanation = considered(workload, solution, explanation, wanted.kept, wanted.alternatives)
     design = told(solution.design, explanation)
-    proof = None
-    if wanted.proven:
-        progress.begin("proving it", "prove")
-        with Embedded() as engine:
-            proof = prove(workload, design, engine, told=progress)
-        ran = [answer for answer in proof.answers if not answer.problem]
-        right = sum(answer.right for answer in ran)
-        progress.result(f"{right} of {counted(len(ran), 'pattern')} answered as the data says")
+    proof = run(workload, design, progress) if wanted.proven else None
     in_conflict: tuple[tuple[Statement, ...], ...] = ()
-    aside = pins_of(workload).aside
-    if any(not o.served and o.pattern not in aside for o in design.operations):
+    if unserved(workload, design):
         progress.begin("looking for what keeps a pattern from being served")
         in_conflict = conflicts(workload)
-    made = Made(
+    return Made(
         wanted,
         workload,
         solution,
@@ -132,30 +123,50 @@ def make(wanted: Wanted, progress: Progress) -> Made:
         bill(workload, design),
         fit(workload),
         seconds,
-        proof=proof,
+        findings(wanted.document, workload, design, proof),
+        proof,
         growth=growth(wanted.kept, design, workload) if wanted.kept else None,
         conflicts=in_conflict,
     )
-    return _checked(made)
 
 
-def _checked(made: Made) -> Made:
-    return replace(made, diagnostics=in_order(_said(made)))
+def run(workload: Workload, design: Design, progress: Progress) -> Proof:
+    """The design, run on the embedded engine."""
+    progress.begin("proving it", "prove")
+    with Embedded() as engine:
+        proof = prove(workload, design, engine, told=progress)
+    ran = [answer for answer in proof.answers if not answer.problem]
+    right = sum(answer.right for answer in ran)
+    progress.result(f"{right} of {counted(len(ran), 'pattern')} answered as the data says")
+    return proof
 
 
-def _said(made: Made) -> Iterator[Diagnostic]:
-    at = places_of(made.wanted.document)
-    lost = {operation.pattern: operation for operation in made.unserved}
-    for d in check_design(made.design, made.workload, at):
+def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
+    """The patterns that no key serves, and for which nobody said that this is accepted."""
+    aside = pins_of(workload).aside
+    return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
+
+
+def findings(
+    document: Document, workload: Workload, design: Design, proof: Proof | None = None
+) -> tuple[Diagnostic, ...]:
+    """What the checks, the plan of each pattern and the proof have to say."""
+    return in_order(_said(document, workload, design, proof))
+
+
+def _said(document: Document, workload: Workload, design: Design, proof: Proof | None) -> Iterator[Diagnostic]:
+    at = places_of(document)
+    lost = {operation.pattern: operation for operation in unserved(workload, design)}
+    for d in check_design(design, workload, at):
         if d.code not in _NOT_SERVED or d.message.split()[0].rstrip(",:") not in lost:
             yield d
     for pattern, operation in lost.items():
         fix = operation.remedy or "say in its Decisions what may be done: `may use a second request`, `is out of scope`"
         yield codes.UNSERVED.at(at(pattern, ""), f"{pattern} is not served: {operation.problem}", fix)
-    if made.proof is not None:
-        for answer in made.proof.failed:
+    if proof is not None:
+        for answer in proof.failed:
             if answer.wrong:
                 fix = "please report it, with the document"
                 yield codes.UNPROVEN.at(at(answer.pattern, ""), f"{answer.pattern} was run, and {answer.wrong}", fix)
-        for finding in made.proof.findings:
+        for finding in proof.findings:
             yield codes.UNPROVEN.at(None, f"in the proof, {finding}", "please report it, with the document")

@@ -140,7 +140,39 @@ def _sample(hint: Any) -> str:
         return values[0]
     if kind in _EXAMPLES:
         return _EXAMPLES[kind][1]
-    return "'[…]'" if _items(kind) is not None else "'{…}'"
+    return f"'{_object(kind)}'"
+
+
+def _object(hint: Any) -> str:
+    """JSON as it is written for a parameter, with what has to be in it.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Seat:
+    ...     slug: str
+    ...     at: datetime
+    ...     note: str = ""
+    >>> _object(list[Seat])
+    '[{"slug": "…", "at": "2026-01-15T10:30:00Z"}]'
+    """
+    kind = _bare(hint)
+    if (inner := _items(kind)) is not None:
+        return f"[{_object(inner)}]"
+    if kind in (int, float, bool):
+        return _sample(kind)
+    if kind in _EXAMPLES or _values(kind):
+        return f'"{_sample(kind)}"'
+    hints = typing.get_type_hints(kind) if isinstance(kind, type) else {}
+    pairs = [f'"{one.encode_name}": {_object(hints[one.name])}' for one in _fields(kind) if one.required]
+    return f"{{{', '.join(pairs) or '…'}}}"
+
+
+def _fields(kind: Any) -> Sequence[Any]:
+    """The fields of an entity's class."""
+    try:
+        return tuple(msgspec.inspect.type_info(kind).fields)  # type: ignore[attr-defined]
+    except (AttributeError, TypeError):
+        return ()
 
 
 def _values(kind: Any) -> list[str]:
@@ -162,11 +194,8 @@ def described(hint: Any) -> str:
         return _EXAMPLES[kind][0]
     if (inner := _items(kind)) is not None:
         return f"a list, each {described(inner)}"
-    try:
-        fields = [one.name for one in msgspec.inspect.type_info(kind).fields]  # type: ignore[attr-defined]
-    except (AttributeError, TypeError):
-        return "JSON"
-    return f"a JSON object with {', '.join(fields)}"
+    fields = [one.name for one in _fields(kind)]
+    return f"a JSON object with {', '.join(fields)}" if fields else "JSON"
 
 
 # --- Made up --------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from prejoin.diagnostics import Code
 
 
 def run(arguments: list[str]) -> int:
+    _open_streams()
     as_json = wants_json(arguments)
     name = next((word for word in arguments if word in cli.names), "")
     try:
@@ -33,6 +34,13 @@ def run(arguments: list[str]) -> int:
         print(f"prejoin: {problem}", file=sys.stderr)
         return int(problem.status)
     return status if isinstance(status, int) else 0
+
+
+def _open_streams() -> None:
+    """What goes to a stream that was closed goes nowhere. The next file to be opened would else be in its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process is
 
 
 def _outcome(problem: Exception, arguments: list[str]) -> Outcome:

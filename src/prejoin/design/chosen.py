@@ -83,6 +83,8 @@ class Task(msgspec.Struct, frozen=True):
     forbidden: tuple[Forbidden, ...] = ()
     rivals: tuple[frozenset[Together], ...] = ()
     """Ways of several reads in one partition, not all of which can be: a parent has two neighbours."""
+    refused: frozenset[tuple[str, Placed]] = frozenset()
+    """Reads, and keys that are there in any case and do not serve them, because of what else is in their partition."""
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -234,6 +234,8 @@ class Formulation:
         return found
 
     def _answers(self, place: Placed, need: Need) -> bool:
+        if (need.read, place) in self._task.refused:
+            return False
         if not place.candidate.fixed:
             return answers(place, need)
         question = self._asks[need.read, need.entity]

@@ -9,7 +9,7 @@ import msgspec
 from prejoin import keys
 from prejoin.design.candidates import Candidate
 from prejoin.design.facets import planner_facet
-from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Slot
+from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.needs import Question, Tail
 from prejoin.workload.model import Entity, FixedKey, Workload
 
@@ -33,13 +33,17 @@ class Frozen(msgspec.Struct, frozen=True):
         return max(0, len(self.design.slots) - 1)
 
     def is_open(self, number: int) -> bool:
-        """Whether other entities can have keys in a slot: one text on each side, that nobody else gives a meaning."""
+        """Whether other entities can have keys in a slot: one text on each side, that nobody else gives a meaning.
+
+        And it holds whole items: what it holds was chosen for those that are there, and stays.
+        """
         slot = self.slot(number)
         if slot is None:
             return True
         texts = [(f.pk, f.sk) for place, f in self.facets.items() if place[2] == number]
         natural = any(pk == (f"{{{slot.pk[0].name}}}",) for pk, _ in texts)
-        return len(slot.pk) == len(slot.sk) == 1 and slot.pk[0].type == slot.sk[0].type == "S" and not natural
+        whole = slot.projection.kind is ProjectionKind.ALL
+        return len(slot.pk) == len(slot.sk) == 1 and slot.pk[0].type == slot.sk[0].type == "S" and whole and not natural
 
     def copies(self, entity: str) -> Sequence[Item]:
         return [item for item in self.design.items if item.entity == entity and item.copy]

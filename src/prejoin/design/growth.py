@@ -47,7 +47,8 @@ def keeps(before: Design, after: Design) -> bool:
     """Whether every key of a design is in another one as it was, of all the entities that are in both.
 
     >>> from prejoin.design.model import KeyAttribute
-    >>> shop = Design("shop", (Slot(TABLE, (KeyAttribute("pk"),)),), (Item("User", "User", (Facet(TABLE, ("U#{id}",)),)),))
+    >>> user = Item("User", "User", (Facet(TABLE, ("USER#{userId}",)),))
+    >>> shop = Design("shop", (Slot(TABLE, (KeyAttribute("pk"),)),), (user,))
     >>> keeps(Design("shop"), shop), keeps(shop, Design("shop")), keeps(shop, Design("store"))
     (True, True, False)
     """
@@ -67,7 +68,7 @@ def keeps(before: Design, after: Design) -> bool:
 
 
 def _settings(design: Design) -> object:
-    return design.table, design.type_attribute, design.separator, design.raw_keys
+    return design.table, design.type_attribute, design.separator, design.raw_keys, design.billing
 
 
 def _same_place(one: Slot | None, other: Slot | None) -> bool:

@@ -51,18 +51,27 @@ def solve(workload: Workload, kept: Design | None = None, told: Callable[[str], 
         chosen = choose(task)
         design = map_patterns(lay_out(task, chosen), workload)
         words = Words(task, chosen, design.separator)
-        apart = frozenset(_apart(task, chosen, design, words))
+        found = list(_apart(task, chosen, design, words))
+        apart = frozenset(there for _, there in found if not _stay(there))
+        refused = {(read, placed) for read, there in found if _stay(there) for placed in there} - task.refused
         tries += 1
-        if not apart or tries == MOST_TRIES:
-            return Solution(projected(design, workload, kept), replace(chosen, exact=chosen.exact and not apart))
-        if words.apart:
+        if not (apart or refused) or tries == MOST_TRIES:
+            return Solution(projected(design, workload, kept), replace(chosen, exact=chosen.exact and not found))
+        if refused:
+            task = replace(task, refused=task.refused | refused)
+        elif words.apart:
             task = replace(task, rivals=tuple(dict.fromkeys((*task.rivals, *words.apart))))
         else:
             task = replace(task, forbidden=(*task.forbidden, *sorted(apart, key=sorted)))
 
 
-def _apart(task: Task, chosen: Chosen, design: Design, words: Words) -> Iterator[Forbidden]:
-    """Keys in one partition because of which a read is refused that was counted as served: others lie between."""
+def _stay(there: Forbidden) -> bool:
+    """Whether all of these keys are kept or decided: no other choice would part them."""
+    return all(placed.candidate.fixed for placed in there)
+
+
+def _apart(task: Task, chosen: Chosen, design: Design, words: Words) -> Iterator[tuple[str, Forbidden]]:
+    """A read that is refused and was counted as served, and the keys in one partition because of which it is."""
     rooms = words.rooms
     meant = {question.read.id for question in task.questions} - set(chosen.unserved)
     for operation in design.operations:
@@ -73,4 +82,4 @@ def _apart(task: Task, chosen: Chosen, design: Design, words: Words) -> Iterator
         for (slot, _), there in rooms.items():
             others = set(read.entities) - {placed.entity for placed in there}
             if len(there) > 1 and not others and (slot in {way.slot for way in ways} or not ways):
-                yield frozenset(there)
+                yield operation.pattern, frozenset(there)

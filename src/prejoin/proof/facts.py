@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from prejoin.design.addressing import held as held_by
 from prejoin.design.facets import ending
 from prejoin.design.facts import Entry, Page, Seen, entries_of, held
 from prejoin.design.model import TABLE, Operation
@@ -47,7 +48,10 @@ def read_units(bench: Bench, operation: Operation, calls: Sequence[Call], there:
 
 
 def _request(operation: Operation, call: Call) -> int | None:
-    return next((at for at, r in enumerate(operation.requests) if r.call == call.operation), None)
+    found = [at for at, r in enumerate(operation.requests) if r.call == call.operation]
+    # Of two that are alike one finds the item, and one reads it as it is.
+    alike = [at for at in found if operation.requests[at].consistent is bool(call.request.get("ConsistentRead"))]
+    return next(iter(alike or found), None)
 
 
 def _sizes(bench: Bench, call: Call, there: Dump) -> list[int] | None:
@@ -101,6 +105,8 @@ def write_units(case: Case, steps: Sequence[Step], calls: Sequence[Call], before
         new = before.of(step.entity.name, step.after) if step.after is not None else {}
         own = _tag(bench, step)
         touched = {*step.changed.sets, *step.changed.adds, *step.changed.removes}
+        items = [i for i in bench.design.items if i.entity == step.entity.name and i.copy]
+        copies = {i.copy: held_by(i, bench.design, step.entity) for i in items}
         for key in old | new:
             one, other = old.get(key), new.get(key)
             item = one or other or {}
@@ -112,7 +118,8 @@ def write_units(case: Case, steps: Sequence[Step], calls: Sequence[Call], before
             guard = tag is not None and tag["S"].startswith(f"{own['S']} unique ")
             ends = guard and step.before is not None and step.after is not None and ending(bench.design, step.entity)
             anew = ends and (step.action.verb is Verb.PUT or ends in touched)
-            if one != other or tag == own or touched & item.keys() or anew:
+            copied = any(touched & holds for name, holds in copies.items() if tag == {"S": f"{own['S']}.{name}"})
+            if one != other or tag == own or copied or anew:
                 written.setdefault(number, []).extend(entries_of(bench.design, one, other))
     for name, values in case.checked.items():
         item = next(iter(before.of(name, values).values()))

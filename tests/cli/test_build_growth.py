@@ -1,0 +1,186 @@
+"""A design that was approved grows with its document: no key changes, and building it again changes nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from prejoin.design.document.read_document import parse_document
+from prejoin.design.growth import keeps
+from prejoin.design.model import Design
+from prejoin.design.solve import solve
+from prejoin.workload.files import read_text
+from tests.cli.conftest import Prejoin
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def document(name: str) -> str:
+    """An example's document, without the section that names patterns which may be left out."""
+    text = (EXAMPLES / name / "access-patterns.md").read_text("utf-8")
+    return re.sub(r"(?ms)^## Item Collection Candidates.*?(?=^## )", "", text)
+
+
+def without(text: str, *patterns: str) -> str:
+    rows = tuple(f"| {pattern} " for pattern in patterns)
+    lines = text.splitlines(keepends=True)
+    return "".join(one for one in lines if not one.startswith(rows) and not (one[:2] == "- " and one[2:8] in patterns))
+
+
+def design(folder: Path) -> Design:
+    return parse_document(page(folder)).design
+
+
+def page(folder: Path) -> str:
+    return (folder / "table-design.md").read_text("utf-8")
+
+
+def approve(folder: Path) -> None:
+    (folder / "table-design.md").write_text(page(folder).replace("Status: DRAFT", "Status: APPROVED"), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "later"),
+    [
+        ("teams", ["AP-003", "AP-004", "AP-005"]),
+        ("teams", ["AP-001", "AP-002"]),
+        ("metrics", ["AP-006", "AP-003"]),
+        ("organisation", ["AP-003"]),
+    ],
+)
+def test_what_was_approved_grows_and_stays_as_it_is(prejoin: Prejoin, here: Path, name: str, later: list[str]) -> None:
+    text, file = document(name), here / "access-patterns.md"
+    file.write_text(without(text, *later), "utf-8")
+    assert prejoin("build", "--yes").status == 0
+    approve(here)
+    approved = page(here)
+    assert prejoin("build", "--check").status == 0
+    assert prejoin("build", "--yes").status == 0
+    assert page(here) == approved
+    before = design(here)
+    while later:
+        later = later[1:]
+        file.write_text(without(text, *later), "utf-8")
+        assert prejoin("build", "--yes").status == 0
+        assert keeps(before, design(here))
+        assert "Status: APPROVED" in page(here)
+        assert prejoin("build", "--check").status == 0
+        before = design(here)
+
+
+@pytest.mark.parametrize(
+    ("name", "later"),
+    [
+        ("blog", ["AP-002", "AP-004", "AP-006", "AP-008"]),  # an index holds too little for what comes later
+        ("organisation", ["AP-002", "AP-004", "AP-006"]),  # what else is in a partition is in the way
+    ],
+)
+def test_what_the_keys_that_stay_do_not_serve_is_served_beside_them(name: str, later: list[str]) -> None:
+    text = document(name)
+    kept = solve(read_text(without(text, *later), "md").workload).design
+    for at in reversed(range(len(later))):
+        workload = read_text(without(text, *later[:at]), "md").workload
+        grown = solve(workload, kept).design
+        assert keeps(kept, grown)
+        assert all(operation.served for operation in grown.operations)
+        kept = grown
+
+
+def test_growth_is_told_with_what_is_to_be_done(prejoin: Prejoin, here: Path) -> None:
+    text, file = document("teams"), here / "access-patterns.md"
+    file.write_text(without(text, "AP-003", "AP-004"), "utf-8")
+    prejoin("build", "--yes")
+    approve(here)
+    file.write_text(text, "utf-8")
+    ran = prejoin("build", "--yes")
+    assert "`gsi2` is new" in ran.out
+    assert "To do, with the table that is in use:\n  - make the index `gsi2`" in ran.out
+    assert "`db.add_indexes()` does" in ran.out
+    assert "User items that may be there, write gsi2pk and gsi2sk in each" in ran.out
+    assert "`prejoin audit teams.schema:SCHEMA --table teams --repair` does" in ran.out
+    assert "table-design.md stays APPROVED" in ran.out
+    assert "> Not reviewed: gsi2; User in gsi2" in page(here)
+    reviewed = re.sub(r"> Not reviewed: .*\n", "", page(here))
+    (here / "table-design.md").write_text(reviewed, "utf-8")
+    assert prejoin("build", "--check").status == 0
+    assert prejoin("build", "--yes").status == 0
+    assert page(here) == reviewed
+
+
+def test_scripts_get_what_grows(prejoin: Prejoin, here: Path) -> None:
+    text, file = document("teams"), here / "access-patterns.md"
+    file.write_text(without(text, "AP-004"), "utf-8")
+    assert prejoin("build", "--yes", "--format", "json").json["result"]["growth"] is None
+    approve(here)
+    file.write_text(text, "utf-8")
+    grown = prejoin("build", "--yes", "--format", "json").json["result"]["growth"]
+    assert [slot["name"] for slot in grown["indexes"]] == ["gsi2"]
+    assert [backfill["entity"] for backfill in grown["backfills"]] == ["User"]
+
+
+def test_a_question_that_the_keys_answer_changes_no_key(prejoin: Prejoin, here: Path) -> None:
+    text, file = document("teams"), here / "access-patterns.md"
+    file.write_text(without(text, "AP-003"), "utf-8")
+    prejoin("build", "--yes")
+    approve(here)
+    file.write_text(text, "utf-8")
+    ran = prejoin("build", "--yes")
+    assert "The table that is in use serves it as it is." in ran.out
+    assert "Not reviewed" not in page(here)
+    assert "| AP-003 |" in page(here)
+    assert prejoin("build", "--check").status == 0
+
+
+def test_a_value_that_is_to_be_unique_from_now_on_gets_its_item(prejoin: Prejoin, here: Path) -> None:
+    text, file = document("teams"), here / "access-patterns.md"
+    file.write_text(text.replace(", unique", "").replace("email unique", "-"), "utf-8")
+    assert prejoin("build", "--yes").status == 0
+    assert not design(here).guards
+    approve(here)
+    file.write_text(text, "utf-8")
+    ran = prejoin("build", "--yes")
+    assert "the item that makes its email unique" in ran.out
+    assert [guard.attributes for guard in design(here).guards] == [("email",)]
+    assert "Status: APPROVED" in page(here)
+    assert prejoin("build", "--check").status == 0
+
+
+def test_other_rates_are_told_in_the_design_that_stays(prejoin: Prejoin, here: Path) -> None:
+    text, file = document("teams"), here / "access-patterns.md"
+    file.write_text(text, "utf-8")
+    prejoin("build", "--yes")
+    approve(here)
+    before, costs = design(here), re.search(r"It costs \$[\d.]+ a month", page(here))
+    file.write_text(text.replace("| 2/s |", "| 90/s |"), "utf-8")
+    assert prejoin("build", "--yes").status == 0
+    assert keeps(before, design(here))
+    assert costs
+    assert costs[0] not in page(here)
+    assert prejoin("build", "--check").status == 0
+
+
+def test_a_decision_about_a_key_is_obeyed_and_the_design_is_a_draft_again(prejoin: Prejoin, here: Path) -> None:
+    text, file = document("teams"), here / "access-patterns.md"
+    file.write_text(text, "utf-8")
+    prejoin("build", "--yes")
+    approve(here)
+    decision = "- Team has key `GROUP#{teamId}` and `GROUP`"
+    file.write_text(text.replace("## Decisions\n", f"## Decisions\n\n{decision}\n"), "utf-8")
+    ran = prejoin("build", "--yes")
+    assert "table-design.md was APPROVED and is a DRAFT again" in ran.out
+    assert "Status: DRAFT" in page(here)
+
+
+def test_a_decision_that_the_approved_keys_contradict_says_that_they_are_kept(prejoin: Prejoin, here: Path) -> None:
+    text, file = document("teams"), here / "access-patterns.md"
+    file.write_text(text, "utf-8")
+    prejoin("build", "--yes")
+    approve(here)
+    approved = page(here)
+    file.write_text(text.replace("## Decisions\n", "## Decisions\n\n- Assignment lives under Team\n"), "utf-8")
+    ran = prejoin("build", "--yes")
+    assert ran.status == 1
+    assert "table-design.md is APPROVED, so its keys stay, too" in ran.err
+    assert page(here) == approved
