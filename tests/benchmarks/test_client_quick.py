@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from client.items import typed
 from client.workload import arguments, batches, create_table, order, population
 from prejoin.engine import Embedded
@@ -42,6 +44,7 @@ def test_every_item_that_is_asked_for_or_written_is_in_the_table() -> None:
     assert sum(len(body["RequestItems"]["bench"]) for body in batches("bench")) == len(there)
 
 
+@pytest.mark.slow
 def test_the_benchmark_compares_ours_on_our_server_and_writes_nothing() -> None:
     page = ROOT / "benchmarks" / "client" / "README.md"
     before = page.read_text(encoding="utf-8")

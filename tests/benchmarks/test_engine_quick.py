@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from engine.workload import SCHEMA, TABLE, item, order
 from prejoin.engine import Embedded
 from prejoin.table import Call, Client
@@ -23,6 +25,7 @@ def test_its_items_are_those_that_the_typed_client_writes() -> None:
     assert seen[-1].request["Item"] == item(order("u000001", 7))
 
 
+@pytest.mark.slow
 def test_the_benchmark_compares_all_our_ways_and_writes_nothing() -> None:
     page = ROOT / "benchmarks" / "engine" / "README.md"
     before = page.read_text(encoding="utf-8")

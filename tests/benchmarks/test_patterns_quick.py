@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from patterns.measure import costs
 from patterns.reads import PAGE, bucket_cases, shard_cases
 from patterns.writes import write_cases
@@ -14,6 +16,7 @@ from prejoin.engine import Embedded
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs_and_writes_nothing() -> None:
     page = ROOT / "benchmarks" / "patterns" / "README.md"
     before = page.read_text(encoding="utf-8")

@@ -44,10 +44,10 @@ def approve(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "later"),
     [
-        ("teams", ["AP-003", "AP-004", "AP-005"]),
-        ("teams", ["AP-001", "AP-002"]),
         ("metrics", ["AP-006", "AP-003"]),
-        ("organisation", ["AP-003"]),
+        pytest.param("teams", ["AP-003", "AP-004", "AP-005"], marks=pytest.mark.slow),
+        pytest.param("teams", ["AP-001", "AP-002"], marks=pytest.mark.slow),
+        pytest.param("organisation", ["AP-003"], marks=pytest.mark.slow),
     ],
 )
 def test_what_was_approved_grows_and_stays_as_it_is(prejoin: Prejoin, here: Path, name: str, later: list[str]) -> None:

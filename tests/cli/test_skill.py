@@ -30,6 +30,7 @@ def commands(skill: Skill) -> list[tuple[list[str], int]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skill", skills(), ids=lambda skill: skill.name)
 def test_every_command_in_a_skill_does_what_it_says_and_then_its_code_runs(
     prejoin: Prejoin, here: Path, skill: Skill, monkeypatch: pytest.MonkeyPatch

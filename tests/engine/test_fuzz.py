@@ -348,7 +348,7 @@ def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
     return operation, body
 
 
-@settings(max_examples=1000, deadline=timedelta(seconds=10))
+@settings(max_examples=500, deadline=timedelta(seconds=10))
 @given(mutated())
 def test_a_valid_request_with_something_wrong_in_it_is_answered_or_refused(
     fuzzed: Embedded, request: tuple[str, bytes]

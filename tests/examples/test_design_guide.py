@@ -40,6 +40,7 @@ def shown(lines: list[str], said: str) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_the_guide_shows_what_happens(prejoin: Prejoin) -> None:  # noqa: F811
     ran = 0

@@ -19,6 +19,7 @@ INSTEAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["documents", "files", "metrics", "organisation"])
 def test_the_first_commands_of_a_readme_work(name: str, tmp_path: Path) -> None:
     here = shutil.copytree(EXAMPLES / name, tmp_path / name, ignore=shutil.ignore_patterns("*.db*", "__pycache__"))

@@ -225,6 +225,7 @@ def free_port() -> str:
         return str(listening.getsockname()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("bash") and shutil.which("curl")), reason="the page uses bash and curl")
 def test_the_tutorial_shows_what_happens(tmp_path: Path) -> None:
     folder = tmp_path / "makerspace"
