@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from tests.place import examples, leave, tidy
 
-EXAMPLES = examples(int(os.environ.get("PREJOIN_EXAMPLES", "60")))
+EXAMPLES = examples(int(os.environ.get("PREJOIN_EXAMPLES", "40")))
 """scripts/soak asks for more."""
 
 settings.register_profile("anywhere", deadline=None, print_blob=True, max_examples=EXAMPLES)

@@ -186,6 +186,7 @@ VALUES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -221,6 +222,7 @@ def _places(value: Any, above: tuple[Any, ...] = ()) -> Any:
 # --- Large ones -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_large_workload_is_of_the_size_that_was_asked_and_all_of_it_is_served(linked: bool) -> None:
     workload = large.made(15, 40, linked=linked)

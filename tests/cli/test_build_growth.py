@@ -14,6 +14,8 @@ from prejoin.design.solve import solve
 from prejoin.workload.files import read_text
 from tests.cli.conftest import Prejoin
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -45,9 +47,9 @@ def approve(folder: Path) -> None:
     ("name", "later"),
     [
         ("metrics", ["AP-006", "AP-003"]),
-        pytest.param("teams", ["AP-003", "AP-004", "AP-005"], marks=pytest.mark.slow),
-        pytest.param("teams", ["AP-001", "AP-002"], marks=pytest.mark.slow),
-        pytest.param("organisation", ["AP-003"], marks=pytest.mark.slow),
+        ("teams", ["AP-003", "AP-004", "AP-005"]),
+        ("teams", ["AP-001", "AP-002"]),
+        ("organisation", ["AP-003"]),
     ],
 )
 def test_what_was_approved_grows_and_stays_as_it_is(prejoin: Prejoin, here: Path, name: str, later: list[str]) -> None:

@@ -19,6 +19,8 @@ import os, signal, sys, tempfile
 from pathlib import Path
 from prejoin.cli import main
 
+pytestmark = pytest.mark.slow
+
 left, replace, flush = int(sys.argv.pop(1)), Path.replace, os.fsync
 
 def die(*_):

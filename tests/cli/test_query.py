@@ -147,6 +147,7 @@ def test_all_that_the_examples_ask_for_can_be_made_up(document: Path) -> None:
             assert missing(method, code.hints(method), values) is None, method.name
 
 
+@pytest.mark.slow
 def test_every_pattern_runs_without_a_word_about_its_arguments(prejoin: Prejoin, here: Path) -> None:
     shutil.copy(SHOP.parents[1] / "organisation" / "access-patterns.md", here / "access-patterns.md")
     assert prejoin("design", "--yes", "--no-proof").status == 0

@@ -7,11 +7,14 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from prejoin.cli import examples
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_the_wheel_has_the_document_of_each_example_and_all_that_the_package_reads(tmp_path: Path) -> None:
     build = "import sys, hatchling.build; hatchling.build.build_wheel(sys.argv[1])"
     subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)

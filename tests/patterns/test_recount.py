@@ -124,6 +124,7 @@ def test_one_that_goes_before_it_is_counted_and_one_that_comes_after_are_noticed
     assert miscounted(db) == []
 
 
+@pytest.mark.slow
 def test_where_others_never_stop_it_gives_up_and_leaves_all_as_it_is() -> None:
     db = before_it_counted()
     recount_all(db, User)

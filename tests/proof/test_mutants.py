@@ -14,6 +14,8 @@ from prejoin.design.model import Design, Facet, Item, Projection, ProjectionKind
 from prejoin.proof.answer import Proof
 from prejoin.table import TableError
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_league_is_proven_whatever_the_seed() -> None:
     for seed in (1, 2):

@@ -66,6 +66,7 @@ def test_any_text_gives_messages_and_never_a_traceback(text: str, form: str) -> 
     assert all(d.code and d.message and d.fix for d in reading.diagnostics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.parent.name)
 def test_an_example_with_random_edits_gives_messages_and_loses_no_pattern_silently(path: Path) -> None:
     source = path.read_text()
