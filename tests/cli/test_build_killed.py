@@ -13,13 +13,13 @@ import pytest
 
 from tests.cli.conftest import Prejoin
 
+pytestmark = pytest.mark.slow
+
 TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
 DIES = """
 import os, signal, sys, tempfile
 from pathlib import Path
 from prejoin.cli import main
-
-pytestmark = pytest.mark.slow
 
 left, replace, flush = int(sys.argv.pop(1)), Path.replace, os.fsync
 

@@ -51,7 +51,7 @@ def check_forgotten(r: Reporter) -> None:
         r.say(
             codes.ADMIN,
             (),
-            "no pattern is an operator's",
+            "no pattern is for those who run the application",
             "think of search, moderation, exports, audit and bulk import",
         )
 
