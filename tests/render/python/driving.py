@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -114,6 +115,8 @@ class Driver:
         self._loop = self._end.enter_context(asyncio.Runner())
         if aio and isinstance(at, Endpoint):
             self._end.callback(lambda: self._loop.run(at.close_async()))  # its connections are this loop's
+        if at is not None:  # others use that place, too
+            self._end.callback(lambda: at.send("DeleteTable", json.dumps({"TableName": name}).encode()))
         client: Any = (AsyncClient if aio else Client)(schema.SCHEMA, schema.TABLE, transport)
         self.repository: Any = getattr(repository, f"{'Async' if aio else ''}{self.names.title}Repository")(client)
 
