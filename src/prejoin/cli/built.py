@@ -12,10 +12,10 @@ import msgspec
 
 from prejoin.cli import codes
 from prejoin.cli.outcome import CommandError
-from prejoin.cli.record import RECORD, Record, digest, ours, read_record, record_text, text_at
+from prejoin.cli.record import RECORD, Record, digest, read_record, record_text, text_at
 from prejoin.cli.status import Status
 from prejoin.cli.writing import write
-from prejoin.render.keeping import Merged, difference, merge
+from prejoin.render.keeping import Merged, difference, merge, ours
 
 _ABANDONED = 60.0
 """Seconds after which a file that was being written is not being written any more."""

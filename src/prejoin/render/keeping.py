@@ -61,17 +61,25 @@ def merge(old: str | None, new: str) -> Merged:
         return Merged("new", new)
     if old == new:
         return Merged("same", new)
-    head, _, rest = old.partition("\n")
-    found = _STAMP.search(head)
+    found = _STAMP.search(old.partition("\n")[0])
     if found is None:
         return Merged("conflict", new, "it was not generated, or the line that says so is gone")
-    lines = re.findall(r"[^\n]*\n|[^\n]+", rest)
-    count = int(found["count"])
-    ours, theirs = "".join(lines[:count]), "".join(lines[count:])
-    if _digest(ours) != found["digest"]:
+    generated = ours(old)
+    theirs = old.removeprefix(generated)
+    if _digest(generated.partition("\n")[2]) != found["digest"]:
         return Merged("conflict", new, "lines that were generated have been changed by hand")
     text = new + theirs
     return Merged("same" if text == old else "changed", text)
+
+
+def ours(text: str) -> str:
+    """Of a generated file, what was generated: what people have written below that is theirs. All of one without stamp.
+
+    >>> ours(stamped("x = 1\\n") + "y = 2\\n") == stamped("x = 1\\n")
+    True
+    """
+    found = _STAMP.search(text.partition("\n")[0])
+    return "".join(re.findall(r"[^\n]*\n|[^\n]+", text)[: int(found["count"]) + 1]) if found else text
 
 
 def difference(old: str | None, merged: Merged, name: str) -> str:
