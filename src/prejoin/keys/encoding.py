@@ -14,6 +14,7 @@ import msgspec
 
 from prejoin.types import Kind, Type
 
+from .code import Code
 from .errors import KeyValueError, TemplateError
 from .numbers import complement, decode_number, encode_number, negated
 from .separator import Separator
@@ -22,6 +23,10 @@ from .shape import DIGIT, HEX, TOP, Chars, Either, Shape, literal, many, picture
 DATETIME_PICTURE = "9999-99-99T99:99:99.999999Z"
 _NUMBER_SHAPE = many(("-", "."), ("0", "9"), ("A", "Z"), ("a", "l"), ("~", "~"))
 _ULID_CHARS = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+
+
+Inline = Callable[[str, str, str], str]
+"""From a name that is free, the source of the value, and the name of `encode`, to the source of the text."""
 
 
 class Encoding(msgspec.Struct, frozen=True, dict=True):
@@ -45,6 +50,14 @@ class Encoding(msgspec.Struct, frozen=True, dict=True):
     """Whether a value's shard is the one it has; if not, it may be in any, for their number is being changed."""
     missing: str | None = None
     """What stands for a value that is not there, if one need not be."""
+    inline: Inline | None = None
+    """The source of `encode` for the commonest values, where that is quicker than to call it."""
+
+    def source(self, value: str, code: Code) -> str:
+        """The source of the text, of that of the value."""
+        if self.inline is not None:
+            return self.inline(code.fresh(), value, code.constant(self.encode))
+        return f"{code.constant(self.encode)}({value})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Encoding) and self._likeness == other._likeness
@@ -116,6 +129,9 @@ def text(separator: Separator, members: tuple[str, ...] = ()) -> Encoding:
         # Letters and digits of any script sort above every separator: most ids stand as they are.
         return value if value.isalnum() else separator.quote(value)
 
+    def inline(name: str, value: str, encode: str) -> str:
+        return f"({name} if type({name} := {value}) is str and {name}.isalnum() else {encode}({name}))"
+
     def encode_member(value: object) -> str:
         found = known.get(value if type(value) is str else _text(value))
         if found is None:
@@ -127,8 +143,9 @@ def text(separator: Separator, members: tuple[str, ...] = ()) -> Encoding:
         shape = words(known.values())
     elif not separator.ordered:
         shape = many(("\x00", chr(ord(separator.char) - 1)), (chr(ord(separator.char) + 1), TOP))
-    encoder = encode_member if members else encode
-    return Encoding("text", encoder, separator.unquote, shape, separator.ordered, prefixes=True)
+    if members:
+        return Encoding("text", encode_member, separator.unquote, shape, separator.ordered, prefixes=True)
+    return Encoding("text", encode, separator.unquote, shape, separator.ordered, prefixes=True, inline=inline)
 
 
 def _text(value: object) -> str:
@@ -201,11 +218,17 @@ def padded(width: int, descending: bool = False) -> Encoding:
         digits = picture % number
         return complement(digits) if descending else digits
 
+    def inline(name: str, value: str, encode: str) -> str:
+        written = f"{picture!r} % {name}"
+        return f"({written} if type({name} := {value}) is int and 0 <= {name} < {limit} else {encode}({name}))"
+
     def decode(digits: str) -> int:
         return int(complement(digits) if descending else digits)
 
     shape = (Chars(DIGIT),) * width
-    return Encoding(f"{width} digits{' desc' * descending}", encode, decode, shape, descending=descending)
+    if descending:
+        return Encoding(f"{width} digits desc", encode, decode, shape, descending=True)
+    return Encoding(f"{width} digits", encode, decode, shape, inline=inline)
 
 
 def turned_round(type_: Type, plain_: Encoding) -> Encoding:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from .code import Code
 from .encoding import Encoding
 from .errors import KeyValueError
 from .shape import Shape, literal
@@ -62,6 +63,15 @@ Part = Literal | Field
 
 def shape(parts: Sequence[Part]) -> Shape:
     return tuple(piece for part in parts for piece in part.shape)
+
+
+def source(parts: Sequence[Part], code: Code) -> str:
+    """The source of the text that these parts are, of `values` that have every attribute: else it raises KeyError."""
+    pieces = [
+        repr(part.text) if isinstance(part, Literal) else part.encoding.source(f"values[{part.attribute!r}]", code)
+        for part in parts
+    ]
+    return " + ".join(pieces) or "''"
 
 
 def writer(parts: Sequence[Part], what: str) -> Writer:

@@ -23,7 +23,7 @@ from .render import Placeholders, grouped, new_value, path_of, render, value_of
 from .schema import Schema
 from .values import Json
 from .visible import is_hidden
-from .writes import Action, Kind, Write
+from .writes import Action, Kind, Write, key_texts
 
 if TYPE_CHECKING:
     from . import worded
@@ -34,7 +34,17 @@ Failure = Callable[[Write, "Json | None"], ConditionFailed]
 
 
 def put_item(schema: Schema, write: Write) -> Action:
-    """The item of an object: attributes, type, key, and the keys of the indexes it is in."""
+    """A put of the entity's own item."""
+    item, key = whole_item(schema, write)
+    to = Placeholders()
+    new = write.verb == "insert"
+    # Where it is known what is replaced, that is there: else patterns would count it as replaced, and it was made.
+    text = condition(schema, write, to, there=False if new else None if write.was is None else True)
+    return action("Put", key, {"Item": item}, text, to, write, exists if new else unmet)
+
+
+def whole_item(schema: Schema, write: Write) -> tuple[Json, Json]:
+    """The item of an object: attributes, type, key, and the keys of the indexes it is in; and its key alone."""
     entity, values = write.entity, write.values
     item = entity.codec.encode_values(values)
     item[schema.type_attribute] = {"S": entity.tag}
@@ -45,11 +55,7 @@ def put_item(schema: Schema, write: Write) -> Action:
     for facet in entity.indexes.values():
         if not facet.when or facet.has(values):
             item |= schema.written(facet, values)
-    to = Placeholders()
-    new = write.verb == "insert"
-    # Where it is known what is replaced, that is there: else patterns would count it as replaced, and it was made.
-    text = condition(schema, write, to, there=False if new else None if write.was is None else True)
-    return action("Put", key, {"Item": item}, text, to, write, exists if new else unmet)
+    return item, key
 
 
 def _unknown(schema: Schema, write: Write) -> Json:
@@ -186,7 +192,7 @@ def action(
         # The old item tells what failed: nothing there, or not as it should be.
         body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     body.update(to.parameters())
-    return Action(kind, body, tuple([text for value in key.values() for text in value.values()]), write, failure, own)
+    return Action(kind, body, key_texts(key), write, failure, own)
 
 
 def expression(write: Write, changes: Changes, to: Placeholders, sets: list[str], removes: list[str]) -> str:

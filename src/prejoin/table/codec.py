@@ -8,12 +8,13 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from prejoin.keys.code import Code
 from prejoin.types import Kind, Type
 
 from .errors import CodecError, SchemaError, UnknownAttribute
 from .records import Default, Field, fields_of
 from .values import TEXT, Json, ValueCodec, codec_for
-from .wire import Code, Slot, Wire, source_of, struct_of
+from .wire import Slot, Wire, source_of, struct_of
 
 E = TypeVar("E")
 V = TypeVar("V")

@@ -7,21 +7,28 @@ from typing import Any
 
 import msgspec
 
-from .actions import unmet
+from .actions import Failure, whole_item
 from .computed import Computed, Sum
 from .schema import Schema
-from .writes import Action, Kind, Write
+from .writes import Action, Kind, Write, key_texts
 
 _MOST = 10_000
-_VERBS: Mapping[str, Kind] = {"update": "Update", "delete": "Delete", "check": "ConditionCheck"}
+_VERBS: Mapping[str, Kind] = {
+    "put": "Put",
+    "insert": "Put",
+    "update": "Update",
+    "delete": "Delete",
+    "check": "ConditionCheck",
+}
 
 
 class Form(msgspec.Struct, frozen=True):
     """What all writes of a form have in common."""
 
     constant: Mapping[str, Any]
-    """Their parameters, beside the key and the values."""
-    placeholders: tuple[str, ...]
+    """Their parameters, beside the key or the item, and the values."""
+    failure: Failure
+    placeholders: tuple[str, ...] = ()
 
 
 def formed(schema: Schema, write: Write, otherwise: Callable[[Schema, Write], Action]) -> Action:
@@ -30,12 +37,11 @@ def formed(schema: Schema, write: Write, otherwise: Callable[[Schema, Write], Ac
     It makes the first of a form, and all that have none: those with conditions, or whose keys change.
     """
     kind = _VERBS.get(write.verb)
-    if (
-        kind is None
-        or write.where is not None
-        or write.was is not None
-        or len(write.values) != len(write.entity.base.attributes)
-    ):
+    if kind is None or write.where is not None or write.was is not None:
+        return otherwise(schema, write)
+    if kind == "Put":
+        return _put(schema, write, otherwise)
+    if len(write.values) != len(write.entity.base.attributes):
         return otherwise(schema, write)
     codec = write.entity.codec
     changes = write.changes
@@ -57,7 +63,7 @@ def formed(schema: Schema, write: Write, otherwise: Callable[[Schema, Write], Ac
         made = otherwise(schema, write)
         if form is None and _is_form(write, made, len(given)) and len(schema.shapes) < _MOST:
             same = {name: said for name, said in made.parameters.items() if name not in _DIFFERENT}
-            schema.shapes[of] = Form(same, tuple(made.parameters.get(_VALUES, ())))
+            schema.shapes[of] = Form(same, made.failure, tuple(made.parameters.get(_VALUES, ())))
         return made
     key = schema.written(write.entity.base, write.values)
     parameters = {"Key": key, **form.constant}
@@ -66,7 +72,18 @@ def formed(schema: Schema, write: Write, otherwise: Callable[[Schema, Write], Ac
         parameters[_VALUES] = {
             placeholder: encode(at, value) for placeholder, (at, value) in zip(form.placeholders, given, strict=True)
         }
-    return Action(kind, parameters, tuple([text for value in key.values() for text in value.values()]), write, unmet)
+    return Action(kind, parameters, key_texts(key), write, form.failure)
+
+
+def _put(schema: Schema, write: Write, otherwise: Callable[[Schema, Write], Action]) -> Action:
+    form = schema.shapes.get(of := (write.verb, write.entity.codec))
+    if form is None:
+        made = otherwise(schema, write)
+        same = {name: said for name, said in made.parameters.items() if name != "Item"}
+        schema.shapes[of] = Form(same, made.failure)
+        return made
+    item, key = whole_item(schema, write)
+    return Action("Put", {"Item": item, **form.constant}, key_texts(key), write, form.failure)
 
 
 _VALUES = "ExpressionAttributeValues"

@@ -6,7 +6,8 @@ DynamoDB refuses an item that is written twice in one transaction.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from .expressions import both
 from .informed import informed
 from .lazy import Lazy
 from .schema import Schema
-from .writes import Write
+from .writes import Write, key_texts
 
 if TYPE_CHECKING:
     from . import extremes
@@ -31,6 +32,11 @@ Placed = tuple[Write, int]
 
 def with_others(schema: Schema, writes: Sequence[Write | None]) -> list[Placed]:
     """The writes, with those that patterns do with them. None stands for one that has nothing to do."""
+    for write in writes:
+        if write is None or write.becomes is not None or write.entity.patterns:
+            break
+    else:
+        return list(zip(cast("Sequence[Write]", writes), count()))  # most tables have no patterns
     placed = [(part, position) for position, write in enumerate(writes) if write is not None for part in _parts(write)]
     said = len(placed)
     for write, position in placed:  # it grows: what is done with a write may be counted itself
@@ -53,9 +59,7 @@ def _joined(schema: Schema, placed: Sequence[Placed]) -> list[Placed]:
     found: dict[tuple[str, ...], Placed] = {}
     rest: list[Placed] = []
     for write, position in placed:
-        key = tuple(
-            [text for value in schema.written(write.entity.base, write.values).values() for text in value.values()]
-        )
+        key = key_texts(schema.written(write.entity.base, write.values))
         if key not in found:
             found[key] = (write, position)
         elif write.cause is None:

@@ -7,8 +7,10 @@ from functools import cached_property
 
 import msgspec
 
-from prejoin.keys import TABLE, Facet, KeyForm, KeyValue, Natural, Scalar, Tag
+from prejoin.keys import TABLE, Facet, KeyForm, KeyValue, KeyValueError, Natural, Scalar, Tag
+from prejoin.keys.code import Code
 from prejoin.keys.condition import SAFE_PK, SAFE_SK
+from prejoin.keys.parts import source
 from prejoin.protocol import limits
 
 from .declare import Index, Key
@@ -108,26 +110,30 @@ def _tags(form: KeyForm) -> tuple[Tag, ...]:
     return form.tags if isinstance(form, Natural) else ("S",)
 
 
-def key_writer(facet: Facet, keys: KeyAttributes) -> Callable[[Mapping[str, object]], dict[str, dict[str, str]]]:
-    """The function from an item's values to its key attributes in a facet, made once."""
+KeyWriter = Callable[[Mapping[str, object]], dict[str, dict[str, str]]]
+"""From an item's values to its key attributes in a facet."""
+
+
+def key_writer(facet: Facet, keys: KeyAttributes) -> KeyWriter:
+    """The function that writes the keys of a facet, and refuses what DynamoDB does not take."""
     pk_of, sk_of = facet.pk_of, facet.sk_of
 
-    def of_any(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
+    def write(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
         sk = sk_of(values)
         return written(keys.pk, pk_of(values)) | ({} if sk is None else written(keys.sk, sk))
 
+    return write
+
+
+def quick_writer(facet: Facet, keys: KeyAttributes, careful: KeyWriter) -> KeyWriter:
+    """The same for the commonest keys, two texts, in one function; whatever is unusual it leaves to the other."""
     if isinstance(facet.pk, Natural) or isinstance(facet.sk, Natural) or facet.sk is None:
-        return of_any
-    pk, sk = keys.names
-    write_pk, write_sk = facet.pk.writer, facet.sk.writer
-
-    def of_text(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
-        first, second = write_pk(values), write_sk(values)
-        if first and second and len(first) + len(second) <= _SAFE:
-            return {pk: {"S": first}, sk: {"S": second}}
-        return of_any(values)  # which looks closely, and refuses what DynamoDB does not take
-
-    return of_text
+        return careful
+    code, (pk, sk) = Code(), keys.names
+    texts = f"(p := {source(facet.pk.parts, code)}) and (s := {source(facet.sk.parts, code)})"
+    attributes = f"{{{pk!r}: {{'S': p}}, {sk!r}: {{'S': s}}}}"
+    text = f"{attributes} if {texts} and len(p) + len(s) <= {_SAFE} else {code.constant(careful)}(values)"
+    return code.attempt("values", text, careful, KeyError, KeyValueError)
 
 
 _SAFE = min(SAFE_PK, SAFE_SK)

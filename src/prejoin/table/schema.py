@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Tag, disjoint, plan
 
 from .bind import Bound, acquainted, bind
 from .declare import Entity, Index, Key
 from .errors import NotServed, SchemaError
-from .physical import KeyAttributes, all_or_none, composed, index_attributes, key_types, key_writer
+from .physical import (
+    KeyAttributes,
+    KeyWriter,
+    all_or_none,
+    composed,
+    index_attributes,
+    key_types,
+    key_writer,
+    quick_writer,
+)
 
 if TYPE_CHECKING:
     from .tenancy import Fence, Tenancy
@@ -70,7 +79,7 @@ class Schema:
         self.key_types: Mapping[str, Tag] = key_types(self._keys, self.facets)
         """Every key attribute of the table and its indexes, with its type."""
         # By the facet itself, not by what it says: comparing that would take longer than writing the key.
-        self._writers = {id(facet): key_writer(facet, self._keys[facet.slot]) for facet in self.facets}
+        self._writers: dict[int, KeyWriter | None] = dict.fromkeys(map(id, self.facets))
         self._composed = {id(facet): composed(facet, self._keys[facet.slot]) for facet in self.facets}
         self._plans: dict[Ask, Plan | Refusal] = {}
         self.shapes: dict[Hashable, Any] = {}
@@ -96,7 +105,7 @@ class Schema:
         if found is None:
             known = ", ".join(one.tag for one in self.entities)
             raise SchemaError(f"{cls.__name__} is not an entity of this schema, which has {known}")
-        return cast("Bound[E]", found)
+        return found
 
     def keys(self, slot: str) -> KeyAttributes:
         """The attributes that are the keys of the table or of an index."""
@@ -116,7 +125,14 @@ class Schema:
     def written(self, facet: Facet, values: Mapping[str, object]) -> dict[str, dict[str, str]]:
         """The key attributes of an item with these values, in one facet."""
         write = self._writers.get(id(facet))
-        return (write or key_writer(facet, self._keys[facet.slot]))(values)
+        return self._writer(facet)(values) if write is None else write(values)
+
+    def _writer(self, facet: Facet) -> KeyWriter:
+        """The writer of a facet's keys. If the facet is ours, the quick one, made once; others may be any number."""
+        write = key_writer(facet, self._keys[facet.slot])
+        if id(facet) in self._writers:
+            write = self._writers[id(facet)] = quick_writer(facet, self._keys[facet.slot], write)
+        return write
 
     def composed(self, facet: Facet) -> KeyAttributes:
         """Of the key attributes of a facet, those that hold text of our making, and not an attribute as it stands."""

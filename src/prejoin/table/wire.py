@@ -13,31 +13,12 @@ from typing import Any
 
 import msgspec
 
+from prejoin.keys.code import Code
+
 from .records import Default
 
 Take = Callable[[str, "Code"], str]
 """From the source of what stands under a tag to the source of the Python value."""
-
-
-class Code:
-    """The source of one function, and the objects it uses. Its text has no names but those given out here."""
-
-    def __init__(self) -> None:
-        self.constants: dict[str, Any] = {}
-        self._names = 0
-
-    def constant(self, value: Any) -> str:
-        """A name for an object that the code uses."""
-        name = self.fresh("c")
-        self.constants[name] = value
-        return name
-
-    def fresh(self, letter: str = "v") -> str:
-        self._names += 1
-        return f"{letter}{self._names}"
-
-    def function(self, argument: str, text: str) -> Callable[[Any], Any]:
-        return eval(f"lambda {argument}: {text}", dict(self.constants))  # type: ignore[no-any-return]  # noqa: S307
 
 
 class Wire(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import msgspec
@@ -133,6 +134,18 @@ class Action(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return " / ".join(self.key)
+
+
+def key_texts(key: Json) -> tuple[str, ...]:
+    """The texts of a key.
+
+    >>> key_texts({"pk": {"S": "USER#1"}, "at": {"N": "7"}})
+    ('USER#1', '7')
+    """
+    return tuple(chain.from_iterable(map(_TEXTS, key.values())))
+
+
+_TEXTS = dict[str, str].values
 
 
 def checked_actions(actions: Sequence[Action]) -> Sequence[Action]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sized
 from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
+
+from msgspec.structs import astuple
 
 from prejoin.engine import rows
 from prejoin.engine.capacity import Capacities, Uncounted
@@ -40,9 +42,11 @@ _ONE_KIND = "TransactItems can only contain one of Check, Put, Update or Delete 
 
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[str, Any]:
     actions = list(map(_action, _counted(request.transact_items)))
-    _check_members(request, actions)
+    if not _is_ordinary(request, actions):
+        _check_members(request, actions)
     pending = [prepare(action, table_name(action.table_name)) for action in actions]
-    _check_size([write.size for write in pending])
+    if len(pending) > _SURELY_SMALL:
+        _check_size(write.size for write in pending)
     capacities = Capacities(request.return_consumed_capacity)
     token = request.client_request_token
     digest = b"" if token is None else digest_of(request)
@@ -51,8 +55,10 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
             return answer
         tables = engine.catalog.find_all(cursor, [write.table_name for write in pending])
         writes = _bound(pending, tables)
-        _check_distinct([write.key for write in writes])
-        _check_size(_performed(cursor, writes, capacities))
+        _check_distinct({write.key for write in writes}, writes)
+        sizes = _performed(cursor, writes, capacities)
+        if len(sizes) > _SURELY_SMALL:
+            _check_size(sizes)
         answer = capacities.render(kind="Write")
         if request.return_item_collection_metrics == "SIZE":
             answer |= _metrics(writes)
@@ -78,11 +84,25 @@ def _check_count(constraints: Constraints, members: list[Any] | None) -> None:
 
 
 def _action(member: TransactWrite) -> WriteOptions:
-    put, update, delete, check = member.put, member.update, member.delete, member.condition_check
-    action = put or update or delete or check
-    if action is None or (put, update, delete, check).count(None) != 3:
+    given = astuple(member)
+    if given.count(None) != len(given) - 1:
         refuse(_ONE_KIND)
-    return action
+    put, update, delete, check = given
+    return put or update or delete or check  # type: ignore[no-any-return]
+
+
+def _is_ordinary(request: TransactWriteItems, actions: list[WriteOptions]) -> bool:
+    """Whether there is nothing that could break a constraint. Most requests are so, and need no closer look."""
+    for action in actions:
+        if action.return_values_on_condition_check_failure not in _WISHES or None in _NEEDED[type(action)][2](action):
+            return False
+    token = request.client_request_token
+    return (
+        bool(actions)
+        and (token is None or 0 < len(token) <= limits.CLIENT_TOKEN_LENGTH)
+        and request.return_consumed_capacity is None
+        and request.return_item_collection_metrics is None
+    )
 
 
 def _check_members(request: TransactWriteItems, actions: list[WriteOptions]) -> None:
@@ -96,13 +116,11 @@ def _check_members(request: TransactWriteItems, actions: list[WriteOptions]) -> 
     constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
     for number, action in enumerate(actions, 1):
         kind, members, needed = _NEEDED[type(action)]
-        found = needed(action)
+        where = f"transactItems.{number}.member.{kind}"
+        for member, content in zip(members, needed(action), strict=True):
+            constraints.required(f"{where}.{member}", content)
         wish = action.return_values_on_condition_check_failure
-        if None in found or wish not in _WISHES:
-            where = f"transactItems.{number}.member.{kind}"
-            for member, content in zip(members, found, strict=True):
-                constraints.required(f"{where}.{member}", content)
-            constraints.one_of(f"{where}.returnValuesOnConditionCheckFailure", wish, ON_FAILURE)
+        constraints.one_of(f"{where}.returnValuesOnConditionCheckFailure", wish, ON_FAILURE)
     constraints.finish()
 
 
@@ -157,7 +175,11 @@ def _tried(work: Callable[P, Any], *arguments: P.args, **named: P.kwargs) -> dic
     return _NONE
 
 
-def _check_size(sizes: list[int]) -> None:
+_SURELY_SMALL = limits.TRANSACTION_SIZE // limits.ITEM_SIZE
+"""So many items, each within its own limit, are within that of a transaction."""
+
+
+def _check_size(sizes: Iterable[int]) -> None:
     """All items of a transaction together have a limit, whether they are sent, left or read."""
     if sum(sizes) > limits.TRANSACTION_SIZE:
         refuse("Transaction request size exceeds the limit of 4 MB")
@@ -185,8 +207,8 @@ def _cancel_if_any(reasons: list[dict[str, Any]]) -> None:
         )
 
 
-def _check_distinct(places: list[bytes]) -> None:
-    if len(set(places)) < len(places):
+def _check_distinct(places: set[bytes], members: Sized) -> None:
+    if len(places) < len(members):
         refuse("Transaction request cannot include multiple operations on one item")
 
 
@@ -229,7 +251,7 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
             except DynamoDBError as error:
                 reasons.append(_reason(error))
         _cancel_if_any(reasons)
-        _check_distinct([key for _, key in places])
+        _check_distinct({key for _, key in places}, places)
         for (table, place), (_, _, projection) in zip(places, wishes, strict=True):
             row = rows.fetch(cursor, place)
             sizes.append(row.size if row else 0)
