@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 from hypothesis import settings
@@ -36,6 +37,9 @@ class Model(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.dynamodb = Embedded()
+        self.make()
+
+    def make(self) -> None:
         self.ask("CreateTable", **SHOP)
         self.ask("UpdateTimeToLive", TimeToLiveSpecification={"AttributeName": "other", "Enabled": True})
         self.items: dict[Key, dict[str, Any]] = {}
@@ -116,6 +120,11 @@ class Model(RuleBasedStateMachine):
         )
         self.indexes["late"] = (("other", "city", "rank", "sk"), {"pk", "sk", "other", "city", "rank", "g1sk"})
 
+    @rule()
+    def drop_the_table_and_make_it_anew(self) -> None:
+        self.ask("DeleteTable")
+        self.make()
+
     @rule(now=st.integers(0, 3))
     def expire(self, now: int) -> None:
         """`other` is the time to live: items whose is past go, if they have one that counts."""
@@ -159,6 +168,11 @@ class Model(RuleBasedStateMachine):
     def the_table_holds_what_the_model_holds(self) -> None:
         found = {(each["pk"]["S"], each["sk"]["S"]): each for each in self.ask("Scan")["Items"]}
         assert found == self.items
+
+    @invariant()
+    def each_item_is_found_by_its_key(self) -> None:
+        for pk, sk in product(("a", "b"), ("1", "10", "2", "é")):
+            assert self.ask("GetItem", Key=item(pk=pk, sk=sk)).get("Item") == self.items.get((pk, sk))
 
     @invariant()
     def each_index_holds_what_follows_from_the_table(self) -> None:

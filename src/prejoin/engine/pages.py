@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass, field
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from prejoin.engine import rows
 from prejoin.engine.definition import Index, Table
 from prejoin.engine.keys import stored_under
+from prejoin.engine.store import Cursor
 from prejoin.protocol import limits
 from prejoin.protocol.keybytes import Range, after, beyond
 
@@ -46,7 +46,7 @@ class Cut(msgspec.Struct, frozen=True):
     """Whether the size of the page is asked for."""
 
 
-def read_page(cursor: sqlite3.Cursor, cut: Cut) -> Page:
+def read_page(cursor: Cursor, cut: Cut) -> Page:
     """Read until the limit, or until the page holds 1 MB."""
     source, bounds, limit = _SOURCES[cut.index is None, cut.forward], _bounds(cut), cut.limit or _ANY
     page = Page()
@@ -71,7 +71,7 @@ def read_page(cursor: sqlite3.Cursor, cut: Cut) -> Page:
     return page
 
 
-def _read_on(cursor: sqlite3.Cursor, source: str, bounds: tuple[bytes, bytes | None], limit: int, page: Page) -> None:
+def _read_on(cursor: Cursor, source: str, bounds: tuple[bytes, bytes | None], limit: int, page: Page) -> None:
     """Add items to a page, up to the one that makes it 1 MB."""
     begin = len(page.items)
     cursor.execute(f"SELECT size, item {source}", (*bounds, limit - begin, begin))
@@ -84,7 +84,7 @@ def _read_on(cursor: sqlite3.Cursor, source: str, bounds: tuple[bytes, bytes | N
                 return
 
 
-def _fetch_whole(cursor: sqlite3.Cursor, table: Table, page: Page) -> None:
+def _fetch_whole(cursor: Cursor, table: Table, page: Page) -> None:
     for number, content in enumerate(page.items):
         whole = rows.fetch(cursor, stored_under(table, rows.decode_item(content)))
         assert whole is not None, "an index entry has its item"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import msgspec
 
 from prejoin.engine.capacity import Capacity
 from prejoin.engine.definition import Index, Table
 from prejoin.engine.expiry import FORGOTTEN_SECONDS, expiry
+from prejoin.engine.recent import Row
+from prejoin.engine.store import Cursor
 from prejoin.protocol.keybytes import under
 from prejoin.protocol.sizes import item_size
 from prejoin.protocol.values import Item
@@ -23,19 +23,20 @@ def decode_item(content: bytes) -> Item:
     return _decoder.decode(content)
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
-    """An item as it is stored and answered: the size DynamoDB counts, and its JSON."""
-
-    size: int
-    content: bytes
-
-
-def fetch(cursor: sqlite3.Cursor, key: bytes) -> Row | None:
+def fetch(cursor: Cursor, key: bytes) -> Row | None:
+    recent = cursor.recent
+    if recent is not None and (row := recent.get(key)) is not None:
+        return row
     found = cursor.execute("SELECT size, item FROM items WHERE key = ?", (_blob(key),)).fetchone()
-    return None if found is None else Row(*found)
+    if found is None:
+        return None
+    row = Row(*found)
+    if recent is not None:
+        recent.keep(key, row)
+    return row
 
 
-def store(cursor: sqlite3.Cursor, key: bytes, before: Row | None, after: Row | None) -> None:
+def store(cursor: Cursor, key: bytes, before: Row | None, after: Row | None) -> None:
     """Bring what is stored under a key from before to after. An upsert would look again for what was there."""
     if after is None:
         if before is not None:
@@ -46,21 +47,24 @@ def store(cursor: sqlite3.Cursor, key: bytes, before: Row | None, after: Row | N
         cursor.execute(
             "UPDATE items SET size = ?, item = ? WHERE key = ?", (after.size, _blob(after.content), _blob(key))
         )
+    if cursor.recent is not None:
+        cursor.recent.keep(key, after)
 
 
-def store_expiring(
-    cursor: sqlite3.Cursor, key: bytes, before: Row | None, after: Row | None, expires: int | None
-) -> None:
+def store_expiring(cursor: Cursor, key: bytes, before: Row | None, after: Row | None, expires: int | None) -> None:
     """The same in a table whose items may expire: this one at the second `expires`."""
     if after is None or (before is None and expires is None):
         store(cursor, key, before, after)
-    elif before is None:
+        return
+    if before is None:
         cursor.execute("INSERT INTO items VALUES (?, ?, ?, ?)", (_blob(key), after.size, _blob(after.content), expires))
     else:
         cursor.execute(
             "UPDATE items SET size = ?, item = ?, expires = ? WHERE key = ?",
             (after.size, _blob(after.content), expires, _blob(key)),
         )
+    if cursor.recent is not None:
+        cursor.recent.keep(key, after)
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -80,7 +84,7 @@ def _part(table: Table, index: Index, version: Version) -> Row:
 
 
 def update_indexes(
-    cursor: sqlite3.Cursor,
+    cursor: Cursor,
     table: Table,
     key: bytes,
     before: Version | None,
@@ -118,7 +122,7 @@ def update_indexes(
 
 
 def _change_entry(
-    cursor: sqlite3.Cursor, index: Index, before: tuple[bytes, Row], after: tuple[bytes, Row], capacity: Capacity
+    cursor: Cursor, index: Index, before: tuple[bytes, Row], after: tuple[bytes, Row], capacity: Capacity
 ) -> None:
     (old_key, old), (new_key, new) = before, after
     if old_key != new_key:
@@ -136,7 +140,7 @@ def _change_entry(
         capacity.wrote(max(old.size, new.size), index)
 
 
-def fill_index(cursor: sqlite3.Cursor, table: Table, index: Index) -> None:
+def fill_index(cursor: Cursor, table: Table, index: Index) -> None:
     """Write the entries of a new index for the items there are. What the index cannot hold it leaves out."""
     # A cursor of its own, since it is read on while entries are written.
     found = cursor.connection.execute(
@@ -151,17 +155,18 @@ def fill_index(cursor: sqlite3.Cursor, table: Table, index: Index) -> None:
             cursor.execute("INSERT INTO entries VALUES (?, ?, ?)", (_blob(new_key), new.size, _blob(new.content)))
 
 
-def drop_index(cursor: sqlite3.Cursor, table: Table, index: Index) -> None:
+def drop_index(cursor: Cursor, table: Table, index: Index) -> None:
     cursor.execute("DELETE FROM entries WHERE key >= ? AND key < ?", under(table.index_prefix(index)))
 
 
-def drop_all(cursor: sqlite3.Cursor, table: Table) -> None:
+def drop_all(cursor: Cursor, table: Table) -> None:
     """Remove the items of a table and the entries of its indexes."""
     cursor.execute("DELETE FROM items WHERE key >= ? AND key < ?", under(table.prefix))
     cursor.execute("DELETE FROM entries WHERE key >= ? AND key < ?", under(table.prefix))
+    cursor.forget()
 
 
-def set_expiries(cursor: sqlite3.Cursor, table: Table) -> None:
+def set_expiries(cursor: Cursor, table: Table) -> None:
     """Note for every item when it expires, after the table's time to live has changed."""
     bounds = under(table.prefix)
     cursor.execute("UPDATE items SET expires = NULL WHERE key >= ? AND key < ? AND expires IS NOT NULL", bounds)
@@ -174,7 +179,7 @@ def set_expiries(cursor: sqlite3.Cursor, table: Table) -> None:
             cursor.execute("UPDATE items SET expires = ? WHERE key = ?", (expires, key))
 
 
-def expired(cursor: sqlite3.Cursor, now: float, most: int) -> list[bytes]:
+def expired(cursor: Cursor, now: float, most: int) -> list[bytes]:
     """The keys of items that have expired by now, the longest expired first."""
     found = cursor.execute(
         "SELECT key FROM items WHERE expires BETWEEN ? AND ? ORDER BY expires LIMIT ?",

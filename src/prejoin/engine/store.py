@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, ParamSpec, TypeVar
 
+from prejoin.engine.recent import Recent
 from prejoin.protocol.errors import DynamoDBError
 
 P = ParamSpec("P")
@@ -46,10 +47,21 @@ CREATE INDEX forgetting ON tokens (expires);
 """
 
 
+class Cursor(sqlite3.Cursor):
+    """A cursor, used again and again: a new one for every statement would add a tenth to its cost.
+
+    In memory it has the rows of items that were read or written last: nobody else can change them there.
+    """
+
+    recent: Recent | None = None
+
+    def forget(self) -> None:
+        if self.recent is not None:
+            self.recent.clear()
+
+
 class Store:
     """Connections to one database. In memory there is one, shared; on a file as many as threads use at once.
-
-    Each has one cursor, used again and again: a new one for every statement would add a tenth to its cost.
 
     Writers of this process queue for a lock of their own first, so that SQLite's, which polls, is only contended
     between processes.
@@ -60,12 +72,12 @@ class Store:
         self._durability = durability
         self.writer = threading.Lock()
         self._shared = threading.RLock()
-        self._idle: list[sqlite3.Cursor] = []
+        self._idle: list[Cursor] = []
         self._open: list[sqlite3.Connection] = []
         self._abandoned: list[sqlite3.Connection] = []
         self._closed = False
         connection = patiently(self._prepared)
-        self._idle.append(connection.cursor())
+        self._idle.append(self._cursor(connection))
         _stores.add(self)
 
     def reading(self, *, snapshot: bool = False) -> Reading:
@@ -93,7 +105,7 @@ class Store:
             self._abandoned += self._open
             self._open, self._idle = [], []
 
-    def take(self) -> sqlite3.Cursor:
+    def take(self) -> Cursor:
         """A cursor that is nobody else's until it is given back, on a connection of its own."""
         if self._path is None:
             # The one connection in memory stays locked while it is used.
@@ -105,9 +117,9 @@ class Store:
         with self._shared:
             if self._closed:
                 raise sqlite3.ProgrammingError("the store is closed")
-            return self._idle.pop() if self._idle else self._connect().cursor()
+            return self._idle.pop() if self._idle else self._cursor(self._connect())
 
-    def give_back(self, cursor: sqlite3.Cursor) -> None:
+    def give_back(self, cursor: Cursor) -> None:
         if self._path is None:
             self._shared.release()
         else:
@@ -116,6 +128,12 @@ class Store:
                     cursor.connection.close()
                 else:
                     self._idle.append(cursor)
+
+    def _cursor(self, connection: sqlite3.Connection) -> Cursor:
+        cursor = Cursor(connection)
+        if self._path is None:
+            cursor.recent = Recent()
+        return cursor
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -201,7 +219,7 @@ class Reading:
         self._store = store
         self._snapshot = snapshot
 
-    def __enter__(self) -> sqlite3.Cursor:
+    def __enter__(self) -> Cursor:
         cursor = self._cursor = self._store.take()
         if self._snapshot:
             try:
@@ -229,7 +247,7 @@ class Writing:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def __enter__(self) -> sqlite3.Cursor:
+    def __enter__(self) -> Cursor:
         writer = self._writer = self._store.writer
         writer.acquire()
         try:
@@ -247,18 +265,25 @@ class Writing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        cursor = self._cursor
+        cursor, done = self._cursor, False
         try:
             if kind is None:
                 cursor.execute("COMMIT")
+                done = True
         finally:
-            # Undone where the work failed, and where the commit did.
             try:
-                if cursor.connection.in_transaction:
-                    cursor.execute("ROLLBACK")
+                if not done:
+                    self._undo(cursor)
             finally:
                 self._store.give_back(cursor)
                 self._writer.release()
+
+    @staticmethod
+    def _undo(cursor: Cursor) -> None:
+        """Where the work failed, or the commit did. SQLite may have done it already."""
+        cursor.forget()
+        if cursor.connection.in_transaction:
+            cursor.execute("ROLLBACK")
 
 
 def patiently(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

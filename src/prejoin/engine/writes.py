@@ -6,8 +6,6 @@ an open transaction it gives an `Outcome`.
 
 from __future__ import annotations
 
-import sqlite3
-
 import msgspec
 
 from prejoin.engine import rows
@@ -17,8 +15,10 @@ from prejoin.engine.definition import Table
 from prejoin.engine.expiry import expiry
 from prejoin.engine.keys import check_index_keys, check_scalar, item_key, key_bytes
 from prejoin.engine.programs import NOTHING, Program, program
+from prejoin.engine.recent import Row
 from prejoin.engine.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteOptions
-from prejoin.engine.rows import Row, Version
+from prejoin.engine.rows import Version
+from prejoin.engine.store import Cursor
 from prejoin.protocol import limits
 from prejoin.protocol.errors import condition_failed, invalid, refuse
 from prejoin.protocol.expressions import Update
@@ -117,7 +117,7 @@ def _check_updated_paths(table: Table, update: Update, values: Values) -> None:
     check_scalar(table, update.paths)
 
 
-def perform(cursor: sqlite3.Cursor, write: Write, capacity: Capacity, *, transactional: bool = False) -> Outcome:
+def perform(cursor: Cursor, write: Write, capacity: Capacity, *, transactional: bool = False) -> Outcome:
     """Read the item, test the condition, change the item and its index entries, charge the units."""
     pending, table, key = write.pending, write.table, write.key
     kind, found = pending.kind, pending.program

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Sized
 from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
@@ -26,6 +25,7 @@ from prejoin.engine.requests import (
     UpdateItem,
     WriteOptions,
 )
+from prejoin.engine.store import Cursor
 from prejoin.engine.tokens import digest_of
 from prejoin.engine.writes import Pending, Write, bind, perform, prepare
 from prejoin.protocol import limits
@@ -151,7 +151,7 @@ def _bound(pending: list[Pending], tables: dict[str, Table]) -> list[Write]:
         raise
 
 
-def _performed(cursor: sqlite3.Cursor, writes: list[Write], capacities: Capacities) -> list[int]:
+def _performed(cursor: Cursor, writes: list[Write], capacities: Capacities) -> list[int]:
     """Perform all actions; the sizes of the items they leave. After one that fails, the others are still tried for
     their reasons."""
     sizes: list[int] = []
