@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from .conftest import Ask, item, refusal
 
 
@@ -46,6 +50,22 @@ def test_one_item_twice_in_a_batch_is_refused(shop: Ask) -> None:
         error = refusal(shop, operation, RequestItems={"shop": members})
         assert error.message == "Provided list of item keys contains duplicates"
     assert shop("Scan")["Count"] == 0
+
+
+@pytest.mark.parametrize("wrong", [item(pk="a"), item(pk="a", sk=1), item(sk="a"), item(pk={"L": []}, sk="a")])
+def test_a_batch_calls_every_wrong_key_a_mismatch(shop: Ask, wrong: dict[str, Any]) -> None:
+    for request in ({"PutRequest": {"Item": {**wrong, "n": {"N": "1"}}}}, {"DeleteRequest": {"Key": wrong}}):
+        error = refusal(shop, "BatchWriteItem", RequestItems={"shop": [request]})
+        assert error.message == "The provided key element does not match the schema"
+
+
+def test_a_batch_says_what_is_wrong_with_an_item_whose_key_is_right(shop: Ask) -> None:
+    for wrong, complaint in (
+        (item(pk="a", sk=""), "cannot contain an empty string value. Key: sk"),
+        (item(pk="a", sk="s", city=1), "Type mismatch for Index Key city Expected: S Actual: N IndexName: by-city"),
+    ):
+        error = refusal(shop, "BatchWriteItem", RequestItems={"shop": [{"PutRequest": {"Item": wrong}}]})
+        assert error.message.endswith(complaint)
 
 
 def test_a_batch_has_limits(shop: Ask) -> None:

@@ -201,6 +201,7 @@ TABLE = {"TableName": "shop"}
 VALID: list[tuple[str, dict[str, Any]]] = [
     ("CreateTable", {**SHOP, "TableName": "another"}),
     ("DescribeTable", TABLE),
+    ("DescribeLimits", {}),
     (
         "UpdateTable",
         {

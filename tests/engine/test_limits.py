@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from prejoin.engine import Embedded
+from prejoin.testing import create_table
 
 from .conftest import SHOP, Ask, item, key_schema, refusal, values
 
@@ -81,9 +82,10 @@ def test_no_attribute_is_without_a_name(shop: Ask, members: dict[str, Any], comp
         (
             "Query",
             {
-                "KeyConditionExpression": "pk = :p",
+                "IndexName": "by-city",
+                "KeyConditionExpression": "city = :c",
                 "FilterExpression": "attribute_exists({})",
-                "ExpressionAttributeValues": values(p="a"),
+                "ExpressionAttributeValues": values(c="Bern"),
             },
         ),
         ("BatchGetItem", {"RequestItems": {"shop": {"Keys": [KEY], "ProjectionExpression": "{}"}}}),
@@ -203,3 +205,18 @@ def test_what_is_still_to_come_says_so(ask: Ask, dynamodb: Embedded) -> None:
     assert refusal(ask, "CreateTable", **streams).message == "StreamSpecification: this engine has no streams yet"
     error = refusal(dynamodb.send, "ExecuteStatement", b"{}")
     assert (error.code, error.message) == ("UnknownOperationException", "This engine has no ExecuteStatement yet")
+
+
+def test_a_partition_key_that_sorts_an_index_has_the_limit_of_a_sort_key(ask: Ask) -> None:
+    ask("CreateTable", **create_table("follows", "who, whom", {"inverted": "whom, who"}))
+    for operation, members in (
+        ("PutItem", {"Item": item(who="w" * 1025, whom="a")}),
+        ("BatchWriteItem", {"RequestItems": {"follows": [{"PutRequest": {"Item": item(who="w" * 1025, whom="a")}}]}}),
+    ):
+        error = refusal(ask, operation, TableName="follows", **members)
+        assert error.message == (
+            "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit "
+            "of 1024 bytes. IndexName: inverted"
+        )
+    ask("PutItem", TableName="follows", Item=item(who="w" * 1024, whom="a"))
+    assert ask("Scan", TableName="follows", IndexName="inverted")["Count"] == 1

@@ -286,12 +286,15 @@ def test_a_multi_attribute_key_is_asked_from_left_to_right(ask: Ask) -> None:
     assert found(" AND #year = :y AND city = :c", y=2024, c="Bern") == ["0", "1"]
     assert found(" AND #year = :y AND begins_with(city, :c)", y=2024, c="Bern") == ["0", "1", "2"]
     assert found(" AND #year = :y AND city = :c AND #name >= :n", y=2024, c="Bern", n="b") == ["1"]
-    for condition, bounds in (
-        (" AND city = :c", {"c": "Bern"}),
-        (" AND #year > :y AND city = :c", {"y": 2000, "c": "Bern"}),
-        (" AND #name = :n", {"n": "a"}),
+    for condition, bounds, earlier, later in (
+        (" AND city = :c", {"c": "Bern"}, "year", "city"),
+        (" AND #year > :y AND city = :c", {"y": 2000, "c": "Bern"}, "year", "city"),
+        (" AND #year = :y AND #name = :n", {"y": 2024, "n": "a"}, "city", "name"),
     ):
-        assert refusal(found, condition, **bounds).code == "ValidationException"
+        assert refusal(found, condition, **bounds).message == (
+            f"RANGE key attributes {earlier} must have equality conditions specified in the query because a condition "
+            f"is present on key attribute {later}"
+        )
     error = refusal(
         ask,
         "Query",
@@ -300,7 +303,7 @@ def test_a_multi_attribute_key_is_asked_from_left_to_right(ask: Ask) -> None:
         KeyConditionExpression="tenant = :t",
         ExpressionAttributeValues=values(t="t"),
     )
-    assert error.message == "Query condition missed key schema element: shop"
+    assert error.message == "HASH key attributes shop must have equality conditions specified in the query"
 
 
 @pytest.mark.parametrize(
@@ -311,11 +314,20 @@ def test_a_multi_attribute_key_is_asked_from_left_to_right(ask: Ask) -> None:
         ({"KeyConditionExpression": "pk = :p AND n = :p"}, "Query condition missed key schema element: sk"),
         (
             {"KeyConditionExpression": "pk = :p OR sk = :p"},
-            "Invalid operator used in KeyConditionExpression: OR",
+            "Invalid KeyConditionExpression: Invalid operator used in KeyConditionExpression: OR",
         ),
         (
             {"KeyConditionExpression": "pk = :p AND pk = :p"},
-            "KeyConditionExpressions must only contain one condition per key",
+            "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key",
+        ),
+        (
+            {"KeyConditionExpression": "pk = :p AND sk = city"},
+            "Invalid KeyConditionExpression: Invalid condition in KeyConditionExpression: "
+            "Multiple attribute names used in one condition",
+        ),
+        (
+            {"KeyConditionExpression": "pk = :p AND sk.part = :p"},
+            "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes",
         ),
         (
             {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": values(p=1)},
@@ -324,6 +336,19 @@ def test_a_multi_attribute_key_is_asked_from_left_to_right(ask: Ask) -> None:
         (
             {"KeyConditionExpression": "pk = :p", "FilterExpression": "sk = :p"},
             "Filter Expression can only contain non-primary key attributes: Primary key attribute: sk",
+        ),
+        (
+            {"KeyConditionExpression": "pk = :p", "FilterExpression": "sk.part = :p"},
+            "Filter Expression can only contain non-primary key attributes: Primary key attribute: sk",
+        ),
+        (
+            {"KeyConditionExpression": "pk = :p", "FilterExpression": "city.part = :p"},
+            "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+            "IndexKey: city",
+        ),
+        (
+            {"KeyConditionExpression": "pk = :p AND sk = :p", "IndexName": "by-city"},
+            "Query key condition not supported",
         ),
         (
             {"KeyConditionExpression": "pk = :p", "IndexName": "none"},
@@ -342,6 +367,26 @@ def test_a_multi_attribute_key_is_asked_from_left_to_right(ask: Ask) -> None:
             "The provided starting key is outside query boundaries based on provided conditions",
         ),
         (
+            {"KeyConditionExpression": "pk = :p AND sk > :p", "ExclusiveStartKey": item(pk="a", sk="A")},
+            "The provided starting key does not match the range key predicate",
+        ),
+        (
+            {"KeyConditionExpression": "pk = :p AND sk > :p", "ExclusiveStartKey": item(pk="b", sk="A")},
+            "The provided starting key does not match the range key predicate",
+        ),
+        (
+            {"KeyConditionExpression": "pk = :p AND sk > :p", "ExclusiveStartKey": item(pk="b", sk="x")},
+            "The query can return at most one row and cannot be restarted",
+        ),
+        (
+            {
+                "KeyConditionExpression": "#long = :p",
+                "ExpressionAttributeNames": {"#long": "x" * 65536},
+            },
+            "ExpressionAttributeNames contains invalid value: Attribute name is too large, must be less than 65536 "
+            "bytes for key #long",
+        ),
+        (
             {
                 "KeyConditionExpression": "city = :p",
                 "IndexName": "by-city",
@@ -354,6 +399,37 @@ def test_a_multi_attribute_key_is_asked_from_left_to_right(ask: Ask) -> None:
 def test_a_wrong_query_is_refused_in_awss_words(stocked: Ask, members: dict[str, Any], complaint: str) -> None:
     error = refusal(stocked, "Query", **{"ExpressionAttributeValues": values(p="a"), **members})
     assert (error.code, error.message) == ("ValidationException", complaint)
+
+
+@pytest.mark.parametrize(
+    ("members", "complaint"),
+    [
+        ({"FilterExpression": ""}, "Invalid FilterExpression: The expression can not be empty;"),
+        ({"ProjectionExpression": ""}, "Invalid ProjectionExpression: The expression can not be empty;"),
+        (
+            {"ExpressionAttributeNames": {"#unused": "n"}},
+            "Value provided in ExpressionAttributeNames unused in expressions: keys: {#unused}",
+        ),
+    ],
+)
+def test_what_a_key_condition_says_is_judged_after_all_expressions_are_read(
+    stocked: Ask, members: dict[str, Any], complaint: str
+) -> None:
+    for _ in range(2):  # also when the expression is known
+        error = refusal(stocked, "Query", KeyConditionExpression="pk = sk", **members)
+        assert (error.code, error.message) == ("ValidationException", complaint)
+
+
+def test_a_query_has_no_more_conditions_than_there_are_key_attributes(stocked: Ask) -> None:
+    error = refusal(
+        stocked,
+        "Query",
+        KeyConditionExpression="pk = :p AND sk = :p AND city = :p",
+        ExpressionAttributeValues=values(p="a"),
+    )
+    assert error.message == (
+        "The number of query conditions (3) exceeds the number of key attributes defined in the schema (2)"
+    )
 
 
 def test_a_query_needs_a_key_condition(stocked: Ask) -> None:
@@ -384,3 +460,26 @@ def test_segments_of_a_scan_are_disjoint_and_complete(stocked: Ask) -> None:
     together = [place for segment in segments for place in segment]
     assert len(together) == len(set(together)) == 26
     assert all(segments)
+
+
+def test_the_one_item_of_a_partition_is_a_whole_page_that_nothing_follows(ask: Ask) -> None:
+    ask(
+        "CreateTable",
+        TableName="users",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        KeySchema=key_schema("id"),
+    )
+    ask("PutItem", TableName="users", Item=item(id="ann"))
+    one: dict[str, Any] = {
+        "TableName": "users",
+        "KeyConditionExpression": "id = :id",
+        "ExpressionAttributeValues": values(id="ann"),
+    }
+    answer = ask("Query", **one, Limit=1)
+    assert answer["Count"] == 1
+    assert "LastEvaluatedKey" not in answer
+    assert refusal(ask, "Query", **one, ExclusiveStartKey=item(id="ann")).message == (
+        "The provided exclusive start key is invalid: ExclusiveStartKey: {id=AttributeValue: {S:ann}}"
+    )
+    assert ask("Scan", TableName="users", Limit=1)["LastEvaluatedKey"] == item(id="ann")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import threading
@@ -191,6 +192,18 @@ def test_a_body_of_another_type_finds_nothing(client: Client) -> None:
     assert client.ask("ListTables", b"{}", Content_Type="application/json; charset=utf-8").status == 200
 
 
+def test_only_the_root_is_served(client: Client) -> None:
+    client.send(client.head("ListTables", 2).replace(b"POST /", b"POST /elsewhere") + b"{}")
+    assert client.read().status == 404
+    client.send(client.head("ListTables", 2).replace(b"POST /", b"POST /?a=b") + b"{}")
+    assert client.read().status == 200
+
+
+def test_further_requests_are_sent_where_this_one_came(client: Client) -> None:
+    (endpoint,) = client.ask("DescribeEndpoints").json["Endpoints"]
+    assert endpoint["Address"] == client.host
+
+
 def test_it_says_that_it_is_there(client: Client) -> None:
     client.send(f"GET / HTTP/1.1\r\nHost: {client.host}\r\n\r\n".encode())
     assert client.read().body.startswith(b"healthy")
@@ -246,6 +259,78 @@ def test_a_body_may_come_in_chunks(client: Client) -> None:
     client.send(head + b'c\r\n{"TableName"\r\n' + b'b;x=y\r\n:"nowhere"}\r\n' + b"0\r\nTrailer: t\r\n\r\n")
     assert client.read().kind.endswith("#ResourceNotFoundException")
     assert client.ask("ListTables").status == 200
+
+
+LIST = b'{"Limit": 1}'
+COMPRESSED = {
+    "gzip": gzip.compress(LIST),
+    "GZIP": gzip.compress(LIST),
+    "deflate": zlib.compress(LIST),
+    "identity": LIST,
+}
+
+
+@pytest.mark.parametrize("encoding", COMPRESSED)
+def test_a_body_may_be_compressed(client: Client, encoding: str) -> None:
+    assert client.ask("ListTables", COMPRESSED[encoding], Content_Encoding=encoding).json == {"TableNames": []}
+
+
+def test_a_gzipped_body_may_be_in_several_members_and_what_follows_them_is_ignored(client: Client) -> None:
+    members = gzip.compress(LIST[:5]) + gzip.compress(LIST[5:])
+    for body in (members, members + b"and more"):
+        assert client.ask("ListTables", body, Content_Encoding="gzip").status == 200
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", LIST),
+        ("gzip", b""),
+        ("gzip", gzip.compress(LIST)[:-1]),
+        ("deflate", LIST),
+        ("deflate", b""),
+        ("deflate", gzip.compress(LIST)),
+        ("br", LIST),
+    ],
+)
+def test_a_body_that_is_not_compressed_as_it_says_is_a_fault(client: Client, encoding: str, body: bytes) -> None:
+    got = client.ask("ListTables", body, Content_Encoding=encoding)
+    assert (got.status, got.kind) == (500, "com.amazonaws.dynamodb.v20120810#InternalServerError")
+
+
+def test_a_small_body_cannot_grow_beyond_the_limit(client: Client) -> None:
+    body = gzip.compress(b"{" + b" " * 17 * 1024 * 1024 + b"}")
+    assert client.ask("ListTables", body, Content_Encoding="gzip").status == 413
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        (None, None),
+        ("identity", None),
+        ("br, x-gzip", None),
+        ("gzip", "gzip"),
+        ("GZIP, identity", "gzip"),
+        ("br, deflate, gzip", "deflate"),
+        ("gzip;q=0.2, deflate;q=0.5", "deflate"),
+        ("gzip;q=0, identity", None),
+        ("*", "gzip"),
+        ("*, deflate", "deflate"),
+        ("*, gzip;q=0.5", "deflate"),
+        ("deflate;q=0.5, gzip;q=31", "gzip"),
+        ("deflate;q=0.5, gzip;q=x", "gzip"),
+        ("deflate;q=-1, gzip;q=0.1", "gzip"),
+    ],
+)
+def test_a_large_answer_is_compressed_as_the_client_likes_it(
+    short: tuple[str, Slow], accepted: str | None, encoding: str | None
+) -> None:
+    with Client(short[0]) as client:
+        got = client.ask("BatchGetItem", Accept_Encoding=accepted)
+        assert got.headers.get("content-encoding") == encoding
+        assert got.headers["x-amz-crc32"] == str(zlib.crc32(got.body))
+        assert len(zlib.decompress(got.body, 47) if encoding else got.body) == 3_000_016
+        assert "content-encoding" not in client.ask("GetItem", Accept_Encoding=accepted).headers
 
 
 def test_a_client_that_wants_it_is_told_to_go_on(client: Client) -> None:
@@ -305,7 +390,7 @@ def test_the_refusal_arrives_although_the_client_is_still_sending(short: tuple[s
 def test_headers_have_a_limit(short: tuple[str, Slow], end: bytes) -> None:
     with Client(short[0]) as client:
         client.send(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + b"x" * 3000 + end)
-        assert client.read().status == 431
+        assert client.read().status == 400
         assert client.closed()
 
 
@@ -455,6 +540,30 @@ def test_what_is_allowed_by_name_is_served(dynamodb: Embedded) -> None:
     with Server(dynamodb, port=0, guard=guard) as url, Client(url) as client:
         assert client.ask("ListTables", Host="dynamodb:8000", Origin="http://localhost:3000").status == 200
         assert client.ask("ListTables", Host="other:8000").status == 403
+
+
+def test_a_page_of_an_allowed_origin_is_told_that_it_may_read_the_answers(dynamodb: Embedded) -> None:
+    page = "http://localhost:3000"
+    with Server(dynamodb, port=0, guard=Guard(origins=frozenset({page}))) as url, Client(url) as client:
+        client.send(
+            f"OPTIONS / HTTP/1.1\r\nHost: {client.host}\r\nOrigin: {page}\r\n"
+            "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: x-amz-target\r\n\r\n".encode()
+        )
+        got = client.read()
+        assert (got.status, got.body) == (200, b"")
+        assert {name: value for name, value in got.headers.items() if name.startswith("access-control-allow")} == {
+            "access-control-allow-origin": "*",
+            "access-control-allow-methods": "POST",
+            "access-control-allow-headers": "x-amz-target",
+        }
+        assert got.headers["access-control-max-age"] == "172800"
+        for operation in ("ListTables", "Nonsense"):
+            got = client.ask(operation, Origin=page)
+            assert got.headers["access-control-allow-origin"] == "*"
+            assert "x-amzn-RequestId" in got.headers["access-control-expose-headers"]
+            assert "access-control-max-age" not in got.headers
+        got = client.ask("ListTables")
+        assert not [name for name in got.headers if name.startswith("access-control")]
 
 
 def test_a_request_needs_exactly_one_host(client: Client) -> None:

@@ -83,6 +83,13 @@ def test_a_signed_header_that_was_changed_is_noticed() -> None:
     assert error(request)[0] == "InvalidSignatureException"
 
 
+@pytest.mark.parametrize("between", [",", " ", "  ,  "])
+def test_the_parts_of_the_header_are_set_apart_by_commas_or_spaces(between: str) -> None:
+    request = signed()
+    parts = authorization(request).replace(", ", between)
+    assert refusal(changed(request, "Authorization", parts), KEYS) is None
+
+
 def test_another_secret_is_noticed() -> None:
     assert error(signed(keys=KeyPair(KEYS.access_key, "other")))[0] == "InvalidSignatureException"
 

@@ -14,7 +14,7 @@ def test_a_created_table_is_described_with_its_keys_and_indexes(ask: Ask) -> Non
     table = ask("DescribeTable", TableName="shop")["Table"]
     assert table["TableStatus"] == "ACTIVE"
     assert table["KeySchema"] == SHOP["KeySchema"]
-    assert table["AttributeDefinitions"] == SHOP["AttributeDefinitions"]
+    assert table["AttributeDefinitions"] == sorted(SHOP["AttributeDefinitions"], key=lambda each: each["AttributeName"])
     assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
     assert [index["IndexName"] for index in table["GlobalSecondaryIndexes"]] == ["gsi1", "by-city"]
     assert table["GlobalSecondaryIndexes"][1]["Projection"] == {
@@ -65,6 +65,18 @@ def test_names_are_listed_in_pages(ask: Ask) -> None:
     assert ask("ListTables", ExclusiveStartTableName="table-b") == {"TableNames": ["table-c"]}
 
 
+def defined(*names: str) -> list[dict[str, str]]:
+    return [each for each in SHOP["AttributeDefinitions"] if each["AttributeName"] in names]
+
+
+def global_index(name: str, keys: list[dict[str, str]], *included: str) -> dict[str, Any]:
+    projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": included} if included else {"ProjectionType": "ALL"}
+    return {"IndexName": name, "KeySchema": keys, "Projection": projection}
+
+
+ONLY_CITY: dict[str, Any] = {"LocalSecondaryIndexes": None, "AttributeDefinitions": defined("pk", "sk", "city")}
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -93,12 +105,19 @@ def test_names_are_listed_in_pages(ask: Ask) -> None:
             "specified when BillingMode is PROVISIONED",
         ),
         (
-            {"KeySchema": key_schema("pk"), "GlobalSecondaryIndexes": None},
+            {
+                "KeySchema": key_schema("pk"),
+                "GlobalSecondaryIndexes": None,
+                "AttributeDefinitions": defined("pk", "rank"),
+            },
             "One or more parameter values were invalid: Table KeySchema does not have a range key, which is "
             "required when specifying a LocalSecondaryIndex",
         ),
         (
-            {"GlobalSecondaryIndexes": SHOP["GlobalSecondaryIndexes"][:1] * 2},
+            {
+                "GlobalSecondaryIndexes": SHOP["GlobalSecondaryIndexes"][:1] * 2,
+                "AttributeDefinitions": defined("pk", "sk", "g1pk", "g1sk", "rank"),
+            },
             "One or more parameter values were invalid: Duplicate index name: gsi1",
         ),
         (
@@ -114,9 +133,43 @@ def test_names_are_listed_in_pages(ask: Ask) -> None:
                         "KeySchema": key_schema("g1pk"),
                         "Projection": {"ProjectionType": "ALL", "NonKeyAttributes": ["x"]},
                     }
-                ]
+                ],
+                "AttributeDefinitions": defined("pk", "sk", "g1pk", "rank"),
             },
             "One or more parameter values were invalid: ProjectionType is ALL, but NonKeyAttributes is specified",
+        ),
+        (
+            {"GlobalSecondaryIndexes": [global_index("two-same", key_schema("city", sort=("city",)))], **ONLY_CITY},
+            "The KeySchema contains multiple key attributes with the same name",
+        ),
+        (
+            {
+                "GlobalSecondaryIndexes": [global_index("mixed", key_schema("city", sort=("sk",)) + key_schema("pk"))],
+                **ONLY_CITY,
+            },
+            "One or more parameter values were invalid: All HASH key attributes must precede RANGE key attributes in "
+            "the KeySchema",
+        ),
+        (
+            {
+                "GlobalSecondaryIndexes": [global_index("twice", key_schema("city"), "name", "name")],
+                **ONLY_CITY,
+            },
+            "One or more parameter values were invalid: Duplicate element in NonKeyAttributes: name",
+        ),
+        (
+            {"AttributeDefinitions": [*SHOP["AttributeDefinitions"], {"AttributeName": "sk", "AttributeType": "N"}]},
+            "Attribute Name is duplicated: sk",
+        ),
+        (
+            {"TableClass": "CHEAP"},
+            "Invalid table-class parameter provided. Please try again with a valid table-class value: [STANDARD, "
+            "STANDARD_INFREQUENT_ACCESS].",
+        ),
+        (
+            {"LocalSecondaryIndexes": None},
+            "One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: "
+            "[pk, sk, g1pk, g1sk, city, rank], keys used: [pk, sk, g1pk, g1sk, city]",
         ),
     ],
 )
@@ -145,8 +198,67 @@ def test_a_global_index_has_up_to_four_and_four_key_attributes(ask: Ask) -> None
             ],
         )
 
-    assert refusal(create, names[:5], names[5:8]).code == "ValidationException"
+    for partition, sort, role in ((5, 3, "HASH"), (3, 5, "RANGE")):
+        error = refusal(create, names[:partition], names[partition : partition + sort])
+        assert error.message == (
+            "One or more parameter values were invalid: The KeySchema exceeds the maximum allowed number of "
+            f"{role} key attributes"
+        )
     create(names[:4], names[4:8])
+
+
+def test_an_index_projects_at_most_20_attributes_by_name(ask: Ask) -> None:
+    names = [f"a{number:02}" for number in range(21)]
+    index = global_index("wide", key_schema("city"), *reversed(names))
+    error = refusal(ask, "CreateTable", **{**SHOP, **ONLY_CITY, "GlobalSecondaryIndexes": [index]})
+    assert error.message.endswith(
+        "at 'globalSecondaryIndexes.1.member.projection.nonKeyAttributes' failed to satisfy constraint: "
+        "Member must have length less than or equal to 20"
+    )
+    index["Projection"]["NonKeyAttributes"] = list(reversed(names[:20]))
+    ask("CreateTable", **{**SHOP, **ONLY_CITY, "GlobalSecondaryIndexes": [index]})
+    described = ask("DescribeTable", TableName="shop")["Table"]["GlobalSecondaryIndexes"][0]
+    assert described["Projection"]["NonKeyAttributes"] == names[:20]
+
+
+def test_what_a_table_and_its_indexes_take_from_the_start_is_described_once_they_are_there(ask: Ask) -> None:
+    created = ask("CreateTable", **SHOP)["TableDescription"]
+    assert "WarmThroughput" not in created
+    assert "Backfilling" not in created["GlobalSecondaryIndexes"][0]
+    table = ask("DescribeTable", TableName="shop")["Table"]
+    warm = {"ReadUnitsPerSecond": 12000, "WriteUnitsPerSecond": 4000, "Status": "ACTIVE"}
+    assert table["WarmThroughput"] == table["GlobalSecondaryIndexes"][0]["WarmThroughput"] == warm
+    units = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}
+    ask(
+        "CreateTable",
+        TableName="paid",
+        KeySchema=key_schema("pk"),
+        AttributeDefinitions=defined("pk"),
+        ProvisionedThroughput=units,
+    )
+    warm = {"ReadUnitsPerSecond": 5, "WriteUnitsPerSecond": 6, "Status": "ACTIVE"}
+    assert ask("DescribeTable", TableName="paid")["Table"]["WarmThroughput"] == warm
+
+
+def test_what_an_account_may_have_is_described(ask: Ask) -> None:
+    assert ask("DescribeLimits")["TableMaxReadCapacityUnits"] == 40_000
+
+
+def test_of_a_deleted_table_neither_keys_nor_indexes_are_told(shop: Ask) -> None:
+    table = shop("DeleteTable")["TableDescription"]
+    assert (table["TableName"], table["TableStatus"]) == ("shop", "DELETING")
+    assert {"AttributeDefinitions", "KeySchema", "CreationDateTime", "GlobalSecondaryIndexes"}.isdisjoint(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"), [("", "greater than or equal to 1"), ("x" * 256, "less than or equal to 255")]
+)
+def test_the_name_of_a_time_to_live_attribute_is_neither_empty_nor_long(shop: Ask, name: str, bound: str) -> None:
+    error = refusal(shop, "UpdateTimeToLive", TimeToLiveSpecification={"AttributeName": name, "Enabled": True})
+    assert error.message == (
+        f"1 validation error detected: Value '{name}' at 'timeToLiveSpecification.attributeName' failed to satisfy "
+        f"constraint: Member must have length {bound}"
+    )
 
 
 def test_time_to_live_is_enabled_described_and_disabled(shop: Ask) -> None:

@@ -49,7 +49,7 @@ def test_a_change_is_answered_as_going_on_and_then_described_as_done(shop: Ask) 
     answer = update(shop, creation())
     assert answer["TableStatus"] == "UPDATING"
     new = answer["GlobalSecondaryIndexes"][-1]
-    assert (new["IndexName"], new["IndexStatus"], new["Backfilling"]) == ("by-mail", "CREATING", True)
+    assert (new["IndexName"], new["IndexStatus"], new["Backfilling"]) == ("by-mail", "CREATING", False)
     assert [index["IndexStatus"] for index in answer["GlobalSecondaryIndexes"][:-1]] == ["ACTIVE", "ACTIVE"]
     table = shop("DescribeTable")["Table"]
     assert table["TableStatus"] == "ACTIVE"
@@ -103,8 +103,63 @@ INVALID = "One or more parameter values were invalid: "
         (
             {},
             "ValidationException",
-            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
-            "SSESpecification or ReplicaUpdates is required",
+            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, "
+            "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, "
+            "MultiRegionConsistency, DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is "
+            "required",
+        ),
+        (
+            {"DeletionProtectionEnabled": True, "GlobalSecondaryIndexUpdates": []},
+            "ValidationException",
+            INVALID + "List of GlobalSecondaryIndexUpdates is empty",
+        ),
+        (
+            {"DeletionProtectionEnabled": True, "TableClass": "STANDARD"},
+            "ValidationException",
+            INVALID + "DeletionProtection modification must be the only operation in the request",
+        ),
+        (
+            {"TableClass": "STANDARD", "BillingMode": "PAY_PER_REQUEST"},
+            "ValidationException",
+            INVALID + "TableClass modification must be the only operation in the request",
+        ),
+        (
+            {
+                "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+                "GlobalSecondaryIndexUpdates": [deletion("gsi1")],
+            },
+            "ValidationException",
+            INVALID + "You cannot create or delete index while updating table IOPS",
+        ),
+        (
+            {"AttributeDefinitions": [MAIL], "GlobalSecondaryIndexUpdates": [creation() | deletion("gsi1")]},
+            "ValidationException",
+            INVALID + "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object",
+        ),
+        (
+            {
+                "AttributeDefinitions": [{"AttributeName": "city", "AttributeType": "N"}],
+                "GlobalSecondaryIndexUpdates": [creation("late", "city")],
+            },
+            "ValidationException",
+            INVALID + "Attributes cannot be redefined. Please check that your attribute has the same type as "
+            "previously defined. Existing schema: Schema:[SchemaElement: key{city:S:HASH}] "
+            "New schema: Schema:[SchemaElement: key{city:N:HASH}]",
+        ),
+        (
+            {
+                "GlobalSecondaryIndexUpdates": [
+                    {
+                        "Update": {
+                            "IndexName": "gsi1",
+                            "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+                        }
+                    }
+                ]
+            },
+            "ValidationException",
+            INVALID + "The only Updates for index: gsi1 when TableThroughputMode is PAY_PER_REQUEST can be to "
+            "OnDemandThroughput, WarmThroughput",
         ),
         (
             {"GlobalSecondaryIndexUpdates": [{}]},
@@ -115,15 +170,14 @@ INVALID = "One or more parameter values were invalid: "
         (
             {"GlobalSecondaryIndexUpdates": [creation()]},
             "ValidationException",
-            INVALID + "Some index key attributes are not defined in AttributeDefinitions. "
-            "Keys: [mail], AttributeDefinitions: []",
+            INVALID + "AttributeDefinitions is not specified for index: by-mail",
         ),
         (
             # Attributes that the table has defined must be given again.
-            {"GlobalSecondaryIndexUpdates": [creation("late", "city")]},
+            {"AttributeDefinitions": [MAIL], "GlobalSecondaryIndexUpdates": [creation("late", "city")]},
             "ValidationException",
             INVALID + "Some index key attributes are not defined in AttributeDefinitions. "
-            "Keys: [city], AttributeDefinitions: []",
+            "Keys: [city], AttributeDefinitions: [mail]",
         ),
         (
             {
@@ -141,12 +195,12 @@ INVALID = "One or more parameter values were invalid: "
         (
             {"GlobalSecondaryIndexUpdates": [deletion("nope")]},
             "ResourceNotFoundException",
-            "Requested resource not found",
+            "Requested resource not found: Index nope for table shop",
         ),
         (
             {"GlobalSecondaryIndexUpdates": [deletion("by-rank")]},
-            "ResourceNotFoundException",
-            "Requested resource not found",
+            "ValidationException",
+            "Cannot delete an index that is not a GlobalSecondaryIndex: by-rank",
         ),
         (
             {"BillingMode": "PROVISIONED"},
@@ -196,17 +250,18 @@ def test_all_indexes_together_project_at_most_100_attributes_by_name(ask: Ask) -
 
     base = {key: SHOP[key] for key in ("TableName", "BillingMode", "KeySchema")}
     base["AttributeDefinitions"] = SHOP["AttributeDefinitions"][:2]
-    indexes = [including("one", 60), including("two", 41)]
-    assert refusal(ask, "CreateTable", **base, GlobalSecondaryIndexes=indexes).code == "ValidationException"
-    ask("CreateTable", **base, GlobalSecondaryIndexes=[including("one", 60), including("two", 40)])
+    full = [including(name, 20) for name in ("one", "two", "three", "four", "five")]
+    error = refusal(ask, "CreateTable", **base, GlobalSecondaryIndexes=[*full, including("six", 1)])
+    assert "exceeds the limit of 100" in error.message
+    ask("CreateTable", **base, GlobalSecondaryIndexes=full)
     error = refusal(
         ask,
         "UpdateTable",
         TableName="shop",
         AttributeDefinitions=base["AttributeDefinitions"],
-        GlobalSecondaryIndexUpdates=[{"Create": including("three", 1)}],
+        GlobalSecondaryIndexUpdates=[{"Create": including("six", 1)}],
     )
-    assert error.code == "ValidationException"
+    assert "exceeds the limit of 100" in error.message
 
 
 def test_billing_and_throughput_change_and_time_to_live_stays(shop: Ask) -> None:
@@ -224,8 +279,13 @@ def test_billing_and_throughput_change_and_time_to_live_stays(shop: Ask) -> None
     assert table["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units}
     assert table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["WriteCapacityUnits"] == 6
     assert "will not change" in refusal(shop, "UpdateTable", ProvisionedThroughput=units).message
+    again = refusal(update, shop, changes[0])
+    assert again.message.startswith("The provisioned throughput for the index gsi1 will not change. The requested")
+    assert "Current ReadCapacityUnits provisioned for index gsi1: 5. Requested ReadCapacityUnits: 5." in again.message
     needs = refusal(update, shop, creation())
-    assert needs.message == INVALID + "ProvisionedThroughput must be specified for index: by-mail"
+    assert needs.message == (
+        INVALID + "Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: by-mail"
+    )
     update(shop, creation(ProvisionedThroughput=units))
     shop("UpdateTable", BillingMode="PAY_PER_REQUEST")
     table = shop("DescribeTable")["Table"]
@@ -237,7 +297,8 @@ def test_billing_and_throughput_change_and_time_to_live_stays(shop: Ask) -> None
 def test_a_protected_table_is_not_deleted_until_it_no_longer_is(shop: Ask) -> None:
     shop("UpdateTable", DeletionProtectionEnabled=True)
     assert "protected against deletion" in refusal(shop, "DeleteTable").message
-    shop("UpdateTable", DeletionProtectionEnabled=False, TableClass="STANDARD_INFREQUENT_ACCESS")
+    shop("UpdateTable", DeletionProtectionEnabled=False)
+    shop("UpdateTable", TableClass="STANDARD_INFREQUENT_ACCESS")
     assert shop("DescribeTable")["Table"]["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
     shop("DeleteTable")
 

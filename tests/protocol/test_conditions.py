@@ -135,6 +135,12 @@ def test_a_condition_on_no_item_sees_no_attributes() -> None:
         ("((n = :5))", "The expression has redundant parentheses;"),
         ("foo(n)", "Invalid function name; function: foo"),
         (
+            "if_not_exists(n, n) = :5",
+            "The function is not allowed in a condition expression; function: if_not_exists",
+        ),
+        ("_n = :5", 'Syntax error; token: "_", near: "_n"'),
+        ("n[4294967296] = :5", "List index is not within the allowable range; index: [4294967296]"),
+        (
             "size(n)",
             "The function is not allowed to be used this way in an expression; function: size",
         ),
@@ -202,9 +208,14 @@ def test_two_thousand_parentheses_are_an_error_and_no_crash() -> None:
 
 
 @pytest.mark.parametrize("text", ["NOT " * 900 + "n=:5", "NOT(a=:x AND " * 250 + "n=:5" + ")" * 250])
-def test_real_depth_is_refused_before_it_can_exhaust_the_stack(text: str) -> None:
-    with pytest.raises(DynamoDBError, match="nested too deeply"):
+def test_depth_that_could_exhaust_the_stack_has_too_many_operators(text: str) -> None:
+    with pytest.raises(DynamoDBError, match="too many operators; operator count: 301"):
         parse_condition(text)
+
+
+@pytest.mark.parametrize("text", ["NOT " * 298 + "n = :5", "n = :4 OR (" * 149 + "n = :5" + ")" * 149])
+def test_what_300_operators_can_nest_is_decided(text: str) -> None:
+    assert decide(text)
 
 
 def test_a_long_chain_is_not_deep() -> None:

@@ -98,11 +98,31 @@ def test_an_update_that_does_not_fit_the_item_is_refused(text: str, complaint: s
         ("INVALID SYNTAX HERE", 'Syntax error; token: "INVALID", near: "INVALID SYNTAX"'),
         ("SET a = :1 SET b = :1", 'The "SET" section can only be used once in an update expression;'),
         ("SET count = :1", "Attribute name is a reserved keyword; reserved keyword: count"),
-        ("SET a = size(b)", "Invalid function name; function: size"),
+        ("SET a = foo(b)", "Invalid function name; function: foo"),
+        ("SET a = size(b)", "The function is not allowed in an update expression; function: size"),
+        (
+            "SET a = list_append(list_append(:l, :l), :l)",
+            "The function is not allowed to be used this way in an expression; function: list_append",
+        ),
+        ("SET _a = :1", 'Syntax error; token: "_", near: "SET _a"'),
+        ("SET a = _f(b)", 'Syntax error; token: "_", near: "= _f"'),
+        ("SET 7a = :1", 'Syntax error; token: "7", near: "SET 7a"'),
+        ("SET a[01] = :1", 'Syntax error; token: "1", near: "01]"'),
+        ("REMOVE a[2147483648]", "List index is not within the allowable range; index: [2147483648]"),
         (
             "SET a = :1, a.b = :1",
             "Two document paths overlap with each other; must remove or rewrite one of these paths; "
             "path one: [a], path two: [a, b]",
+        ),
+        (
+            "SET a = if_not_exists(b), a.b = :1",
+            "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+            "path one: [a], path two: [a, b]",
+        ),
+        (
+            "SET a = list_append(b, :1), c = if_not_exists(d) ADD e :s",
+            "Incorrect operand type for operator or function; operator: ADD, operand type: STRING, "
+            "typeSet: ALLOWED_FOR_ADD_OPERAND",
         ),
         (
             "SET a.b = :1, a[0] = :1",

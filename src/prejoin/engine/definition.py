@@ -64,6 +64,8 @@ class Table:
     table_class: str | None = None
     on_demand_since: float | None = None
     """When the table last became on demand, as its description tells ever after."""
+    encryption_key: str | None = None
+    """The ARN of the key that the table says it is encrypted with."""
 
     @cached_property
     def prefix(self) -> bytes:
@@ -111,6 +113,18 @@ class Table:
             for index in self.indexes
             for attribute in index.keys.attributes
             if attribute.name not in self.keys.names
+        )
+
+    @cached_property
+    def narrowed_keys(self) -> tuple[KeyAttribute, ...]:
+        """The table's key attributes that may be too long for the place they have in the key of an index."""
+        return tuple(
+            attribute
+            for attribute in self.keys.attributes
+            if any(
+                attribute in index.keys.sort or (attribute in index.keys.partition and len(index.keys.partition) > 1)
+                for index in self.indexes
+            )
         )
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from prejoin.engine.definition import Index, KeyAttribute, Table
+from prejoin.engine.definition import Index, KeyAttribute, Keys, Table
 from prejoin.engine.keys import check_not_empty
 from prejoin.engine.places import partition_bytes
 from prejoin.protocol import keybytes
@@ -30,10 +30,17 @@ def key_range(table: Table, index: Index | None, conditions: dict[str, KeyCondit
     """
     keys = table.keys if index is None else index.keys
     if len(conditions) > max(2, len(keys.attributes)):
-        refuse("Conditions can be of length 1 or 2 only")
+        refuse(
+            f"The number of query conditions ({len(conditions)}) exceeds the number of key attributes defined in the "
+            f"schema ({len(keys.attributes)})"
+        )
     for attribute in keys.attributes:
         if attribute.name in conditions:
             _check(attribute, conditions[attribute.name])
+    if len(keys.attributes) == 1 and len(conditions) > 1:
+        refuse("Query key condition not supported")
+    if len(keys.partition) > 1 or len(keys.sort) > 1:
+        _check_composite(keys, conditions)
     for attribute in keys.partition:
         condition = conditions.get(attribute.name)
         if condition is None:
@@ -46,11 +53,6 @@ def key_range(table: Table, index: Index | None, conditions: dict[str, KeyCondit
         refuse(f"Query condition missed key schema element: {keys.sort[0].name}")
     if strangers:
         refuse("Query key condition not supported")
-    for attribute in keys.sort[: len(given)]:
-        if attribute.name not in conditions:
-            refuse(f"Query condition missed key schema element: {attribute.name}")
-    if len(given) > 1 and any(conditions[attribute.name].operator != "=" for attribute in given[:-1]):
-        refuse("Query key condition not supported")
     prefix = table.prefix if index is None else table.index_prefix(index)
     values = [conditions[attribute.name].operands[0] for attribute in keys.partition]
     partition = partition_bytes(prefix, keybytes.prefix(values))
@@ -61,6 +63,23 @@ def key_range(table: Table, index: Index | None, conditions: dict[str, KeyCondit
     # In an index the item's own key comes after its sort key.
     bounds = keybytes.compare_range(begin, last.operator, last.operands, last=index is None)
     return KeyRange(partition, bounds)
+
+
+def _check_composite(keys: Keys, conditions: dict[str, KeyCondition]) -> None:
+    """The rules of an index with several partition or sort attributes, which have their own words."""
+    equal = {name for name, condition in conditions.items() if condition.operator == "="}
+    missing = [attribute.name for attribute in keys.partition if attribute.name not in equal]
+    if missing:
+        refuse(f"HASH key attributes {', '.join(missing)} must have equality conditions specified in the query")
+    before: list[str] = []
+    for attribute in keys.sort:
+        if attribute.name in conditions and before:
+            refuse(
+                f"RANGE key attributes {', '.join(before)} must have equality conditions specified in the query "
+                f"because a condition is present on key attribute {attribute.name}"
+            )
+        if attribute.name not in equal:
+            before.append(attribute.name)
 
 
 def _check(attribute: KeyAttribute, condition: KeyCondition) -> None:

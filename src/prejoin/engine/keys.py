@@ -32,6 +32,13 @@ def key_bytes(table: Table, key: Item) -> bytes:
     return stored_under(table, key)
 
 
+def check_key_elements(table: Table, item: Item) -> None:
+    """Refuse an item in which an attribute of the table's key is missing, or of another type."""
+    for attribute in table.keys.attributes:
+        if attribute.type not in item.get(attribute.name, {}):
+            refuse(_MISMATCH)
+
+
 def item_key(table: Table, item: Item) -> bytes:
     """The bytes of a whole item's key."""
     if (found := table.item_key(item)) is not None:
@@ -74,7 +81,11 @@ def _refuse_empty(attribute: KeyAttribute) -> NoReturn:
 
 def check_index_keys(table: Table, item: Item) -> None:
     """Refuse an item that has an index key attribute of a type or size that the index cannot hold."""
+    # Four attributes of 64 characters, at four bytes a character, are within every limit.
     large = False
+    for attribute in table.narrowed_keys:
+        value = item.get(attribute.name)
+        large = large or (value is not None and len(value[attribute.type]) > 64)
     for attribute, index in table.index_attributes:
         value = item.get(attribute.name)
         if value is None:
@@ -91,7 +102,6 @@ def check_index_keys(table: Table, item: Item) -> None:
                 "One or more parameter values are not valid. A value specified for a secondary index key is not "
                 "supported. " + _EMPTY.format(what) + f"IndexName: {index.name}, IndexKey: {attribute.name}"
             )
-        # Four attributes of 64 characters, at four bytes a character, are within every limit.
         large = large or len(content) > 64
     if large:
         for index in table.indexes:

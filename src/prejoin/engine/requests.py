@@ -46,6 +46,12 @@ class StreamSpecification(Request, frozen=True):
     stream_enabled: bool | None = None
 
 
+class Encryption(Request, frozen=True):
+    enabled: bool | None = None
+    type: str | None = msgspec.field(name="SSEType", default=None)
+    key: str | None = msgspec.field(name="KMSMasterKeyId", default=None)
+
+
 class CreateTable(Request, frozen=True):
     table_name: str | None = None
     attribute_definitions: list[AttributeDefinition] | None = None
@@ -57,6 +63,7 @@ class CreateTable(Request, frozen=True):
     deletion_protection_enabled: bool | None = None
     table_class: str | None = None
     stream_specification: StreamSpecification | None = None
+    encryption: Encryption | None = msgspec.field(name="SSESpecification", default=None)
 
 
 class IndexDeletion(Request, frozen=True):
@@ -83,6 +90,7 @@ class UpdateTable(Request, frozen=True):
     deletion_protection_enabled: bool | None = None
     table_class: str | None = None
     stream_specification: StreamSpecification | None = None
+    encryption: Encryption | None = msgspec.field(name="SSESpecification", default=None)
 
 
 class TableNamed(Request, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prejoin.engine.checks import Constraints, table_name
 from prejoin.engine.definition import Index, KeyAttribute, Keys, Table
+from prejoin.engine.encryption import check_encryption, key_of
 from prejoin.engine.requests import (
     AttributeDefinition,
     CreateTable,
@@ -36,10 +37,19 @@ def check_create_table(request: CreateTable) -> str:
     ):
         for number, index in enumerate(indexes or (), 1):
             check_index(constraints, f"{member}.{number}.member", index, most)
-    constraints.one_of("tableClass", request.table_class, TABLE_CLASSES)
+    check_encryption(constraints, request.encryption)
     constraints.finish()
+    check_table_class(request.table_class)
     check_streams(request.stream_specification)
     return name
+
+
+def check_table_class(wish: str | None) -> None:
+    if wish is not None and wish not in TABLE_CLASSES:
+        refuse(
+            "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+            f"[{', '.join(TABLE_CLASSES)}]."
+        )
 
 
 def check_streams(wish: StreamSpecification | None) -> None:
@@ -51,13 +61,13 @@ def check_attributes(constraints: Constraints, definitions: list[AttributeDefini
     for number, definition in enumerate(definitions or (), 1):
         where = f"attributeDefinitions.{number}.member"
         constraints.required(f"{where}.attributeName", definition.attribute_name)
-        _check_attribute_name(constraints, f"{where}.attributeName", definition.attribute_name)
+        check_attribute_name(constraints, f"{where}.attributeName", definition.attribute_name)
         constraints.required(f"{where}.attributeType", definition.attribute_type)
         constraints.one_of(f"{where}.attributeType", definition.attribute_type, ("B", "N", "S"))
 
 
-def _check_attribute_name(constraints: Constraints, where: str, name: str | None) -> None:
-    """Attributes of keys, and those that an index projects, have shorter names than others."""
+def check_attribute_name(constraints: Constraints, where: str, name: str | None) -> None:
+    """Attributes of keys, those that an index projects, and of time to live, have shorter names than others."""
     if name == "":
         constraints.fail(where, name, "Member must have length greater than or equal to 1")
     elif name is not None and len(name) > limits.KEY_NAME_LENGTH:
@@ -71,12 +81,19 @@ def check_index(constraints: Constraints, where: str, index: SecondaryIndex, mos
     if index.projection is not None:
         kinds = ("ALL", "INCLUDE", "KEYS_ONLY")
         constraints.one_of(f"{where}.projection.projectionType", index.projection.projection_type, kinds)
-        if index.projection.non_key_attributes == []:
+        included = index.projection.non_key_attributes
+        if included == []:
             constraints.fail(
                 f"{where}.projection.nonKeyAttributes", "[]", "Member must have length greater than or equal to 1"
             )
-        for number, name in enumerate(index.projection.non_key_attributes or (), 1):
-            _check_attribute_name(constraints, f"{where}.projection.nonKeyAttributes.{number}.member", name)
+        if included and len(included) > limits.INDEX_PROJECTED_ATTRIBUTES:
+            constraints.fail(
+                f"{where}.projection.nonKeyAttributes",
+                f"[{', '.join(included)}]",
+                f"Member must have length less than or equal to {limits.INDEX_PROJECTED_ATTRIBUTES}",
+            )
+        for number, name in enumerate(included or (), 1):
+            check_attribute_name(constraints, f"{where}.projection.nonKeyAttributes.{number}.member", name)
     check_throughput(constraints, f"{where}.provisionedThroughput", index.provisioned_throughput)
 
 
@@ -94,7 +111,7 @@ def _check_key_schema(constraints: Constraints, where: str, elements: list[KeyEl
         constraints.fail(where, f"[{shown}]", f"Member must have length less than or equal to {most}")
     for number, element in enumerate(elements, 1):
         constraints.required(f"{where}.{number}.member.attributeName", element.attribute_name)
-        _check_attribute_name(constraints, f"{where}.{number}.member.attributeName", element.attribute_name)
+        check_attribute_name(constraints, f"{where}.{number}.member.attributeName", element.attribute_name)
         constraints.required(f"{where}.{number}.member.keyType", element.key_type)
         constraints.one_of(f"{where}.{number}.member.keyType", element.key_type, ("HASH", "RANGE"))
 
@@ -122,41 +139,40 @@ def read_definition(request: CreateTable, name: str) -> Table:
         refuse(
             _INVALID + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
         )
-    types = {
-        str(definition.attribute_name): str(definition.attribute_type)
-        for definition in request.attribute_definitions or ()
-    }
-    if len(types) < len(request.attribute_definitions or ()):
-        refuse(_INVALID + "Duplicate AttributeName in AttributeDefinitions")
+    types: dict[str, str] = {}
+    for definition in request.attribute_definitions or ():
+        attribute = str(definition.attribute_name)
+        if attribute in types:
+            refuse(f"Attribute Name is duplicated: {attribute}")
+        types[attribute] = str(definition.attribute_type)
     keys = _keys(request.key_schema or [], types, is_table=True)
-    used = set(keys.names)
+    local_wishes = _given(request.local_secondary_indexes, "LocalSecondaryIndexes")
+    local_keys = [_local_keys(wish, types, keys) for wish in local_wishes]
+    global_wishes = _given(request.global_secondary_indexes, "GlobalSecondaryIndexes")
+    global_keys = [index_keys(wish, types) for wish in global_wishes]
+    _check_all_used(types, [keys, *local_keys, *global_keys])
     local = [
-        _local_index(number, index, types, keys)
-        for number, index in enumerate(_given(request.local_secondary_indexes, "LocalSecondaryIndexes"))
+        read_index(number, wish, its, is_global=False)
+        for number, (wish, its) in enumerate(zip(local_wishes, local_keys, strict=True))
     ]
-    if local and len(local) > limits.LOCAL_INDEXES:
+    if len(local) > limits.LOCAL_INDEXES:
         refuse(_INVALID + "Number of LocalSecondaryIndexes exceeds per-table limit of 5")
     globals_ = [
-        read_index(len(local) + number, index, types, is_global=True, on_demand=on_demand)
-        for number, index in enumerate(_given(request.global_secondary_indexes, "GlobalSecondaryIndexes"))
+        read_index(number, wish, its, is_global=True)
+        for number, (wish, its) in enumerate(zip(global_wishes, global_keys, strict=True), len(local))
     ]
+    for index in globals_:
+        if on_demand and index.throughput is not None:
+            refuse(
+                _INVALID + f"ProvisionedThroughput should not be specified for index: {index.name} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        if not on_demand and index.throughput is None:
+            refuse(_INVALID + f"ProvisionedThroughput is not specified for index: {index.name}")
     if len(globals_) > limits.GLOBAL_INDEXES:
         refuse(_INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20")
     indexes = (*local, *globals_)
     check_indexes_together(indexes)
-    for index in indexes:
-        used.update(index.keys.names)
-    if used != set(types):
-        if not indexes:
-            refuse(
-                _INVALID + "Number of attributes in KeySchema does not exactly match number of attributes "
-                "defined in AttributeDefinitions"
-            )
-        unused = ", ".join(sorted(set(types) - used))
-        refuse(
-            _INVALID + "Some AttributeDefinitions are not used. AttributeDefinitions: "
-            f"[{', '.join(types)}], keys used: [{', '.join(sorted(used))}], unused: [{unused}]"
-        )
     return Table(
         id=0,
         name=name,
@@ -168,6 +184,23 @@ def read_definition(request: CreateTable, name: str) -> Table:
         throughput=throughput,
         protected=bool(request.deletion_protection_enabled),
         table_class=request.table_class,
+        encryption_key=key_of(request.encryption),
+    )
+
+
+def _check_all_used(types: dict[str, str], every: list[Keys]) -> None:
+    """Refuse definitions of attributes that no key uses: before all that may be wrong with indexes besides keys."""
+    used = dict.fromkeys(name for keys in every for name in keys.names)
+    if len(used) == len(types):
+        return
+    if len(every) == 1:
+        refuse(
+            _INVALID + "Number of attributes in KeySchema does not exactly match number of attributes "
+            "defined in AttributeDefinitions"
+        )
+    refuse(
+        _INVALID + "Some AttributeDefinitions are not used. "
+        f"AttributeDefinitions: [{', '.join(types)}], keys used: [{', '.join(used)}]"
     )
 
 
@@ -187,7 +220,11 @@ def _keys(elements: list[KeyElement], types: dict[str, str], *, is_table: bool =
             f"Keys: [{', '.join(names)}], AttributeDefinitions: [{', '.join(types)}]"
         )
     if len(set(names)) < len(names):
-        refuse("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+        refuse(
+            "Both the Hash Key and the Range Key element in the KeySchema have the same name"
+            if is_table
+            else "The KeySchema contains multiple key attributes with the same name"
+        )
     kinds = [element.key_type for element in elements]
     if kinds[0] != "HASH":
         refuse("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
@@ -196,40 +233,41 @@ def _keys(elements: list[KeyElement], types: dict[str, str], *, is_table: bool =
     attributes = [KeyAttribute(name, types[name]) for name in names]
     partitions = kinds.count("HASH")
     if kinds != ["HASH"] * partitions + ["RANGE"] * (len(kinds) - partitions):
-        refuse("Invalid KeySchema: All HASH key elements must come before the RANGE key elements")
+        refuse(_INVALID + "All HASH key attributes must precede RANGE key attributes in the KeySchema")
     return Keys(tuple(attributes[:partitions]), tuple(attributes[partitions:]))
 
 
-def _local_index(number: int, index: SecondaryIndex, types: dict[str, str], table: Keys) -> Index:
+def _local_keys(index: SecondaryIndex, types: dict[str, str], table: Keys) -> Keys:
     if not table.sort:
         refuse(
             _INVALID + "Table KeySchema does not have a range key, which is required when specifying a "
             "LocalSecondaryIndex"
         )
-    found = read_index(number, index, types, is_global=False)
-    if not found.keys.sort:
-        refuse(_INVALID + f"Index KeySchema does not have a range key for index: {found.name}")
-    if found.keys.partition != table.partition:
+    keys = _keys(index.key_schema or [], types, is_table=True)
+    if not keys.sort:
+        refuse(_INVALID + f"Index KeySchema does not have a range key for index: {index.index_name}")
+    if keys.partition != table.partition:
         refuse(
             _INVALID + "Index KeySchema does not have the same leading hash key as table KeySchema for index: "
-            f"{found.name}. index hash key: {found.keys.partition[0].name}, "
+            f"{index.index_name}. index hash key: {keys.partition[0].name}, "
             f"table hash key: {table.partition[0].name}"
         )
-    return found
+    return keys
 
 
-def read_index(
-    number: int, index: SecondaryIndex, types: dict[str, str], *, is_global: bool, on_demand: bool = False
-) -> Index:
-    keys = _keys(index.key_schema or [], types, is_table=not is_global)
+def index_keys(index: SecondaryIndex, types: dict[str, str]) -> Keys:
+    """The keys of a global index."""
+    keys = _keys(index.key_schema or [], types)
     for attributes, most, role in (
         (keys.partition, limits.INDEX_PARTITION_ATTRIBUTES, "HASH"),
         (keys.sort, limits.INDEX_SORT_ATTRIBUTES, "RANGE"),
     ):
         if len(attributes) > most:
-            refuse(
-                _INVALID + f"Number of {role} key attributes exceeds the limit of {most} for index: {index.index_name}"
-            )
+            refuse(_INVALID + f"The KeySchema exceeds the maximum allowed number of {role} key attributes")
+    return keys
+
+
+def read_index(number: int, index: SecondaryIndex, keys: Keys, *, is_global: bool) -> Index:
     projection = index.projection
     kind = projection.projection_type if projection else None
     if kind is None:
@@ -239,16 +277,10 @@ def read_index(
         refuse(_INVALID + f"ProjectionType is {kind}, but NonKeyAttributes is specified")
     if kind == "INCLUDE" and not included:
         refuse(_INVALID + "ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
-    if len(set(included)) < len(included):
-        refuse(_INVALID + f"Duplicate attribute in NonKeyAttributes of index: {index.index_name}")
+    for number_of_name, name in enumerate(included):
+        if name in included[:number_of_name]:
+            refuse(_INVALID + f"Duplicate element in NonKeyAttributes: {name}")
     throughput = throughput_of(index.provisioned_throughput)
-    if on_demand and throughput is not None:
-        refuse(
-            _INVALID + f"ProvisionedThroughput should not be specified for index: {index.index_name} "
-            "when BillingMode is PAY_PER_REQUEST"
-        )
-    if is_global and not on_demand and throughput is None:
-        refuse(_INVALID + f"ProvisionedThroughput must be specified for index: {index.index_name}")
     return Index(number, str(index.index_name), keys, is_global, kind, tuple(included), throughput)
 
 

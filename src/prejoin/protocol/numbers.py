@@ -13,6 +13,7 @@ from prejoin.protocol.errors import refuse
 _FORM = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
 _EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)
 _EXPONENT_DIGITS = 9
+_OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 
 
 class Number(NamedTuple):
@@ -51,7 +52,7 @@ def parse(text: str) -> Number:
         exponent += -int(magnitude) if scale.startswith("-") else int(magnitude)
     digits = mantissa.rstrip("0")
     if exponent - 1 > limits.NUMBER_EXPONENT_MAXIMUM:
-        refuse("Number overflow. Attempting to store a number with magnitude larger than supported range")
+        refuse(_OVERFLOW)
     if exponent - 1 < limits.NUMBER_EXPONENT_MINIMUM:
         refuse("Number underflow. Attempting to store a number with magnitude smaller than supported range")
     if len(digits) > limits.NUMBER_DIGITS:
@@ -92,19 +93,26 @@ def value(text: str) -> decimal.Decimal:
 
 
 def add(left: str, right: str) -> str:
-    """The exact sum; more than 38 digits are refused rather than rounded.
+    """The exact sum; more than 38 digits are refused rather than rounded, as if they were too large a number.
 
     >>> add("0.1", "0.2")
     '0.3'
     """
     if left.isdecimal() and right.isdecimal() and len(left) + len(right) < limits.NUMBER_DIGITS:
         return str(int(left) + int(right))  # as of every counter; its text is canonical
-    return normalise(str(_EXACT.add(value(left), value(right))))
+    return _result(_EXACT.add(value(left), value(right)))
 
 
 def subtract(left: str, right: str) -> str:
     """The exact difference."""
-    return normalise(str(_EXACT.subtract(value(left), value(right))))
+    return _result(_EXACT.subtract(value(left), value(right)))
+
+
+def _result(number: decimal.Decimal) -> str:
+    text = str(number)
+    if len(text) > limits.NUMBER_DIGITS and len(number.normalize(_EXACT).as_tuple().digits) > limits.NUMBER_DIGITS:
+        refuse(_OVERFLOW)  # so AWS says, whatever the magnitude
+    return normalise(text)
 
 
 @lru_cache(maxsize=4096)

@@ -51,7 +51,7 @@ def _canonical_members(named: dict[str, Any], depth: int) -> Item:
     found: Item = {}
     for name, value in named.items():
         if not 0 < len(name) <= SHORT_NAME:
-            _check_name(name)
+            check_name(name)
         # Most values are one text, and are canonical as they come.
         if len(value) == 1 and value.get("S") is not None:
             found[name] = value
@@ -64,7 +64,8 @@ SHORT_NAME = limits.ATTRIBUTE_NAME_SIZE // 4
 """So many characters are within the limit at any number of bytes a character."""
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Refuse what cannot be an attribute's name."""
     if not name:
         refuse("Empty attribute name")
     if len(name.encode()) > limits.ATTRIBUTE_NAME_SIZE:

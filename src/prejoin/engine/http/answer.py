@@ -21,6 +21,8 @@ class Answer:
     status: int
     body: bytes
     content_type: str = JSON
+    more: str = ""
+    """Further headers, each with the end of its line."""
 
     def encode(self, *, keep_alive: bool) -> bytes:
         head = (
@@ -28,7 +30,7 @@ class Answer:
             f"Server: prejoin\r\nDate: {http_date()}\r\n"
             f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
             f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n"
-            f"x-amzn-RequestId: {request_id()}\r\nx-amz-crc32: {zlib.crc32(self.body)}\r\n\r\n"
+            f"x-amzn-RequestId: {request_id()}\r\nx-amz-crc32: {zlib.crc32(self.body)}\r\n{self.more}\r\n"
         )
         return head.encode("ascii") + self.body
 
@@ -51,7 +53,7 @@ NO_SUCH_PAGE: Final = Answer(404, b"<UnknownOperationException/>\n", "applicatio
 NO_TOKEN: Final = outer_error("MissingAuthenticationTokenException", "Request is missing Authentication Token")
 HEALTHY: Final = Answer(200, b"healthy: prejoin\n", PLAIN)
 TOO_LARGE: Final = Answer(413, b"", PLAIN)
-HEAD_TOO_LARGE: Final = Answer(431, b"", PLAIN)
+HEAD_TOO_LARGE: Final = Answer(400, b"", PLAIN)
 TOO_SLOW: Final = Answer(408, b"", PLAIN)
 MALFORMED: Final = Answer(400, b"", PLAIN)
 FAULT: Final = outer_error("InternalFailure", "The server failed", 500)

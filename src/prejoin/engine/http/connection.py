@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
             if isinstance(admitted, Answer):
                 self._send(admitted, keep_alive=waits.keep_alive)
             elif admitted in self._front.at_once:
-                self._send(self._front.perform(admitted, waits.body), keep_alive=waits.keep_alive)
+                self._send(self._front.perform(admitted, waits), keep_alive=waits.keep_alive)
             else:
                 self._running = True
                 self._pool.submit(self._work, admitted, waits)
@@ -174,7 +174,7 @@ class Connection(asyncio.Protocol):
 
     def _work(self, operation: str, request: Request) -> None:
         """In a thread of the pool."""
-        answer = self._front.perform(operation, request.body)
+        answer = self._front.perform(operation, request)
         self._loop.call_soon_threadsafe(self._finished, answer, request.keep_alive)
 
     def _finished(self, answer: Answer, keep_alive: bool) -> None:

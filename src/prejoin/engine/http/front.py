@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
+
+import msgspec
 
 from prejoin.engine.http import signature
 from prejoin.engine.http.answer import (
@@ -11,11 +13,15 @@ from prejoin.engine.http.answer import (
     JSON,
     NO_SUCH_PAGE,
     NO_TOKEN,
+    TOO_LARGE,
     UNKNOWN_OPERATION,
     Answer,
     outer_error,
 )
+from prejoin.engine.http.encodings import WORTH, TooLargeError, compressed, decompressed, preferred
 from prejoin.engine.http.guard import Guard
+from prejoin.engine.http.limits import Limits
+from prejoin.engine.http.pages import for_a_page, is_preflight
 from prejoin.engine.http.request import TARGET, Request
 from prejoin.protocol.errors import DynamoDBError
 
@@ -38,16 +44,27 @@ class Front:
     at_once: frozenset[str] = SHORT_READS
     """Operations that the event loop does itself: the way to a thread and back would cost more than they do. On a file
     that other processes write to, a write may have to wait for them, and all clients with it: it gets a thread."""
+    limits: Limits = field(default_factory=Limits)
 
     def admit(self, request: Request) -> Answer | str:
         """The operation that a request is for, or the answer that it gets without one."""
         refused = self.guard.refusal(request)
         if refused is not None:
             return refused
+        admitted = self._admit(request)
+        return for_a_page(request, admitted) if self.guard.origins and isinstance(admitted, Answer) else admitted
+
+    def _admit(self, request: Request) -> Answer | str:
         if request.method == b"GET" and request.url == b"/":
             return HEALTHY
+        if is_preflight(request):
+            return Answer(200, b"")
         kind = (request.header(b"content-type") or b"").partition(b";")[0].strip().lower()
-        if request.method != b"POST" or (request.body and kind not in _JSON_TYPES):
+        if (
+            request.method != b"POST"
+            or (request.body and kind not in _JSON_TYPES)
+            or (request.url != b"/" and request.url.partition(b"?")[0] != b"/")
+        ):
             return NO_SUCH_PAGE
         target = request.header(b"x-amz-target") or b""
         if not target.startswith(TARGET):
@@ -58,13 +75,37 @@ class Front:
                 return refused
         elif not signature.has_token(request):
             return NO_TOKEN
-        return target[len(TARGET) :].decode("latin-1")
+        operation = target[len(TARGET) :].decode("latin-1")
+        return _endpoints(request) if operation == "DescribeEndpoints" else operation
 
-    def perform(self, operation: str, body: bytes) -> Answer:
+    def perform(self, operation: str, request: Request) -> Answer:
         """What the engine says. Blocks."""
         try:
-            return Answer(200, self.engine.send(operation, body), JSON)
+            body = request.body
+            encoding = request.header(b"content-encoding")
+            if encoding is not None:
+                body = decompressed(body, encoding.decode("latin-1").strip().lower(), self.limits.body)
+            answer = Answer(200, self.engine.send(operation, body), JSON)
         except DynamoDBError as error:
-            return Answer(error.status, error.body())
+            answer = Answer(error.status, error.body())
+        except TooLargeError:
+            answer = TOO_LARGE
         except Exception as error:
-            return outer_error("InternalFailure", f"The server failed: {error!r}", 500)
+            answer = outer_error("InternalFailure", f"The server failed: {error!r}", 500)
+        if len(answer.body) > WORTH:
+            answer = _encoded(request, answer)
+        return for_a_page(request, answer) if self.guard.origins else answer
+
+
+def _encoded(request: Request, answer: Answer) -> Answer:
+    encoding = preferred(request.header(b"accept-encoding") or b"identity")
+    if encoding is None:
+        return answer
+    more = f"{answer.more}Content-Encoding: {encoding}\r\n"
+    return replace(answer, body=compressed(answer.body, encoding), more=more)
+
+
+def _endpoints(request: Request) -> Answer:
+    """Where to send further requests: where this one came."""
+    host = (request.header(b"host") or b"").decode("latin-1").strip()
+    return Answer(200, msgspec.json.encode({"Endpoints": [{"Address": host, "CachePeriodInMinutes": 1440}]}))

@@ -11,8 +11,8 @@ from prejoin.protocol.limits import BATCH_WRITE_SIZE, KB
 class Limits:
     body: int = BATCH_WRITE_SIZE + 64 * KB
     """Bytes of a request's body: the largest DynamoDB takes, and some room for what surrounds it."""
-    head: int = 64 * KB
-    """Bytes of a request's line and headers; a session token alone may have several thousand."""
+    head: int = 16 * KB
+    """Bytes of a request's line and headers, as at AWS; a session token alone may have several thousand."""
     waiting: int = 32
     """Pipelined requests of one connection that wait for their turn; reading stops at this many."""
     head_seconds: float = 20.0

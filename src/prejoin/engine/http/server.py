@@ -48,8 +48,8 @@ class Server:
     ) -> None:
         """`in_memory` says that no other process can hold the engine up, so that short writes too are done at once."""
         at_once = SHORT_READS | SHORT_WRITES if in_memory else SHORT_READS
-        self._front = Front(engine, guard or Guard(), keys, at_once)
         self._limits = limits or Limits()
+        self._front = Front(engine, guard or Guard(), keys, at_once, self._limits)
         self._address = (host, port)
         self._socket: socket.socket | None = None
         self._connections: set[Connection] = set()

@@ -77,8 +77,8 @@ def _read(request: Request) -> _Authorization:
     header = (request.header(b"authorization") or b"").decode("latin-1").strip()
     algorithm, _, rest = header.partition(" ")
     parts: dict[str, str] = {}
-    for part in rest.split(","):
-        name, equals, value = part.strip().partition("=")
+    for part in re.split(r"[,\s]+", rest.strip(", ")):
+        name, equals, value = part.partition("=")
         if not equals:
             raise _RefusedError(
                 "IncompleteSignature",

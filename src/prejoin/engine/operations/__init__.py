@@ -13,7 +13,14 @@ from prejoin.engine.operations.batches import batch_get_item, batch_write_item
 from prejoin.engine.operations.engine import Answer, Engine
 from prejoin.engine.operations.items import delete_item, get_item, put_item, update_item
 from prejoin.engine.operations.pages import query, scan
-from prejoin.engine.operations.tables import create_table, delete_table, describe_table, list_tables, update_table
+from prejoin.engine.operations.tables import (
+    create_table,
+    delete_table,
+    describe_limits,
+    describe_table,
+    list_tables,
+    update_table,
+)
 from prejoin.engine.operations.timetolive import describe_time_to_live, update_time_to_live
 from prejoin.engine.operations.transactions import transact_get_items, transact_write_items
 
@@ -38,6 +45,7 @@ OPERATIONS: dict[str, Operation[Any]] = {
     "DescribeTable": _operation(requests.TableNamed, describe_table),
     "DeleteTable": _operation(requests.TableNamed, delete_table),
     "ListTables": _operation(requests.ListTables, list_tables),
+    "DescribeLimits": _operation(requests.Request, describe_limits),
     "UpdateTimeToLive": _operation(requests.UpdateTimeToLive, update_time_to_live),
     "DescribeTimeToLive": _operation(requests.TableNamed, describe_time_to_live),
     "GetItem": _operation(requests.GetItem, get_item),

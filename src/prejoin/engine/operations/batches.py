@@ -7,13 +7,14 @@ from typing import Any
 from prejoin.engine import rows
 from prejoin.engine.capacity import Capacities
 from prejoin.engine.checks import CAPACITY, METRICS, Constraints, table_name
-from prejoin.engine.keys import check_scalar, key_bytes
+from prejoin.engine.definition import Table
+from prejoin.engine.keys import check_key_elements, check_scalar, key_bytes
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.operations.items import collection_metrics, projection_of, shown
 from prejoin.engine.requests import BatchGetItem, BatchWriteItem, WriteRequest
-from prejoin.engine.writes import Pending, bind, perform
+from prejoin.engine.writes import Pending, Write, bind, perform
 from prejoin.protocol import limits
-from prejoin.protocol.errors import refuse
+from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.expressions import Projection
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.sizes import measured
@@ -118,7 +119,7 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
     metrics: dict[str, list[Any]] = {}
     with engine.store.writing() as cursor:
         tables = engine.catalog.find_all(cursor, (write.table_name for write in pending))
-        writes = [bind(write, tables[write.table_name]) for write in pending]
+        writes = [_bound(write, tables[write.table_name]) for write in pending]
         if len({write.key for write in writes}) < len(writes):
             refuse(_DUPLICATES)
         for write in writes:
@@ -148,3 +149,12 @@ def _prepare(name: str, wish: WriteRequest) -> Pending:
         return Pending("put", name, item, size)
     assert delete is not None
     return Pending("delete", name, canonical_item(delete.key or {}))
+
+
+def _bound(write: Pending, table: Table) -> Write:
+    """A write checked against its table; in a batch a put and a delete call a wrong key the same."""
+    try:
+        return bind(write, table)
+    except DynamoDBError:
+        check_key_elements(table, write.content)
+        raise

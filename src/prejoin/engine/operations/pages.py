@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -19,6 +19,7 @@ from prejoin.engine.requests import Query, ReadPage, Scan
 from prejoin.protocol.errors import DynamoDBError, invalid, refuse
 from prejoin.protocol.expressions import (
     BoundCondition,
+    BoundKeyConditions,
     KeyCondition,
     Projection,
     Substitutions,
@@ -28,9 +29,10 @@ from prejoin.protocol.expressions import (
     document_paths,
     evaluate,
     heads,
+    key_conditions,
     project,
 )
-from prejoin.protocol.keybytes import Range, under
+from prejoin.protocol.keybytes import Range, compare_range, plain, under
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.values import Item, canonical_item
 
@@ -140,12 +142,13 @@ def _constraints(request: ReadPage) -> Constraints:
     return constraints
 
 
-def _wish(request: ReadPage, substitutions: Substitutions, conditions: dict[str, KeyCondition] | None = None) -> _Wish:
+def _wish(request: ReadPage, substitutions: Substitutions, keys: BoundKeyConditions | None = None) -> _Wish:
     text = request.filter_expression
     found = None if text is None else bind_condition(text, substitutions, "FilterExpression")
     text = request.projection_expression
     projection = None if text is None else bind_projection(text, substitutions)
     substitutions.finish()
+    conditions = None if keys is None else key_conditions(keys)
     start = None
     if request.exclusive_start_key is not None:
         try:
@@ -187,7 +190,7 @@ def _read(
             table,
             index,
             bounds,
-            None if wish.start is None else _position(table, index, wish.start, keys, segment),
+            None if wish.start is None else _position(table, index, wish, wish.start, keys, segment),
             request.limit,
             forward,
             _needs_whole_items(table, index, request, wish),
@@ -230,8 +233,8 @@ def _check_expressions(table: Table, index: Index | None, wish: _Wish) -> None:
     if wish.filter is None:
         return
     paths = document_paths(wish.filter.tree)
-    check_scalar(table, paths)
     if wish.conditions is None:
+        check_scalar(table, paths)
         return
     names = (table.keys if index is None else index.keys).names
     for path in paths:
@@ -239,6 +242,7 @@ def _check_expressions(table: Table, index: Index | None, wish: _Wish) -> None:
             refuse(
                 f"Filter Expression can only contain non-primary key attributes: Primary key attribute: {path.steps[0]}"
             )
+    check_scalar(table, paths)
     projected = None if index is None else table.projected(index)
     if index is not None and projected is not None:
         missing = sorted({str(path.steps[0]) for path in paths} - projected)
@@ -250,7 +254,12 @@ def _check_expressions(table: Table, index: Index | None, wish: _Wish) -> None:
 
 
 def _position(
-    table: Table, index: Index | None, start: Item, keys: KeyRange | None, segment: tuple[int, int] | None
+    table: Table,
+    index: Index | None,
+    wish: _Wish,
+    start: Item,
+    keys: KeyRange | None,
+    segment: tuple[int, int] | None,
 ) -> bytes:
     """The key bytes to go on after."""
     names = table.position_names(index)
@@ -264,17 +273,37 @@ def _position(
         if found is None:
             refuse(f"{_START}: {_MISMATCH}")
         position = found
-    if keys is not None:
+    if keys is not None and wish.conditions is not None:
         if not position.startswith(keys.partition):
-            refuse("The provided starting key is outside query boundaries based on provided conditions")
+            _refuse_partition(index.keys if index else table.keys, wish.conditions, start)
+        if index is None and not table.keys.sort:
+            (attribute,) = table.keys.partition
+            shown = f"{attribute.name}=AttributeValue: {{{attribute.type}:{start[attribute.name][attribute.type]}}}"
+            refuse(f"The provided exclusive start key is invalid: ExclusiveStartKey: {{{shown}}}")
         if not _lies_in(position, keys.bounds):
-            refuse("The provided starting key does not match the range key predicate")
+            refuse(_OFF_RANGE)
     if segment is not None and not _lies_in(position, _scanned(table, index, segment)):
         refuse(
             f"{_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
             f"TotalSegments: {segment[1]} Segment: {segment[0]}"
         )
     return position
+
+
+_OFF_RANGE = "The provided starting key does not match the range key predicate"
+
+
+def _refuse_partition(keys: Keys, conditions: dict[str, KeyCondition], start: Item) -> NoReturn:
+    """Refuse a position in another partition. Where the sort key has a condition, DynamoDB looks at that first."""
+    sort = [attribute for attribute in keys.sort if attribute.name in conditions]
+    if not sort:
+        refuse("The provided starting key is outside query boundaries based on provided conditions")
+    for attribute in sort:
+        condition = conditions[attribute.name]
+        bounds = compare_range(b"", condition.operator, condition.operands, last=True)
+        if not _lies_in(plain(start[attribute.name]), bounds):
+            refuse(_OFF_RANGE)
+    refuse("The query can return at most one row and cannot be restarted")
 
 
 def _lies_in(position: bytes, bounds: Range) -> bool:
@@ -304,7 +333,8 @@ def _answer(table: Table, index: Index | None, request: ReadPage, wish: _Wish, p
             paths = wish.projection.paths if wish.projection else None
             answer["Items"] = items if paths is None else [project(item, paths) for item in items]
     answer["Count"], answer["ScannedCount"] = count, scanned
-    if page.more:
+    # After the only item of a partition there is nothing to go on to.
+    if page.more and not (wish.conditions is not None and index is None and not table.keys.sort):
         last = rows.decode_item(page.items[-1])
         answer["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
     if wanted(request.return_consumed_capacity):

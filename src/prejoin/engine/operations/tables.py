@@ -1,4 +1,4 @@
-"""CreateTable, UpdateTable, DescribeTable, DeleteTable and ListTables."""
+"""CreateTable, UpdateTable, DescribeTable, DeleteTable, ListTables and DescribeLimits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ from typing import Any
 from prejoin.engine import rows
 from prejoin.engine.checks import Constraints, table_name
 from prejoin.engine.definition import Index, Keys, Table
+from prejoin.engine.encryption import described
 from prejoin.engine.operations.engine import Engine
-from prejoin.engine.requests import CreateTable, ListTables, TableNamed, UpdateTable
+from prejoin.engine.requests import CreateTable, ListTables, Request, TableNamed, UpdateTable
 from prejoin.engine.tabledefinitions import check_create_table, read_definition
 from prejoin.engine.tableupdates import check_update_table, next_definition
 from prejoin.engine.totals import NOTHING, Totals
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
 
 _PAGE_OF_NAMES = 100
+_OF_THE_DELETED = (
+    *("TableName", "TableStatus", "ProvisionedThroughput", "TableSizeBytes", "ItemCount", "TableArn", "TableId"),
+    *("DeletionProtectionEnabled", "BillingModeSummary", "TableClassSummary"),
+)
+"""What DeleteTable tells of a table: not its keys, indexes or age."""
+_WARM = (12_000, 4_000)
+"""Reads and writes a second that a table on demand takes from the start."""
 
 
 def create_table(engine: Engine, request: CreateTable) -> dict[str, Any]:
@@ -54,7 +62,11 @@ def update_table(engine: Engine, request: UpdateTable) -> dict[str, Any]:
         shown = replace(change.table, indexes=table.indexes, attributes=table.attributes)
     else:
         shown = change.table
-    return {"TableDescription": describe(shown, "UPDATING", totals, statuses)}
+    key = change.table.encryption_key
+    return {
+        "TableDescription": describe(shown, "UPDATING", totals, statuses)
+        | described(key or table.encryption_key, changing=key != table.encryption_key)
+    }
 
 
 def describe_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
@@ -76,7 +88,8 @@ def delete_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
             )
         rows.drop_all(cursor, table)
         engine.catalog.remove(cursor, table)
-    return {"TableDescription": describe(table, "DELETING", NOTHING)}
+    shown = describe(table, "DELETING", NOTHING)
+    return {"TableDescription": {member: shown[member] for member in _OF_THE_DELETED if member in shown}}
 
 
 def list_tables(engine: Engine, request: ListTables) -> dict[str, Any]:
@@ -100,6 +113,16 @@ def list_tables(engine: Engine, request: ListTables) -> dict[str, Any]:
     return answer
 
 
+def describe_limits(engine: Engine, request: Request) -> dict[str, Any]:
+    """What AWS grants an account that has not asked for more."""
+    return {
+        "AccountMaxReadCapacityUnits": 80_000,
+        "AccountMaxWriteCapacityUnits": 80_000,
+        "TableMaxReadCapacityUnits": 40_000,
+        "TableMaxWriteCapacityUnits": 40_000,
+    }
+
+
 def _find(engine: Engine, cursor: sqlite3.Cursor, name: str) -> Table:
     table = engine.catalog.get(cursor, name)
     if table is None:
@@ -111,9 +134,11 @@ def describe(table: Table, status: str, totals: Totals, statuses: dict[str, str]
     """The TableDescription. `statuses` are those of indexes that are not active, where the table is not new."""
     index_status = {} if statuses is None else statuses
     usual = status if statuses is None else "ACTIVE"
+    is_new = status == "CREATING"
     shown: dict[str, Any] = {
         "AttributeDefinitions": [
-            {"AttributeName": attribute.name, "AttributeType": attribute.type} for attribute in table.attributes
+            {"AttributeName": attribute.name, "AttributeType": attribute.type}
+            for attribute in sorted(table.attributes, key=lambda attribute: attribute.name)
         ],
         "TableName": table.name,
         "KeySchema": _key_schema(table.keys),
@@ -129,13 +154,22 @@ def describe(table: Table, status: str, totals: Totals, statuses: dict[str, str]
     if table.on_demand_since is not None:
         shown["BillingModeSummary"] = {
             "BillingMode": "PAY_PER_REQUEST" if table.throughput is None else "PROVISIONED",
-            "LastUpdateToPayPerRequestDateTime": table.on_demand_since,
+            **({} if is_new else {"LastUpdateToPayPerRequestDateTime": table.on_demand_since}),
         }
+    if not is_new:
+        shown["WarmThroughput"] = _warm_throughput(table.throughput)
     if table.table_class is not None:
         shown["TableClassSummary"] = {"TableClass": table.table_class}
+    shown |= described(table.encryption_key)
     for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
         indexes = [
-            _describe_index(table, index, index_status.get(index.name, usual), totals.entries.get(index.number, (0, 0)))
+            _describe_index(
+                table,
+                index,
+                index_status.get(index.name, usual),
+                totals.entries.get(index.number, (0, 0)),
+                is_new=is_new,
+            )
             for index in table.indexes
             if index.is_global is is_global
         ]
@@ -144,10 +178,13 @@ def describe(table: Table, status: str, totals: Totals, statuses: dict[str, str]
     return shown
 
 
-def _describe_index(table: Table, index: Index, status: str, totals: tuple[int, int]) -> dict[str, Any]:
+def _describe_index(
+    table: Table, index: Index, status: str, totals: tuple[int, int], *, is_new: bool
+) -> dict[str, Any]:
+    """`is_new` says that the index is created with its table, which knows no filling."""
     projection: dict[str, Any] = {"ProjectionType": index.projection}
     if index.included:
-        projection["NonKeyAttributes"] = list(index.included)
+        projection["NonKeyAttributes"] = sorted(index.included)
     shown: dict[str, Any] = {
         "IndexName": index.name,
         "KeySchema": _key_schema(index.keys),
@@ -158,8 +195,10 @@ def _describe_index(table: Table, index: Index, status: str, totals: tuple[int, 
     }
     if index.is_global:
         shown |= {"IndexStatus": status, "ProvisionedThroughput": _throughput(index.throughput)}
-        if status == "CREATING":
-            shown["Backfilling"] = True
+        if not is_new:
+            shown["WarmThroughput"] = _warm_throughput(index.throughput)
+            if status == "CREATING":
+                shown["Backfilling"] = False  # that comes later, when the index has its resources
     return shown
 
 
@@ -169,6 +208,11 @@ def _key_schema(keys: Keys) -> list[dict[str, str]]:
         for kind, attributes in (("HASH", keys.partition), ("RANGE", keys.sort))
         for attribute in attributes
     ]
+
+
+def _warm_throughput(units: tuple[int, int] | None) -> dict[str, Any]:
+    read, write = units or _WARM
+    return {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write, "Status": "ACTIVE"}
 
 
 def _throughput(units: tuple[int, int] | None) -> dict[str, int]:

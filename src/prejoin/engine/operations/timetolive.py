@@ -10,6 +10,7 @@ from prejoin.engine.capacity import Uncounted
 from prejoin.engine.checks import Constraints, table_name
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.requests import TableNamed, UpdateTimeToLive
+from prejoin.engine.tabledefinitions import check_attribute_name
 from prejoin.engine.writes import Pending, Write, perform
 from prejoin.protocol.errors import not_found, refuse
 
@@ -22,10 +23,7 @@ def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, 
     if wish is not None:
         constraints.required("timeToLiveSpecification.attributeName", wish.attribute_name)
         constraints.required("timeToLiveSpecification.enabled", wish.enabled)
-        if wish.attribute_name == "":
-            constraints.fail(
-                "timeToLiveSpecification.attributeName", "", "Member must have length greater than or equal to 1"
-            )
+        check_attribute_name(constraints, "timeToLiveSpecification.attributeName", wish.attribute_name)
     constraints.finish()
     assert wish is not None
     with engine.store.writing() as cursor:

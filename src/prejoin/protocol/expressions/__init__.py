@@ -7,7 +7,7 @@ from prejoin.protocol.expressions.bind import Binder
 from prejoin.protocol.expressions.conditions import parse_condition
 from prejoin.protocol.expressions.evaluate import Test, compile_condition
 from prejoin.protocol.expressions.forms import Bound, Kind
-from prejoin.protocol.expressions.keyconditions import KeyCondition, compile_key_conditions
+from prejoin.protocol.expressions.keyconditions import KeyCondition, KeyConditions, compile_key_conditions
 from prejoin.protocol.expressions.nodes import Condition, Path, Projection, Update, document_paths
 from prejoin.protocol.expressions.paths import heads, project, read
 from prejoin.protocol.expressions.projections import parse_projection
@@ -17,6 +17,7 @@ from prejoin.protocol.values import Item
 
 __all__ = [
     "BoundCondition",
+    "BoundKeyConditions",
     "BoundUpdate",
     "Change",
     "Condition",
@@ -35,11 +36,13 @@ __all__ = [
     "document_paths",
     "evaluate",
     "heads",
+    "key_conditions",
     "project",
     "read",
 ]
 
 BoundCondition = Bound[Condition, Test]
+BoundKeyConditions = Bound[Condition, KeyConditions]
 BoundUpdate = Bound[Update, Change]
 
 _CONDITION = Kind(parse_condition, Binder.condition, compile_condition)
@@ -53,10 +56,14 @@ def bind_condition(text: str, substitutions: Substitutions, parameter: str = "Co
     return _CONDITION.bind(text, parameter, substitutions)
 
 
-def bind_key_conditions(text: str, substitutions: Substitutions) -> dict[str, KeyCondition]:
-    """Parse a KeyConditionExpression: the condition on each key attribute."""
-    found = _KEY_CONDITION.bind(text, "KeyConditionExpression", substitutions)
-    return found.run(found.values)
+def bind_key_conditions(text: str, substitutions: Substitutions) -> BoundKeyConditions:
+    """Parse a KeyConditionExpression and bind it to what its placeholders stand for."""
+    return _KEY_CONDITION.bind(text, "KeyConditionExpression", substitutions)
+
+
+def key_conditions(bound: BoundKeyConditions) -> dict[str, KeyCondition]:
+    """The condition on each key attribute, or what DynamoDB refuses about them."""
+    return bound.run(bound.values)
 
 
 def bind_update(text: str, substitutions: Substitutions) -> BoundUpdate:

@@ -95,11 +95,12 @@ class Binder:
                 return Not(self.condition(part))
 
     def update(self, update: Update) -> Update:
-        actions = tuple(map(self._action, update.actions))
-        clash = path_clash([action.path for action in actions])
+        # In DynamoDB's order: where the actions go, and then, from the last to the first, what they do there.
+        clash = path_clash(list(map(self.path, update.paths)))
         if clash:
             self._refuse(clash)
-        return Update(actions)
+        actions = [self._action(action) for action in reversed(update.actions)]
+        return Update(tuple(reversed(actions)))
 
     def projection(self, projection: Projection) -> Projection:
         paths = tuple(map(self.path, projection.paths))

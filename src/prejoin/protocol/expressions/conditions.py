@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from prejoin.protocol import limits
 from prejoin.protocol.expressions.nodes import (
+    CONDITION_FUNCTIONS,
     And,
     Between,
     Call,
@@ -19,7 +19,6 @@ from prejoin.protocol.expressions.nodes import (
 )
 from prejoin.protocol.expressions.reader import Reader
 
-FUNCTIONS = frozenset({"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains", "size"})
 _KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _BINDING = {"OR": 1, "AND": 2, "NOT": 3}
@@ -33,22 +32,22 @@ def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condit
     And(parts=(Compare(operator='=', left=Path(steps=('a',)), right=Placeholder(name=':x')), \
 Not(part=Call(function='attribute_exists', arguments=(Path(steps=('b',)),)))))
     """
-    reader = Reader(text, parameter, keywords=_KEYWORDS, functions=FUNCTIONS)
+    reader = Reader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
     closings = _matching_parentheses(reader)
     condition = _Builder(reader, closings).build()
     _complain_about_redundant_parentheses(reader, closings)
     reader.count_operators(operator_count([condition]))
-    reader.finish("parentheses", "unknown function", "misused function", "reserved", "operators", "nesting")
+    reader.finish("parentheses", "unknown function", "misused function", "reserved", "position", "operators", "nesting")
     return condition
 
 
 class _Builder:
-    """Operator precedence on two stacks: finished conditions with their depth, and operators that wait."""
+    """Operator precedence on two stacks: finished conditions, and operators that wait."""
 
     def __init__(self, reader: Reader, closings: dict[int, int]) -> None:
         self._reader = reader
         self._closings = closings
-        self._done: list[tuple[Condition, int]] = []
+        self._done: list[Condition] = []
         self._waiting: list[str] = []
 
     def build(self) -> Condition:
@@ -66,7 +65,7 @@ class _Builder:
                 self._reduce(0)
                 if self._waiting:
                     reader.fail()
-                return self._done[0][0]
+                return self._done[0]
             word = reader.token.word()
             if word not in ("AND", "OR"):
                 reader.fail()
@@ -84,7 +83,7 @@ class _Builder:
             reader.advance()
             self._waiting.append("(")
             return False
-        self._done.append((_predicate(reader), 1))
+        self._done.append(_predicate(reader))
         return True
 
     def _encloses_operand(self) -> bool:
@@ -99,21 +98,13 @@ class _Builder:
         """Finish the waiting operators, back to a parenthesis, that bind at least as tightly."""
         while self._waiting and self._waiting[-1] != "(" and _BINDING[self._waiting[-1]] >= binding:
             operator = self._waiting.pop()
-            right, depth = self._done.pop()
+            right = self._done.pop()
             if operator == "NOT":
-                self._finish(Not(right), depth + 1)
+                self._done.append(Not(right))
                 continue
-            left, left_depth = self._done.pop()
+            left = self._done.pop()
             kind = And if operator == "AND" else Or
-            if isinstance(left, kind):
-                self._finish(kind((*left.parts, right)), max(left_depth, depth + 1))
-            else:
-                self._finish(kind((left, right)), max(left_depth, depth) + 1)
-
-    def _finish(self, condition: Condition, depth: int) -> None:
-        if depth > limits.EXPRESSION_DEPTH:
-            self._reader.too_deep()
-        self._done.append((condition, depth))
+            self._done.append(kind((*left.parts, right) if isinstance(left, kind) else (left, right)))
 
 
 def _predicate(reader: Reader) -> Condition:
@@ -144,7 +135,7 @@ def _predicate(reader: Reader) -> Condition:
     if not isinstance(left, Call) or start.text == "(":
         reader.fail()
     if left.function == "size":
-        _complain_about_misuse(reader, left)
+        reader.complain_about_misuse(left)
     _check_operands(reader, *left.arguments)
     return left
 
@@ -155,16 +146,9 @@ def _check_operands(reader: Reader, *operands: Operand) -> None:
     while waiting:
         operand = waiting.pop()
         if isinstance(operand, Call):
-            if operand.function != "size" and operand.function in FUNCTIONS:
-                _complain_about_misuse(reader, operand)
+            if operand.function != "size" and operand.function in CONDITION_FUNCTIONS:
+                reader.complain_about_misuse(operand)
             waiting += reversed(operand.arguments)
-
-
-def _complain_about_misuse(reader: Reader, call: Call) -> None:
-    reader.complain(
-        "misused function",
-        f"The function is not allowed to be used this way in an expression; function: {call.function}",
-    )
 
 
 def _matching_parentheses(reader: Reader) -> dict[int, int]:

@@ -50,10 +50,10 @@ def compile_condition(condition: Condition) -> Test:
         case And(parts):
             return _all(tuple(map(compile_condition, parts)))
         case Or(parts):
-            fails = _all(tuple(map(_negated, parts)))
-            return lambda item, values: not fails(item, values)
+            return _any(tuple(map(compile_condition, parts)))
         case Not(part):
-            return _negated(part)
+            test = compile_condition(part)
+            return lambda item, values: not test(item, values)
         case Between(operand, low, high):
             middle, least, most = _getter(operand), _getter(low), _getter(high)
 
@@ -72,11 +72,6 @@ def compile_condition(condition: Condition) -> Test:
             return is_in
 
 
-def _negated(condition: Condition) -> Test:
-    test = compile_condition(condition)
-    return lambda item, values: not test(item, values)
-
-
 def _all(tests: tuple[Test, ...]) -> Test:
     def test_all(item: Item, values: Values) -> bool:
         # Not all(): its generator would cost more than most tests.
@@ -86,6 +81,16 @@ def _all(tests: tuple[Test, ...]) -> Test:
         return True
 
     return test_all
+
+
+def _any(tests: tuple[Test, ...]) -> Test:
+    def test_any(item: Item, values: Values) -> bool:
+        for test in tests:  # noqa: SIM110
+            if test(item, values):
+                return True
+        return False
+
+    return test_any
 
 
 def _getter(operand: Operand) -> Get:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import msgspec
 
-from prejoin.protocol.errors import refuse
+from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.expressions.nodes import (
     And,
     Between,
@@ -25,7 +25,8 @@ from prejoin.protocol.expressions.nodes import (
 from prejoin.protocol.values import Value
 
 _MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_WHERE = "Invalid condition in KeyConditionExpression: "
+_INVALID = "Invalid KeyConditionExpression: "
+_WHERE = _INVALID + "Invalid condition in KeyConditionExpression: "
 
 
 class KeyCondition(msgspec.Struct, frozen=True):
@@ -41,16 +42,27 @@ KeyConditions = Callable[[Values], dict[str, KeyCondition]]
 def compile_key_conditions(condition: Condition) -> KeyConditions:
     """A function that gives the condition on each attribute, in the order written.
 
-    What DynamoDB refuses about the condition it refuses whatever the values.
+    What DynamoDB refuses about the condition it refuses whatever the values, but only after it has read the other
+    expressions of the request: so it is the function that refuses.
 
     >>> compile_key_conditions(Compare("<", Placeholder(":one"), Path(("sk",))))({":one": {"N": "1"}})
     {'sk': KeyCondition(operator='>', operands=[{'N': '1'}])}
     """
-    found = _conditions(condition)
+    try:
+        found = _conditions(condition)
+    except DynamoDBError as error:
+        return _refusing(error.message)
     return lambda values: {
         name: KeyCondition(operator, [values[placeholder] for placeholder in operands])
         for name, (operator, operands) in found.items()
     }
+
+
+def _refusing(message: str) -> KeyConditions:
+    def refused(values: Values) -> NoReturn:
+        refuse(message)
+
+    return refused
 
 
 def _conditions(condition: Condition) -> dict[str, tuple[str, list[str]]]:
@@ -88,7 +100,7 @@ def _conditions(condition: Condition) -> dict[str, tuple[str, list[str]]]:
             case Call(function):
                 _unusable(function)
         if name in found:
-            refuse("KeyConditionExpressions must only contain one condition per key")
+            refuse(_INVALID + "KeyConditionExpressions must only contain one condition per key")
         found[name] = (operator, operands)
     return found
 
@@ -104,16 +116,16 @@ def _attribute(*operands: Operand) -> tuple[str, list[str]]:
                     refuse(_WHERE + "Multiple attribute names used in one condition")
                 first, *nested = steps
                 if nested:
-                    refuse("KeyConditionExpressions cannot have conditions on nested attributes")
+                    refuse(_INVALID + "KeyConditionExpressions cannot have conditions on nested attributes")
                 name = str(first)
             case Placeholder(placeholder):
                 placeholders.append(placeholder)
             case _:
-                refuse("KeyConditionExpressions cannot contain nested operations")
+                refuse(_INVALID + "KeyConditionExpressions cannot contain nested operations")
     if name is None:
         refuse(_WHERE + "No key attribute specified")
     return name, placeholders
 
 
 def _unusable(operator: str) -> NoReturn:
-    refuse(f"Invalid operator used in KeyConditionExpression: {operator}")
+    refuse(_INVALID + f"Invalid operator used in KeyConditionExpression: {operator}")

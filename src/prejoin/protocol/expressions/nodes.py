@@ -17,6 +17,12 @@ Values = dict[str, Value]
 """What the `:placeholders` of an expression stand for in one request."""
 
 
+CONDITION_FUNCTIONS = frozenset(
+    {"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains", "size"}
+)
+UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
+
+
 class Path(msgspec.Struct, frozen=True):
     steps: Steps
 

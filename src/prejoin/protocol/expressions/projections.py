@@ -21,5 +21,5 @@ def parse_projection(text: str, parameter: str = "ProjectionExpression") -> Proj
         paths.append(reader.path())
     if reader.token.kind != "end":
         reader.fail()
-    reader.finish("reserved", "nesting")
+    reader.finish("reserved", "position", "nesting")
     return Projection(tuple(paths))

@@ -6,11 +6,20 @@ from typing import NoReturn
 
 from prejoin.protocol import limits
 from prejoin.protocol.errors import invalid
-from prejoin.protocol.expressions.nodes import Call, Operand, Path, Placeholder, Steps
+from prejoin.protocol.expressions.nodes import (
+    CONDITION_FUNCTIONS,
+    UPDATE_FUNCTIONS,
+    Call,
+    Operand,
+    Path,
+    Placeholder,
+    Steps,
+)
 from prejoin.protocol.expressions.reserved import is_reserved
 from prejoin.protocol.expressions.tokens import Token, syntax_error, tokenise
 
 _OPERAND_DEPTH = 32
+_LIST_POSITIONS = 2**31
 
 
 class Reader:
@@ -95,8 +104,7 @@ class Reader:
             elif self.accept("["):
                 if self.token.kind != "number":
                     self.fail()
-                # A position past any list is the same as every other; a long text would only be slow.
-                steps.append(int(self.advance().text[:18]))
+                steps.append(self._position(self.advance().text))
                 self.expect("]")
             else:
                 if len(steps) > limits.NESTING:
@@ -105,10 +113,19 @@ class Reader:
                     )
                 return Path(tuple(steps))
 
+    def _position(self, text: str) -> int:
+        # What does not fit need not be read to its end: int() of a long text would be slow.
+        position = int(text[:11])
+        if position >= _LIST_POSITIONS:
+            self.complain("position", f"List index is not within the allowable range; index: [{text}]")
+        return position
+
     def operand(self, depth: int = 0) -> Operand:
         """A path, a `:value` or a function call, in parentheses or not."""
         if depth > _OPERAND_DEPTH:
-            self.too_deep()
+            raise invalid(
+                f"Invalid {self.parameter}: The expression is nested too deeply; maximum depth: {_OPERAND_DEPTH}"
+            )
         if self.accept("("):
             inner = self.operand(depth + 1)
             self.expect(")")
@@ -135,17 +152,28 @@ class Reader:
             arguments.append(self.operand(depth + 1))
         self.expect(")")
         if function not in self._functions:
-            self.complain("unknown function", f"Invalid function name; function: {function}")
+            self._complain_about_function(function)
         return Call(function, tuple(arguments))
 
-    def count_operators(self, count: int) -> None:
-        if count > limits.EXPRESSION_OPERATORS:
-            self.complain("operators", f"The expression contains too many operators; operator count: {count}")
+    def _complain_about_function(self, function: str) -> None:
+        if function in CONDITION_FUNCTIONS | UPDATE_FUNCTIONS:
+            where = "an update" if self._functions is UPDATE_FUNCTIONS else "a condition"
+            self.complain(
+                "unknown function", f"The function is not allowed in {where} expression; function: {function}"
+            )
+        else:
+            self.complain("unknown function", f"Invalid function name; function: {function}")
 
-    def too_deep(self) -> NoReturn:
-        raise invalid(
-            f"Invalid {self.parameter}: The expression is nested too deeply; maximum depth: {limits.EXPRESSION_DEPTH}"
+    def complain_about_misuse(self, call: Call) -> None:
+        self.complain(
+            "misused function",
+            f"The function is not allowed to be used this way in an expression; function: {call.function}",
         )
+
+    def count_operators(self, count: int) -> None:
+        most = limits.EXPRESSION_OPERATORS
+        if count > most:  # DynamoDB stops counting at the first that is too many
+            self.complain("operators", f"The expression contains too many operators; operator count: {most + 1}")
 
 
 def path_clash(paths: list[Path]) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, invalid, refuse
 from prejoin.protocol.sizes import value_size
-from prejoin.protocol.values import Value, canonical
+from prejoin.protocol.values import SHORT_NAME, Value, canonical, check_name
 
 _NAME = re.compile(r"#[0-9a-zA-Z_]+")
 _VALUE = re.compile(r":[0-9a-zA-Z_]+")
@@ -77,8 +77,11 @@ def _refuse_unused(parameter: str, given: Iterable[str], unused: set[str]) -> No
 def _check_names(names: dict[str, str]) -> None:
     _check_keys(names, _NAME, "ExpressionAttributeNames")
     for key, name in names.items():
-        if not name:
-            refuse(f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}")
+        if not name or len(name) > SHORT_NAME:
+            try:
+                check_name(name)
+            except DynamoDBError as error:
+                refuse(f"ExpressionAttributeNames contains invalid value: {error.message} for key {key}")
 
 
 def _check_keys(given: dict[str, Any], form: re.Pattern[str], parameter: str) -> None:

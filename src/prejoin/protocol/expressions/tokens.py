@@ -9,8 +9,8 @@ from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, invalid
 
 _TOKEN = re.compile(
-    r"[ \t\r\n]+|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<hash>#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"
-    r"|(?P<number>[0-9]+)|(?P<sign><>|<=|>=|.)",
+    r"[ \t\r\n]+|(?P<name>[A-Za-z][A-Za-z0-9_]*)|(?P<hash>#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"
+    r"|(?P<number>0|[1-9][0-9]*)|(?P<sign><>|<=|>=|.)",
     re.DOTALL,
 )
 

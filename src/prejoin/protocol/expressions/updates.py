@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 from prejoin.protocol.expressions.nodes import (
+    UPDATE_FUNCTIONS,
     Action,
     AddAction,
     Arithmetic,
+    Call,
     DeleteAction,
     Operand,
     Placeholder,
@@ -18,7 +20,6 @@ from prejoin.protocol.expressions.nodes import (
 )
 from prejoin.protocol.expressions.reader import Reader
 
-FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 _SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
 
 
@@ -29,7 +30,7 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     >>> parse_update("ADD visits :one").actions
     (AddAction(path=Path(steps=('visits',)), operand=Placeholder(name=':one')),)
     """
-    reader = Reader(text, parameter, keywords=_SECTIONS, functions=FUNCTIONS)
+    reader = Reader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
     actions: list[Action] = []
     sections: set[str] = set()
     while True:
@@ -47,7 +48,8 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
             break
     update = Update(tuple(actions))
     reader.count_operators(operator_count(update.operands))
-    reader.finish("reserved", "unknown function", "section", "operators", "nesting")
+    _check_appending(reader, update)
+    reader.finish("reserved", "position", "unknown function", "misused function", "section", "operators", "nesting")
     return update
 
 
@@ -62,6 +64,21 @@ def _action(reader: Reader, section: str) -> Action:
         reader.fail()
     operand = Placeholder(reader.advance().text)
     return AddAction(path, operand) if section == "ADD" else DeleteAction(path, operand)
+
+
+def _check_appending(reader: Reader, update: Update) -> None:
+    """Of functions within functions DynamoDB refuses one: what list_append gives cannot be appended to again."""
+    waiting = list(update.operands)
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Arithmetic):
+            waiting += (operand.left, operand.right)
+        elif isinstance(operand, Call):
+            waiting += operand.arguments
+            if operand.function == "list_append":
+                for argument in operand.arguments:
+                    if isinstance(argument, Call) and argument.function == "list_append":
+                        reader.complain_about_misuse(argument)
 
 
 def _set_value(reader: Reader) -> Operand:

@@ -1,0 +1,89 @@
+"""Compressed bodies: those of requests as they say they are, those of answers as the client would have them."""
+
+from __future__ import annotations
+
+import zlib
+from functools import lru_cache
+
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.limits import KB
+
+WORTH = 4 * KB
+"""Bytes beyond which DynamoDB compresses an answer."""
+_WINDOWS = {"gzip": 31, "deflate": 15}
+_LEVEL = 1
+"""The client is on this machine, as a rule: time is worth more than bytes."""
+
+
+class TooLargeError(Exception):
+    """A body has more bytes than may be, once it is decompressed."""
+
+
+def decompressed(body: bytes, encoding: str, most: int) -> bytes:
+    """The body that a request's Content-Encoding describes. What it does not describe is AWS's fault, as AWS has it.
+
+    >>> decompressed(zlib.compress(b"{}"), "deflate", 100)
+    b'{}'
+    """
+    if encoding in ("", "identity"):
+        return body
+    window = _WINDOWS.get(encoding)
+    if window is None:
+        raise DynamoDBError("InternalServerError", f"A body cannot be in the encoding {encoding!r}")
+    pieces: list[bytes] = []
+    while body:
+        decompressor = zlib.decompressobj(window)
+        try:
+            pieces.append(decompressor.decompress(body, most + 1))
+        except zlib.error:
+            if not pieces:
+                break
+            return b"".join(pieces)  # what follows a whole body is ignored, as at AWS
+        most -= len(pieces[-1])
+        if most < 0:
+            raise TooLargeError
+        if not decompressor.eof:
+            break
+        if encoding == "deflate" or not decompressor.unused_data:
+            return b"".join(pieces)
+        body = decompressor.unused_data
+    raise DynamoDBError("InternalServerError", f"The body is not what {encoding} makes")
+
+
+def compressed(body: bytes, encoding: str) -> bytes:
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOWS[encoding])
+    return compressor.compress(body) + compressor.flush()
+
+
+@lru_cache(maxsize=64)
+def preferred(accepted: bytes) -> str | None:
+    """The encoding that an Accept-Encoding header likes best, if we have one that it likes.
+
+    As DynamoDB reads it: no encoding at all is the last resort, and a weight that is no number weighs most.
+
+    >>> [preferred(header) for header in (b"gzip, deflate", b"deflate, gzip;q=0.5", b"*", b"*, gzip;q=0.1", b"*;q=0")]
+    ['gzip', 'deflate', 'gzip', 'deflate', None]
+    """
+    liked: list[tuple[float, str]] = []
+    others = 0.0
+    for entry in accepted.decode("latin-1").lower().split(","):
+        name, _, parameters = entry.partition(";")
+        name, weight = name.strip(), _weight(parameters)
+        if name == "*":
+            others = weight
+        elif name in _WINDOWS:
+            liked.append((weight, name))
+    named = {name for _, name in liked}
+    liked += [(others, name) for name in _WINDOWS if name not in named]
+    weight, name = max(liked, key=lambda one: one[0])
+    return name if weight > 0 else None
+
+
+def _weight(parameters: str) -> float:
+    _, found, after = parameters.partition("q=")
+    if not found:
+        return 1.0
+    try:
+        return min(float(after.partition(";")[0]), 1.0)
+    except ValueError:
+        return 1.0
