@@ -17,6 +17,6 @@ def test_the_examples_of_the_guide_are_tests_that_pass(
 ) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     pytester.makepyfile(**{f"test_{at}": block for at, block in enumerate(blocks)})
-    pytester.runpytest_subprocess().assert_outcomes(passed=7)
+    pytester.runpytest_subprocess().assert_outcomes(passed=9)

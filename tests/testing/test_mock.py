@@ -6,8 +6,10 @@ import asyncio
 import datetime
 import gc
 import os
+import sys
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,15 @@ import botocore.session
 import pytest
 from boto3.dynamodb.conditions import Attr, Key
 from boto3.dynamodb.types import Binary
+from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 from botocore.stub import Stubber
 
 from prejoin.engine import Embedded
 from prejoin.testing import attach, create_table, mock_dynamodb
+
+pytest_plugins = ["pytester"]
 
 SHOP = create_table("shop", "pk, sk", {"gsi1": "kind, at:N"})
 HERE = {"region_name": "eu-west-1", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
@@ -286,14 +291,53 @@ def test_clients_made_before_it_ask_the_engine_while_it_lasts() -> None:
     assert type(client)._make_api_call is original
 
 
-def test_each_has_an_engine_of_its_own_and_the_inner_one_answers() -> None:
+def test_each_has_an_engine_of_its_own() -> None:
+    for _ in range(2):
+        with mock_dynamodb():
+            boto3.client("dynamodb").create_table(**SHOP)
+
+
+def test_inside_of_another_it_is_about_the_same_tables() -> None:
     with mock_dynamodb() as outer:
         client = boto3.client("dynamodb")
-        client.create_table(**SHOP)
         with mock_dynamodb() as inner:
-            assert inner is not outer
+            assert inner is outer
+            client.create_table(**SHOP)
+        assert client.list_tables()["TableNames"] == ["shop"]
+
+
+def test_inside_of_another_it_may_be_given_an_engine() -> None:
+    with Embedded() as engine, mock_dynamodb():
+        client = boto3.client("dynamodb")
+        client.create_table(**SHOP)
+        with mock_dynamodb(engine=engine):
             assert client.list_tables()["TableNames"] == []
         assert client.list_tables()["TableNames"] == ["shop"]
+
+
+def test_they_may_be_left_in_any_order() -> None:
+    client = boto3.client("dynamodb", **HERE)
+    original = type(client)._make_api_call
+    first, second = mock_dynamodb(), mock_dynamodb()
+    first.start()
+    second.start()
+    client.create_table(**SHOP)
+    first.stop()
+    assert client.list_tables()["TableNames"] == ["shop"]
+    second.stop()
+    assert type(client)._make_api_call is original
+    with pytest.raises(RuntimeError, match="not started"):
+        second.stop()
+
+
+def test_one_can_be_entered_twice() -> None:
+    mock = mock_dynamodb()
+    with mock:
+        with mock:
+            boto3.client("dynamodb").create_table(**SHOP)
+        assert boto3.client("dynamodb").list_tables()["TableNames"] == ["shop"]
+    with mock:
+        assert boto3.client("dynamodb").list_tables()["TableNames"] == []
 
 
 def test_it_decorates_with_and_without_parentheses() -> None:
@@ -318,16 +362,149 @@ def test_it_decorates_coroutines_too() -> None:
     assert asyncio.run(later()) == []
 
 
-def test_what_it_would_leave_too_early_it_does_not_decorate() -> None:
-    def generator() -> Any:
+def test_a_generator_is_inside_it_until_it_ends() -> None:
+    @mock_dynamodb
+    def fixture() -> Any:
+        client = boto3.client("dynamodb")
+        client.create_table(**SHOP)
+        yield client
+        client.delete_table(TableName="shop")
+
+    for client in fixture():
+        assert client.list_tables()["TableNames"] == ["shop"]
+
+
+def test_what_it_cannot_be_around_it_does_not_decorate() -> None:
+    async def generator() -> Any:
         yield 1
 
-    class TestCase:
+    class Repository:
         pass
 
-    for wrong in (generator, TestCase):
-        with pytest.raises(TypeError, match="prejoin_boto3"):
-            mock_dynamodb(wrong)
+    with pytest.raises(TypeError, match="asynchronous generator"):
+        mock_dynamodb(generator)
+    with pytest.raises(TypeError, match="Repository has no tests"):
+        mock_dynamodb(Repository)
+
+
+CLASSES = """
+import unittest
+
+import boto3
+import pytest
+
+from prejoin.testing import create_table, mock_dynamodb
+
+def tables():
+    return boto3.client("dynamodb").list_tables()["TableNames"]
+
+@pytest.fixture
+def shop():
+    boto3.client("dynamodb").create_table(**create_table("shop"))
+
+@mock_dynamodb
+class TestOfPytest:
+    def setup_method(self):
+        boto3.client("dynamodb").create_table(**create_table("set-up"))
+
+    def teardown_method(self, method):
+        assert method.__name__ in ("test_one", "test_two")
+        assert tables()[-1] in ("set-up", "shop")
+
+    @pytest.fixture(autouse=True)
+    def more(self):
+        boto3.client("dynamodb").create_table(**create_table("by-fixture"))
+
+    @pytest.mark.parametrize("again", [1, 2])
+    def test_one(self, again):
+        assert tables() == ["by-fixture", "set-up"]
+
+    def test_two(self, shop):
+        assert tables() == ["by-fixture", "set-up", "shop"]
+
+@mock_dynamodb()
+class TestOfPytestWithoutMore:
+    def test_one(self):
+        boto3.client("dynamodb").create_table(**create_table("one"))
+
+    def test_two(self):
+        assert tables() == []
+
+class TestThatInherits(TestOfPytestWithoutMore):
+    def setup_method(self):
+        super().setup_method()
+        assert tables() == []
+
+    def test_three(self):
+        assert tables() == []
+
+@mock_dynamodb
+class TestOuter:
+    class TestInner:
+        def test_one(self):
+            assert tables() == []
+
+class TestOutside:
+    def test_it_is_over(self):
+        assert boto3.client("dynamodb", region_name="x")._make_api_call.__module__ == "botocore.client"
+
+@mock_dynamodb
+class OfUnittest(unittest.TestCase):
+    def setUp(self):
+        boto3.client("dynamodb").create_table(**create_table("set-up"))
+        self.addCleanup(lambda: self.assertEqual(tables(), ["set-up"]))
+
+    def test_one(self):
+        assert tables() == ["set-up"]
+
+    def test_two(self):
+        assert tables() == ["set-up"]
+
+@mock_dynamodb
+class OfUnittestAsync(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        boto3.client("dynamodb").create_table(**create_table("set-up"))
+
+    async def test_one(self):
+        assert tables() == ["set-up"]
+"""
+
+
+def test_each_test_of_a_class_is_inside_one_of_its_own(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makepyfile(test_classes=CLASSES)
+    pytester.runpytest_subprocess().assert_outcomes(passed=13)
+    pytester.run(sys.executable, "-m", "unittest", "test_classes").stderr.fnmatch_lines(["Ran 3 tests*", "OK"])
+
+
+def test_a_set_up_that_fails_leaves_it() -> None:
+    @mock_dynamodb
+    class TestFailing:
+        def setup_method(self) -> None:
+            raise ZeroDivisionError
+
+        def test_nothing(self) -> None: ...
+
+    client = boto3.client("dynamodb", **HERE)
+    original = type(client)._make_api_call
+    with pytest.raises(ZeroDivisionError):
+        TestFailing().setup_method()
+    assert type(client)._make_api_call is original
+
+
+def test_a_set_up_that_leaves_it_out_is_reported() -> None:
+    @mock_dynamodb
+    class TestBase:
+        def test_nothing(self) -> None: ...
+
+    class TestChild(TestBase):
+        def setup_method(self) -> None: ...
+
+    child: Any = TestChild()
+    child.setup_method()
+    with pytest.raises(RuntimeError, match=r"TestChild.setup_method does not call super\(\).setup_method\(\)"):
+        child.teardown_method()
 
 
 def test_a_client_is_not_kept_alive() -> None:
@@ -364,8 +541,9 @@ def test_other_services_go_their_way_or_are_refused() -> None:
         with Stubber(s3) as stub:
             stub.add_response("list_buckets", {"Buckets": []})
             assert s3.list_buckets()["Buckets"] == []
-    with mock_dynamodb(other_services="refuse"), pytest.raises(RuntimeError, match="s3:ListBuckets was called inside"):
-        boto3.client("s3", **HERE).list_buckets()
+    for inner in (mock_dynamodb(other_services="refuse"), mock_dynamodb()):
+        with mock_dynamodb(other_services="refuse"), inner, pytest.raises(RuntimeError, match="s3:ListBuckets was"):
+            boto3.client("s3", **HERE).list_buckets()
 
 
 def test_a_stub_on_a_client_still_answers(client: Any) -> None:
@@ -376,6 +554,35 @@ def test_a_stub_on_a_client_still_answers(client: Any) -> None:
         with pytest.raises(ClientError, match="ThrottlingException"):
             client.list_tables()
     assert client.list_tables()["TableNames"] == ["shop"]
+
+
+def test_what_others_put_around_a_call_stays_and_what_they_pass_on_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = BaseClient._make_api_call
+
+    def around(self: Any, operation_name: str, api_params: dict[str, Any]) -> Any:
+        if operation_name == "DescribeEndpoints":
+            return "theirs"
+        return kept(self, operation_name, api_params)
+
+    def check(client: Any) -> None:
+        assert client.describe_endpoints() == "theirs"
+        assert client.list_tables()["TableNames"] == ["shop"]
+        with pytest.raises(client.exceptions.ResourceInUseException, match="Table already exists: shop"):
+            client.create_table(**SHOP)
+
+    with mock_dynamodb():
+        client = boto3.client("dynamodb")
+        client.create_table(**SHOP)
+        with monkeypatch.context() as patch:
+            patch.setattr(BaseClient, "_make_api_call", around)
+            check(client)
+        assert client.list_tables()["TableNames"] == ["shop"]
+    monkeypatch.setattr(BaseClient, "_make_api_call", around)
+    with mock_dynamodb():
+        client = boto3.client("dynamodb")
+        client.create_table(**SHOP)
+        check(client)
+    assert BaseClient._make_api_call is around
 
 
 def test_handlers_of_events_are_called(client: Any) -> None:
@@ -409,6 +616,16 @@ def test_threads_share_the_engine(client: Any) -> None:
     for thread in threads:
         thread.join()
     assert client.scan(TableName="shop")["Items"][0]["hits"] == {"N": "200"}
+
+
+def test_threads_may_each_enter_one() -> None:
+    def work() -> Any:
+        with mock_dynamodb() as engine:
+            return engine.send("ListTables", b"{}")
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = [threads.submit(work) for _ in range(40)]
+    assert {answer.result() for answer in answers} == {b'{"TableNames":[]}'}
 
 
 # --- One client -----------------------------------------------------------------------------------------------------

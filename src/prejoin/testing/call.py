@@ -2,13 +2,17 @@
 
 What code above the client can see is botocore's own doing: parameters are validated, the resource's conversions,
 paginators, waiters, stubs and exceptions work. What lies below (endpoint, signature, retries, HTTP) does not happen.
+
+The parts of an aiobotocore client are those of botocore, except that some give an awaitable. So the steps of a call are
+written once, as a generator that hands out whatever those parts give, and goes on with what came of it.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Generator
+from inspect import isawaitable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,6 +20,8 @@ from prejoin.engine.http.answer import JSON, http_date, request_id
 from prejoin.engine.http.front import Engine
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.testing.shapes import binary_reader, plainly_valid
+
+R = TypeVar("R")
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -65,13 +71,34 @@ class _Operation:
         self.before_call, self.called = f"before-call.{suffix}", f"after-call.{suffix}"
 
 
-def call(engine: Engine, client: Any, name: str, params: dict[str, Any]) -> dict[str, Any]:
+Steps = Generator[Any, Any, R]
+
+
+def run(steps: Steps[R]) -> R:
+    """Go through the steps of a client of botocore."""
+    given = None
+    try:
+        while True:
+            given = steps.send(given)
+    except StopIteration as done:
+        result: R = done.value
+        return result
+
+
+async def run_async(steps: Steps[R]) -> R:
+    """Go through the steps of a client of aiobotocore."""
+    given = None
+    try:
+        while True:
+            given = steps.send(await given if isawaitable(given) else given)
+    except StopIteration as done:
+        result: R = done.value
+        return result
+
+
+def call(engine: Engine, client: Any, name: str, params: dict[str, Any]) -> Steps[dict[str, Any]]:
     """What `client._make_api_call` does, with an engine at its end."""
-    # Kept in the client itself, so that it goes when the client goes; a client has an answer to every getattr().
-    operations: dict[str, _Operation] = client.__dict__.setdefault("_prejoin_operations", {})
-    operation = operations.get(name)
-    if operation is None:
-        operation = operations[name] = _Operation(client.meta.service_model, name)
+    operation = _operation(client, name)
     model, events = operation.model, client.meta.events
     context = {
         "client_region": client.meta.region_name,
@@ -79,11 +106,11 @@ def call(engine: Engine, client: Any, name: str, params: dict[str, Any]) -> dict
         "has_streaming_input": False,
         "auth_type": model.auth_type,
     }
-    for _, given in events.emit(operation.provide, params=params, model=model, context=context):
+    for _, given in (yield events.emit(operation.provide, params=params, model=model, context=context)):
         if given is not None:
             params = given
             break
-    events.emit(operation.before_build, params=params, model=model, context=context)
+    yield events.emit(operation.before_build, params=params, model=model, context=context)
     request = {
         "url_path": "/",
         "query_string": "",
@@ -93,16 +120,25 @@ def call(engine: Engine, client: Any, name: str, params: dict[str, Any]) -> dict
         "url": client.meta.endpoint_url,
         "context": context,
     }
-    _, stubbed = events.emit_until_response(
+    _, stubbed = yield events.emit_until_response(
         operation.before_call, model=model, params=request, request_signer=client._request_signer, context=context
     )
-    http, answer = stubbed if stubbed is not None else _ask(engine, client, operation, request)
-    events.emit(operation.called, http_response=http, parsed=answer, model=model, context=context)
+    http, answer = stubbed if stubbed is not None else (yield from request_answered(engine, client, name, request))
+    yield events.emit(operation.called, http_response=http, parsed=answer, model=model, context=context)
     if http.status_code >= 300:
         code = context.get("error_code_override") or answer.get("Error", {}).get("Code")
         raise client.exceptions.from_code(code)(answer, name)
     parsed: dict[str, Any] = answer
     return parsed
+
+
+def _operation(client: Any, name: str) -> _Operation:
+    # Kept in the client itself, so that it goes when the client goes; a client has an answer to every getattr().
+    operations: dict[str, _Operation] = client.__dict__.setdefault("_prejoin_operations", {})
+    operation = operations.get(name)
+    if operation is None:
+        operation = operations[name] = _Operation(client.meta.service_model, name)
+    return operation
 
 
 def _body(client: Any, operation: _Operation, params: dict[str, Any]) -> bytes:
@@ -115,38 +151,57 @@ def _body(client: Any, operation: _Operation, params: dict[str, Any]) -> bytes:
     return body.encode() if isinstance(body, str) else bytes(body)
 
 
-def _ask(engine: Engine, client: Any, operation: _Operation, request: dict[str, Any]) -> tuple[Http, Any]:
+def request_answered(
+    engine: Engine, client: Any, name: str, request: dict[str, Any]
+) -> Steps[tuple[Http, dict[str, Any]]]:
+    """What `client._make_request` does: a request is sent, and its answer read."""
+    operation = _operation(client, name)
+    http = _ask(engine, operation, request)
+    answer = _read(operation, http)
+    if answer is None:
+        answer = yield from _parse(client, operation, http)
+    answer["ResponseMetadata"]["RetryAttempts"] = 0
+    return http, answer
+
+
+def _ask(engine: Engine, operation: _Operation, request: dict[str, Any]) -> Http:
     try:
         status, body = 200, engine.send(operation.model.name, request["body"])
     except DynamoDBError as error:
         status, body = error.status, error.body()
-    number = request_id()
     headers = {
         "server": "prejoin",
         "date": http_date(),
         "content-type": JSON,
         "content-length": str(len(body)),
-        "x-amzn-requestid": number,
+        "x-amzn-requestid": request_id(),
         "x-amz-crc32": str(zlib.crc32(body)),
     }
-    http = Http(request["url"], status, headers, body)
-    answer: dict[str, Any] = _decode(body) if status == 200 else {}
-    if status == 200 and _AS_THEY_STAND.issuperset(answer):
-        if operation.read_binary is not None and (b'"B"' in body or b'"BS"' in body):
-            operation.read_binary(answer)
-        answer["ResponseMetadata"] = {"RequestId": number, "HTTPStatusCode": 200, "HTTPHeaders": headers}
-    else:
-        answer = _parse(client, operation, {"headers": headers, "status_code": status, "body": body})
-    answer["ResponseMetadata"]["RetryAttempts"] = 0
-    return http, answer
+    return Http(request["url"], status, headers, body)
 
 
-def _parse(client: Any, operation: _Operation, response: dict[str, Any]) -> dict[str, Any]:
+def _read(operation: _Operation, http: Http) -> dict[str, Any] | None:
+    """An answer in which JSON and Python say the same; None if it has to be read by botocore."""
+    if http.status_code != 200:
+        return None
+    body = http.content
+    answer: dict[str, Any] = _decode(body)
+    if not _AS_THEY_STAND.issuperset(answer):
+        return None
+    if operation.read_binary is not None and (b'"B"' in body or b'"BS"' in body):
+        operation.read_binary(answer)
+    number, headers = http.headers["x-amzn-requestid"], http.headers
+    answer["ResponseMetadata"] = {"RequestId": number, "HTTPStatusCode": 200, "HTTPHeaders": headers}
+    return answer
+
+
+def _parse(client: Any, operation: _Operation, http: Http) -> Steps[dict[str, Any]]:
     """botocore's own reading, with the members that its model gives to an error."""
     parser = client._response_parser
-    answer: dict[str, Any] = parser.parse(response, operation.model.output_shape)
-    if response["status_code"] >= 300:
+    response = {"headers": http.headers, "status_code": http.status_code, "body": http.content}
+    answer: dict[str, Any] = yield parser.parse(response, operation.model.output_shape)
+    if http.status_code >= 300:
         shape = client.meta.service_model.shape_for_error_code(answer.get("Error", {}).get("Code"))
         if shape is not None:
-            answer.update(parser.parse(response, shape))
+            answer.update((yield parser.parse(response, shape)))
     return answer
