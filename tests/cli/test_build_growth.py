@@ -184,5 +184,26 @@ def test_a_decision_that_the_approved_keys_contradict_says_that_they_are_kept(pr
     file.write_text(text.replace("## Decisions\n", "## Decisions\n\n- Assignment lives under Team\n"), "utf-8")
     ran = prejoin("build", "--yes")
     assert ran.status == 1
-    assert "table-design.md is APPROVED, so its keys stay, too" in ran.err
+    assert "cannot all hold: the design that is kept has the key `USER#{userId}` and `ASSIGNMENT#{teamId}`" in ran.err
+    assert "with `> Status: DRAFT` in table-design.md all is designed anew" in ran.err
     assert page(here) == approved
+
+
+def test_a_limit_that_the_approved_design_is_beyond_is_refused(prejoin: Prejoin, here: Path) -> None:
+    text, file = document("teams"), here / "access-patterns.md"
+    file.write_text(text, "utf-8")
+    prejoin("build", "--yes")
+    approve(here)
+    approved = page(here)
+    limited = text.replace("## Decisions\n", "## Decisions\n\n- at most 1 GSIs\n")
+    file.write_text(limited, "utf-8")
+    ran = prejoin("build", "--yes")
+    assert ran.status == 1
+    line = limited.splitlines().index("- at most 1 GSIs") + 1
+    both = "the design that is kept has the index gsi1; the design that is kept has the index gsi2"
+    assert f"{line}:3: error PJ030: these cannot all hold: {both}; the decision: at most 1 GSIs" in ran.err
+    assert page(here) == approved
+    assert "decides `at most 1 GSIs`, and there are `gsi1`, `gsi2`" in prejoin("check", "table-design.md").out
+    (here / "table-design.md").write_text(approved.replace("APPROVED", "DRAFT"), "utf-8")
+    assert prejoin("build", "--yes").status == 0
+    assert [slot.name for slot in design(here).indexes] == ["gsi1"]

@@ -52,6 +52,21 @@ def test_without_a_file_the_text_is_printed(prejoin: Prejoin, design: Path) -> N
     assert prejoin("convert", "model.json", "--to", "md").out.startswith("# Shop: table design")
 
 
+def test_a_text_that_the_description_of_a_model_cannot_carry_is_named(
+    prejoin: Prejoin, design: Path, here: Path
+) -> None:
+    data = json.loads(prejoin("convert", "access-patterns.md", "--to", "json").out)
+    data["reads"][1]["description"] = "Sign in\n by e-mail"
+    (here / "access-patterns.json").write_text(json.dumps(data), encoding="utf-8")
+    (here / "access-patterns.md").unlink()
+    ran = prejoin("convert", "table-design.md", "--to", "yaml", "-o", "table-design.yaml")
+    assert ran.status == 0, ran.err
+    ran = prejoin("convert", "table-design.yaml", "--to", "workbench")
+    assert ran.status == 1
+    assert "error PJ006: reads[1].description" in ran.err
+    assert "fix: change that text" in ran.err
+
+
 def test_what_cannot_be_is_said(prejoin: Prejoin, design: Path, here: Path) -> None:
     assert prejoin("convert", "access-patterns.md", "--to", "workbench").status == 2
     assert prejoin("convert", "table-design.md", "--to", "workbench", "-o", "model.md").status == 2

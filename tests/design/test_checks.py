@@ -113,7 +113,14 @@ COPY = """\
 """
 BY_BOOK = "| AP-006 | Loan | of a book | book | Collection | - | Yes (20) | Warm | Eventual | No |\n"
 RAW = (GUARDS, GUARDS + "rawKeys: true\n")
+SHARDED = ((BRANCH, BRANCH.replace("{branchId}", "{branchId}#{loanId:shard(20)}")),)
+BY_MONTH = ((BRANCH, BRANCH.replace("{branchId}", "{branchId}#{dueOn:month}")),)
 Edits = tuple[tuple[str, str], ...]
+
+
+def decides(sentence: str) -> tuple[str, str]:
+    before = "- Members and loans are in one table.\n"
+    return before, f"{before}- {sentence}\n"
 
 
 def member(attribute: str) -> tuple[str, str]:
@@ -262,7 +269,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         ((GUARDS, GUARDS + "ttlAttribute: endsAt\n"),),
         "has passed",
     ),
-    ("PJ544", (), ((BRANCH, BRANCH.replace("{branchId}", "{branchId}#{loanId:shard(20)}")),), "20 shards"),
+    ("PJ544", (), SHARDED, "20 shards"),
     (
         "PJ545",
         (),
@@ -384,6 +391,15 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "only `dueOn`, `loanId`, `memberId`",
     ),
     ("PJ587", (), MANY[:8], "is written 7 times"),
+    ("PJ588", (decides("no GSIs"),), (), "the document decides `no GSIs`, and there is `gsi1`"),
+    ("PJ588", (decides("at most 1 structures"),), ((GUARDS, COPY + GUARDS),), "there are `gsi1`, `Loan/by-book`"),
+    ("PJ588", (decides("no GSIs for Loan"),), (), "there is `Loan in gsi1`"),
+    ("PJ588", (decides("no copies for Loan"),), ((GUARDS, COPY + GUARDS),), "there is `Loan/by-book`"),
+    ("PJ588", (decides("at most 4 shards"),), SHARDED, "there is `20 shards of Loan in gsi1`"),
+    ("PJ588", (decides("no shards for Loan"),), SHARDED, "there is `20 shards of Loan in gsi1`"),
+    ("PJ588", (decides("Loan in 8 shards"),), SHARDED, "there is `20 shards of Loan in gsi1`"),
+    ("PJ588", (decides("Loan in buckets of a year"),), BY_MONTH, "there is `a partition each month of Loan in gsi1`"),
+    ("PJ588", (decides("no buckets"),), BY_MONTH, "there is `a partition each month of Loan in gsi1`"),
     ("PJ590", (member("`status` (string)"),), (), "`status` is a reserved word"),
     ("PJ591", (), (("name: gsi1pk", "name: GSI1-PK"),), "`GSI1-PK`"),
     ("PJ592", (loan("`endsAt` (integer, optional, ttl)"),), (), "not set"),
@@ -506,6 +522,23 @@ def test_a_day_for_a_partition_does_not_spread_the_writes_of_today() -> None:
     spread = BRANCH.replace("BRANCH#{branchId}", "LOANS#{dueOn:day}#{loanId:shard(4)}")
     assert "PJ570" in {d.code for d in told(document, ((BRANCH, daily),)) if "gsi1" in d.message}
     assert "PJ570" not in {d.code for d in told(document, ((BRANCH, spread),)) if "gsi1" in d.message}
+
+
+def test_a_design_that_keeps_to_what_is_decided_has_nothing_to_be_said() -> None:
+    limits = decides(
+        "at most 1 GSIs\n- no copies\n- no shards for Loan\n- Loan in buckets of a month\n- no GSIs for Branch"
+    )
+    document = (
+        limits,
+        ("### Loan\n", "### Branch\n\n- **Attributes**:\n  - `branchId` (string, natural)\n\n### Loan\n"),
+    )
+    assert "PJ588" not in {d.code for d in told(document, ())}
+    assert "PJ588" not in {d.code for d in told((decides("at most 20 shards\n- Loan in 20 shards"),), SHARDED)}
+
+
+def test_a_local_index_is_no_gsi() -> None:
+    local = "  - {name: lsi1, pk: [{name: pk}], sk: [{name: lsi1sk}], local: true}\n"
+    assert "PJ588" not in {d.code for d in told((decides("at most 1 GSIs"),), ((GSI1, GSI1 + local),))}
 
 
 def test_without_local_indexes_a_partition_has_no_limit_of_10_gb() -> None:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from prejoin.design.conflicts import conflict, conflicts
 from prejoin.design.growth import growth
-from prejoin.design.model import Design
+from prejoin.design.model import Design, KeyAttribute
 from prejoin.design.program import InfeasibleError
 from prejoin.design.solve import Solution, solve
-from prejoin.workload.files import read_file
+from prejoin.workload.files import read_file, read_text
 from prejoin.workload.grammar.statements import read_pin
 from prejoin.workload.model import Consistency, Decision, Workload
 
@@ -177,11 +177,154 @@ def test_a_table_grows_and_what_is_there_stays(ids: tuple[str, ...]) -> None:
     assert {fill.entity for fill in added.backfills} == {entity for entity, _, _ in written}
 
 
+def grown(*edits: tuple[str, str]) -> list[str]:
+    """What is to be written for users that are there, when the document becomes another."""
+    before = (EXAMPLES / "teams" / "access-patterns.md").read_text("utf-8")
+    after = before
+    for old, new in edits:
+        assert old in after
+        after = after.replace(old, new, 1)
+    workload = read_text(after, "md").workload
+    kept = solve(read_text(before, "md").workload).design
+    return [text for one in growth(kept, solve(workload, kept).design, workload).backfills for text in one.why]
+
+
+EMAIL = "  - `email` (string, unique)\n"
+ROW = "| AP-001 |"
+BY = "| AP-011 | User | by it | {} | Collection | - | Yes | Cold | Eventual | No |\n| AP-001 |"
+
+
+def test_an_attribute_that_may_be_new_is_a_reason_only_for_items_that_have_it() -> None:
+    city = (EMAIL, f"{EMAIL}  - `city` (string)\n")
+    (said,) = grown(city, (ROW, BY.format("city")))
+    assert said.endswith(" in each that has city")
+
+
+def test_a_sparse_key_is_for_some_of_the_items() -> None:
+    level = (EMAIL, f"{EMAIL}  - `level` (LOW | HIGH, mutable)\n")
+    (said,) = grown(level, (ROW, BY.format("level = HIGH")))
+    assert said.endswith(" in each whose level is HIGH")
+
+
+def test_what_every_item_has_is_for_each() -> None:
+    assert [one.endswith(" in each") for one in grown((ROW, BY.format("-")))] == [True]
+
+
+def test_for_an_entity_that_is_new_nothing_is_to_be_written() -> None:
+    badge = (
+        "### Badge\n\n- **Attributes**:\n  - `badgeId` (ulid, generated)\n  - `number` (string, unique)\n\n### Team\n"
+    )
+    row = "| AP-011 | Badge | by number | number | Single | - | No | Cold | Eventual | No |\n| AP-001 |"
+    assert grown(("### Team\n", badge), (ROW, row)) == []
+
+
 def test_a_table_that_serves_already_does_not_change() -> None:
     before = solve(SHOP).design
     after = solve(SHOP, before).design
     assert after == before
     assert not growth(before, after, SHOP)
+
+
+INDEX = "the design that is kept has the index {}"
+COPY = "the design that is kept has the copy Order/by-userId"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "statements"),
+    [
+        ("at most 1 GSIs", [INDEX.format("gsi1"), INDEX.format("gsi2")]),
+        ("no GSIs", [INDEX.format("gsi2")]),
+        ("no copies", [COPY]),
+        ("no copies for Order", [COPY]),
+        (
+            "no GSIs for User",
+            ["the design that is kept has the key `EMAIL#{email}` and `USER#{userId}` of User in gsi1"],
+        ),
+        ("no buckets", [COPY]),
+        ("Order in 8 shards", [COPY]),
+    ],
+)
+def test_a_limit_that_a_kept_design_is_beyond_is_a_conflict_with_it(sentence: str, statements: list[str]) -> None:
+    kept = solve(SHOP).design
+    workload = deciding(sentence, workload=SHOP)
+    with pytest.raises(InfeasibleError):
+        solve(workload, kept)
+    (found,) = conflicts(workload, kept)
+    said = [str(one) for one in found]
+    assert said[-1] == f"the decision: {sentence}"
+    assert said[:-1] == statements
+
+
+@pytest.mark.parametrize("sentence", ["at most 2 GSIs", "at most 1 copies", "at most 3 structures", "no shards"])
+def test_a_limit_that_a_kept_design_is_within_changes_nothing(sentence: str) -> None:
+    kept = solve(SHOP).design
+    workload = deciding(sentence, workload=SHOP)
+    assert conflict(workload, kept) == ()
+    assert is_kept(kept, solve(workload, kept).design)
+
+
+def test_a_limit_holds_for_what_is_added_to_a_kept_design() -> None:
+    kept = solve(without("AP-002", "AP-006", "AP-008", "AP-009")).design
+    most = len(kept.indexes)
+    assert len(solve(SHOP, kept).design.indexes) > most
+    assert len(solve(deciding(f"at most {most} GSIs", workload=SHOP), kept).design.indexes) == most
+
+
+def test_a_local_index_that_is_kept_is_no_gsi() -> None:
+    kept = solve(without("AP-002", "AP-006", "AP-008", "AP-009")).design
+    table = kept.slots[0]
+    local = replace(table, name="lsi1", sk=(KeyAttribute("lsi1sk"),), local=True)
+    kept = replace(kept, slots=(*kept.slots, local))
+    design = solve(deciding("at most 2 GSIs", workload=SHOP), kept).design
+    assert sum(not slot.local for slot in design.indexes) == 2
+    assert not any(item.facet("lsi1") for item in design.items)  # it has the table's partitions
+
+
+def test_nothing_new_is_put_into_an_index_that_turns_the_table_s_key_round() -> None:
+    kept = solve(without("AP-002", "AP-006", "AP-008", "AP-009")).design
+    table = kept.slots[0]
+    kept = replace(kept, slots=(*kept.slots, replace(table, name="inverted", pk=table.sk, sk=table.pk)))
+    after = solve(SHOP, kept)
+    assert served(after)
+    assert not any(item.facet("inverted") for item in after.design.items)
+
+
+def test_a_read_that_kept_keys_are_in_the_way_of_is_explained_by_them() -> None:
+    kept = solve(deciding("no copies for Order")).design
+    reads = tuple(replace(read, consistency=Consistency.STRONG) if read.id == "AP-004" else read for read in FREE.reads)
+    strong = deciding("no copies for Order", workload=replace(FREE, reads=reads))
+    assert conflict(strong) == ()
+    assert [str(one) for one in conflict(strong, kept)] == [
+        "the design that is kept has the key `ORDER#{orderId}` and `ORDER` of Order",
+        "AP-004 is asked",
+        "AP-004 is read with strong consistency",
+        "the decision: no copies for Order",
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ("Order in 8 shards", "at most 4 shards"),
+        ("Order in 8 shards", "no shards for Order"),
+        ("Order in buckets of a day", "no buckets"),
+        ("Order in buckets of a day", "no buckets for Order"),
+    ],
+)
+def test_decisions_of_how_to_cut_that_contradict_each_other(sentences: tuple[str, str]) -> None:
+    workload = deciding(*sentences)
+    with pytest.raises(InfeasibleError):
+        solve(workload)
+    assert [str(one) for one in conflict(workload)] == [f"the decision: {one}" for one in sentences]
+
+
+def test_no_buckets_at_all_and_no_structures_for_one_are_obeyed() -> None:
+    assert any(":day}" in key for key in keys(solve(FREE)))
+    assert not any(":day}" in key for key in keys(solve(deciding("no buckets"))))
+    found = solve(deciding("no structures for Order")).design
+    assert [(item.copy, [facet.slot for facet in item.facets]) for item in found.items if item.entity == "Order"] == [
+        ("", ["table"])
+    ]
 
 
 def test_a_new_entity_finds_its_place_in_a_table_that_others_made() -> None:

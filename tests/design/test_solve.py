@@ -178,3 +178,14 @@ def test_what_everybody_knows_comes_out_as_everybody_would_do_it() -> None:
     groups = keyed("groups")
     assert "Membership: USER#{userId} / MEMBERSHIP#{groupId}" in groups
     assert any(key.startswith("Membership: GROUP#{groupId} / ") for key in groups)
+
+
+def test_how_far_it_is_is_told_in_words_that_count() -> None:
+    said: list[str] = []
+    solve(document(ROOT / "examples" / "shop" / "access-patterns.md"), told=said.append)
+    assert said == [
+        "0 indexes",
+        "1 index: with 5 structures it can be done",
+        "2 indexes: with 3 structures it can be done",
+        "3 indexes: with 3 structures it can be done",
+    ]

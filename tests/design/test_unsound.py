@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from prejoin.design.checks import check_design
-from prejoin.design.fits import misfits
+from prejoin.design.document.write_document import write_document
+from prejoin.design.explain import as_markdown, as_text, explain_design, topics, why
+from prejoin.design.fits import DesignError, misfits
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design, Facet, Projection, ProjectionKind, When
 from prejoin.design.price import amplification, bill
@@ -22,10 +24,17 @@ from prejoin.design.solve import solve
 from prejoin.diagnostics import Diagnostic, has_errors
 from prejoin.engine import Embedded
 from prejoin.proof.run import prove
+from prejoin.render.documents.render_documents import render_documents
+from prejoin.render.infrastructure.errors import InfrastructureError
+from prejoin.render.infrastructure.languages import LANGUAGES
+from prejoin.render.infrastructure.options import Infrastructure
+from prejoin.render.pictures.render_pictures import render_pictures
 from prejoin.render.python import Options, render_python
+from prejoin.render.workbench import render_workbench
 from prejoin.workload.checks import check
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
+from prejoin.workload.write_document import UnwritableError
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 NAMES = ("debrie_session_store", "aws_bookmarks", "aws_bank_payments", "aws_ski_resort", "debrie_ecommerce")
@@ -57,9 +66,71 @@ def anything_about(workload: Workload, design: Design) -> list[Diagnostic]:
     return said
 
 
+def shown(workload: Workload, design: Design, language: str) -> list[str]:
+    """All that shows a design, whatever is wrong with it; what is refused, in the words that say why."""
+
+    def told_all(workload: Workload, design: Design) -> None:
+        explanation = explain_design(workload, design)
+        assert as_text(explanation)
+        assert as_markdown(explanation)
+        assert all(why(explanation, topic) for topic in topics(explanation))
+
+    def deployed(workload: Workload, design: Design) -> None:
+        LANGUAGES[language](workload, design, Infrastructure())
+
+    def written(workload: Workload, design: Design) -> None:
+        write_document(design, workload)
+
+    # Pages and pictures show what there is; the others may refuse.
+    assert all(render_documents(workload, design).values())
+    assert all(render_pictures(workload, design).values())
+    said = []
+    for show in (told_all, deployed, written, render_workbench):
+        try:
+            show(workload, design)
+        except (DesignError, InfrastructureError, UnwritableError) as refusal:
+            said.append(str(refusal))
+    assert all(said)
+    return said
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sound_design_has_no_errors(name: str) -> None:
     assert not has_errors(anything_about(*sound(name)))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_sound_design_is_shown_in_every_way(language: str) -> None:
+    for name in NAMES:
+        assert shown(*sound(name), language) == []
+
+
+def test_what_does_not_fit_is_said_with_what_would() -> None:
+    workload, design = sound("debrie_session_store")
+    (item,) = design.items
+    wrong = replace(
+        design, items=(replace(item, facets=(Facet("table", ("X#{nope}",), ("Y",)), Facet("gsi9", ("X",)))),)
+    )
+    for said in shown(workload, wrong, "cloudformation")[:2]:
+        assert "does not fit its access patterns, key template 'X#{nope}': there is no attribute nope" in said
+        assert "(and 1 more, which `misfits` tells): name attributes of `Session`" in said
+
+
+def test_an_index_that_is_read_and_has_nothing_in_it_is_not_deployed() -> None:
+    workload, design = sound("debrie_session_store")
+    assert {request.slot for operation in design.operations for request in operation.requests} == {"table", "gsi1"}
+    bare = replace(design, items=tuple(replace(item, facets=item.facets[:1]) for item in design.items))
+    for language, render in LANGUAGES.items():
+        with pytest.raises(InfrastructureError, match="reads the index 'gsi1', in which no entity has a key: give one"):
+            render(workload, bare, Infrastructure())
+        assert shown(workload, map_patterns(bare, workload), language) == []
+
+
+def test_a_design_of_an_earlier_document_is_shown() -> None:
+    workload, design = sound("debrie_ecommerce")
+    for read in workload.reads:
+        fewer = replace(workload, reads=tuple(one for one in workload.reads if one is not read))
+        assert shown(fewer, design, "terraform") == []
 
 
 def test_a_design_whose_parts_are_missing_is_told_of_and_priced() -> None:
@@ -104,10 +175,10 @@ def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, .
 
 
 @st.composite
-def mistaken(draw: st.DrawFn, tree: Any) -> Any:
-    """The tree with one part of it gone, twice, or another."""
+def mistaken(draw: st.DrawFn, tree: Any, parts: frozenset[str]) -> Any:
+    """The tree with something in one of its parts gone, twice, or another."""
     tree = msgspec.json.decode(msgspec.json.encode(tree))
-    found = [(path, part) for path, part in places(tree) if path and path[0] in _PARTS]
+    found = [(path, part) for path, part in places(tree) if path and path[0] in parts]
     path, part = draw(st.sampled_from(found))
     above = tree
     for key in path[:-1]:
@@ -124,19 +195,27 @@ def mistaken(draw: st.DrawFn, tree: Any) -> Any:
     return tree
 
 
-_PARTS = {"slots", "items", "guards", "separator", "type_attribute", "ttl_attribute", "entities", "table"}
+KEYS = frozenset({"slots", "items", "guards", "separator", "typeAttribute", "ttlAttribute", "entities", "table"})
+ALL = KEYS | {"operations", "decisions", "reads", "writes", "deletes", "billing", "rawKeys"}
 
 
-@given(name=st.sampled_from(NAMES), about_document=st.booleans(), data=st.data())
-def test_whatever_is_mistaken_is_told_of_and_nothing_breaks(
-    name: str, about_document: bool, data: st.DataObject
-) -> None:
+def mistake(data: st.DataObject, name: str, parts: frozenset[str]) -> tuple[Workload, Design]:
+    """A workload and its design, one of which has a mistake."""
     workload, design = sound(name)
     try:
-        if about_document:
-            workload = msgspec.convert(data.draw(mistaken(workload)), Workload)
-        else:
-            design = msgspec.convert(data.draw(mistaken(design)), Design)
+        if data.draw(st.booleans(), "about the document"):
+            return msgspec.convert(data.draw(mistaken(workload, parts)), Workload), design
+        return workload, msgspec.convert(data.draw(mistaken(design, parts)), Design)
     except msgspec.ValidationError:
         assume(False)
-    anything_about(workload, design)
+        raise
+
+
+@given(name=st.sampled_from(NAMES), data=st.data())
+def test_whatever_is_mistaken_is_told_of_and_nothing_breaks(name: str, data: st.DataObject) -> None:
+    anything_about(*mistake(data, name, KEYS))
+
+
+@given(name=st.sampled_from(NAMES), language=st.sampled_from([*LANGUAGES]), data=st.data())
+def test_whatever_is_mistaken_is_shown_or_refused(name: str, language: str, data: st.DataObject) -> None:
+    shown(*mistake(data, name, ALL), language)

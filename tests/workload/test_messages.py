@@ -73,6 +73,24 @@ Someone who borrows.
 - Loan lives under Member
 """
 
+VANS = """\
+### Parcel
+
+- **Attributes**:
+  - `parcelId` (ulid, generated)
+  - `region` (string, immutable)
+  - `state` (HERE | GONE, mutable)
+
+### Van
+
+- **Attributes**:
+  - `vanId` (ulid, generated)
+  - `region` (string, immutable)
+  - `load` (integer, mutable)
+
+### Loan"""
+LOAD = "update Member (loanCount += 1); update Parcel (state = GONE); update Van (load += 1)"
+
 # The code, what stands in the sound document, what instead; what the message points at, and a part of the fix.
 CASES = [
     ("PJ101", "# Library\n\n> Status: DRAFT\n\n", "", "", "# "),
@@ -123,6 +141,10 @@ CASES = [
     ("PJ218", "(status = BACK)", "(status)", "update", "status = …"),
     ("PJ219", "`dueOn` (date)", "`dueOn` (date)\n  - `aws:due` (date)", "`aws:due`", "`aws_due`"),
     ("PJ219", "`dueOn` (date)", "`dueOn` (date)\n  - `due.at` (date)", "`due.at`", "`due_at`"),
+    ("PJ213", "| Return | loanId |", "| Return | loanId, Loan.dueOn |", "Loan.dueOn", "`Loan.dueOn = dueOn`"),
+    ("PJ220", "### Loan", VANS, "region", "`Parcel.region = region`"),
+    ("PJ221", "`dueOn` (date)\n", "`dueOn` (datetime, ttl)\n", "dueOn < now", "now + 7 days"),
+    ("PJ221", "| Loan exists |", "| goneAt <= now |", "goneAt", "`create` replaces"),
     ("PJ301", "| AP-002 |", "|  |", "", "AP-031"),
     ("PJ302", "| email | Single", "|  | Single", "", "`-`"),
     ("PJ303", "| email | Single", "| email |  ", "", "`Count`"),
@@ -152,6 +174,13 @@ CASES = [
 def broken(old: str, new: str) -> str:
     assert old in SOUND
     text = SOUND.replace(old, new, 1)
+    if "(datetime, ttl)" in new:
+        text = text.replace("dueOn < |", "dueOn < now |")
+    if "goneAt" in new:
+        text = text.replace("`dueOn` (date)\n", "`dueOn` (date)\n  - `goneAt` (integer, optional, ttl)\n")
+    if new is VANS:
+        row = f"| AP-023 | Member | Load | memberId, parcelId, vanId, region | {LOAD} | Yes | - | Cold |\n"
+        text = text.replace("| AP-022 |", f"{row}| AP-022 |")
     if "### Session" in new:
         text = text.replace(
             "| AP-022 |", "| AP-019 | Session | Sign in | sessionId | create Session | No | - | Cold |\n| AP-022 |"
@@ -176,6 +205,36 @@ def test_a_mistake_is_said_where_it_is_with_what_to_write(code: str, old: str, n
     if at:
         line = text.split("\n")[said.line - 1]
         assert line[said.column - 1 :].startswith(at), (said, line[said.column - 1 :])
+
+
+VAN = "`region` (string, immutable)\n  - `load`"
+# Ways to say whose `region` it is: what stands in the document, and what instead.
+WHOSE = [
+    {"| Yes | - | Cold |": "| Yes | Van.region = region | Cold |"},
+    {"| AP-023 | Member |": "| AP-023 | Van, Member |"},
+    {VAN: VAN.replace("immutable", "immutable, copy of Parcel.region")},
+    {VAN: VAN.replace("region", "area")},
+    {VAN: VAN.replace("immutable", "mutable"), "(load += 1)": "(load += 1, region)"},
+    {"update Van (load += 1)": "create Van"},
+]
+
+
+@pytest.mark.parametrize("edits", WHOSE)
+def test_an_input_of_which_is_said_whose_it_is_is_not_asked_about(edits: dict[str, str]) -> None:
+    text = broken("### Loan", VANS)
+    assert "PJ220" in {d.code for d in read_text(text, "md").diagnostics}
+    for old, new in edits.items():
+        assert old in text
+        text = text.replace(old, new)
+    assert not {"PJ213", "PJ220"} & {d.code for d in read_text(text, "md").diagnostics}
+
+
+@pytest.mark.parametrize("asked", ["dueOn <", "dueOn > now", "dueOn <= now + 7 days", "dueOn last 7 days", "dueOn"])
+def test_what_may_find_items_that_have_not_expired_is_asked_as_it_is(asked: str) -> None:
+    text = SOUND.replace("`dueOn` (date)", "`dueOn` (datetime, ttl)").replace("dueOn < |", f"{asked} |")
+    assert "PJ221" not in {d.code for d in read_text(text, "md").diagnostics}
+    other = broken("`dueOn` (date)\n", "`dueOn` (datetime, ttl)\n").replace("(datetime, ttl)", "(datetime)")
+    assert "PJ221" not in {d.code for d in read_text(other, "md").diagnostics}
 
 
 def unreadable(tmp_path: Path) -> list[Diagnostic]:

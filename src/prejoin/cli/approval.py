@@ -168,7 +168,7 @@ class Approval:
             return
         with Progress() as progress:
             progress.begin(f"designing without {pattern}")
-            found = without(w, pattern, self.made.solution)
+            found = without(w, pattern, self.made.solution, self.made.wanted.kept)
         show([(*coded(f"{found.text}."),)])
 
     def _alternatives(self) -> None:

@@ -14,6 +14,7 @@ from prejoin.cli.built import delete, write_all
 from prejoin.cli.check import contents
 from prejoin.cli.design_file import target
 from prejoin.cli.designing import StoppedError, design_anew, read_again
+from prejoin.cli.exchange import model_of
 from prejoin.cli.outcome import CommandError, Outcome, Source
 from prejoin.cli.output import show
 from prejoin.cli.progress import Progress, Steps
@@ -38,7 +39,6 @@ from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.pictures.render_pictures import render_pictures
 from prejoin.render.python.package import Options, package_name, render_python
-from prejoin.render.workbench import render_workbench
 
 _SERIOUS = frozenset({Severity.ERROR, Severity.WARNING})
 
@@ -113,7 +113,7 @@ def _rendered(read: Document, design: Design, settings: Settings, folder: Path) 
     yield from render_documents(workload, design, DocumentOptions(python)).items()
     yield from render_pictures(workload, design).items()
     if settings.workbench:
-        yield from render_workbench(workload, design).items()
+        yield from model_of(workload, design, read.file).items()
     served = frozenset(operation.pattern for operation in design.operations if operation.served)
     try:
         options = infrastructure_of(settings, workload, served)

@@ -14,7 +14,7 @@ from prejoin.cli.outcome import Outcome
 from prejoin.cli.show import counted
 from prejoin.cli.sources import FORMS, load
 from prejoin.cli.status import Status
-from prejoin.cli.writing import as_text, keep_original, lost, refuse_to_overwrite, write
+from prejoin.cli.writing import as_text, keep_original, lost, refuse_to_overwrite, write, written_for
 from prejoin.design.document.write_document import write_document
 from prejoin.design.files import write_design
 from prejoin.diagnostics import Severity, has_errors
@@ -84,7 +84,8 @@ def _design(file: str, to: Form, output: Path | None, force: bool) -> Outcome:
         refuse_to_overwrite(output)
     workload = found.document.workload
     kept = found.reading.kept
-    text = write_document(found.design, workload, kept) if to == "md" else write_design(found.design, to)
+    with written_for(file, "write YAML or JSON"):
+        text = write_document(found.design, workload, kept) if to == "md" else write_design(found.design, to)
     result = {"file": file, "to": to, "output": str(output) if output else None, "text": None if output else text}
     if output is None:
         return Outcome(result=result, page=text)

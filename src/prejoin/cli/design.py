@@ -109,7 +109,7 @@ def design(
             made = make(wanted, progress)
             dropping = _dropped(made, dropped, progress)
     except ContradictionError as problem:
-        return contradiction(problem, read)
+        return contradiction(problem, read, "without `--keep`")
     answers = _answers(made, asked, dropping)
     data = {**result(made), "dropped": dropping, "output": None}
     status = Status.FINE if made.fine else Status.FAILED
@@ -144,17 +144,22 @@ def _pins(texts: Sequence[str], workload: Workload) -> tuple[Pin, ...]:
     return pins
 
 
-def contradiction(problem: ContradictionError, read: Document) -> Outcome:
-    """Nothing can be designed: the statements that cannot all hold, as messages and as data."""
+def contradiction(problem: ContradictionError, read: Document, anew: str) -> Outcome:
+    """Nothing can be designed: the statements that cannot all hold, as messages and as data.
+
+    `anew` says how all would be designed anew, if a design that is kept is a part of it.
+    """
     at = places_of(read)
     said = []
     for statements in problem.sets:
-        span = next((at(one.name, "") for one in statements if one.kind != "decision"), None)
+        spans = (at(one.name, "") for one in statements if one.kind != "kept")
         message, fix = f"this cannot hold: {statements[0]}", "change it, or leave it out"
         if len(statements) > 1:
             message = f"these cannot all hold: {'; '.join(map(str, statements))}"
             fix = "change or leave out any one of them"
-        said.append(codes.CONTRADICTION.at(span, message, fix))
+        if any(one.kind == "kept" for one in statements):
+            fix = f"change or leave out what the document says; {anew} all is designed anew, and what is kept goes"
+        said.append(codes.CONTRADICTION.at(next(filter(None, spans), None), message, fix))
     if not said:
         message = "what is decided leaves no design"
         said.append(codes.CONTRADICTION.at(None, message, "leave out decisions, one after the other, to find which"))
@@ -178,7 +183,7 @@ def _dropped(made: Made, patterns: Sequence[str], progress: Progress) -> list[di
             fix = f"did you mean {meant}?" if meant else "name one of the document"
             raise CommandError(codes.NO_TOPIC, f"there is no access pattern `{pattern}`", fix, Status.MISUSED)
         progress.begin(f"designing without {pattern}")
-        one = without(made.workload, pattern, made.solution)
+        one = without(made.workload, pattern, made.solution, made.wanted.kept)
         found.append(
             {
                 "pattern": pattern,

@@ -12,7 +12,7 @@ from prejoin.cli.making import Made
 from prejoin.cli.outcome import CommandError
 from prejoin.cli.show import tally
 from prejoin.cli.status import Status
-from prejoin.cli.writing import form_for, write
+from prejoin.cli.writing import form_for, write, written_for
 from prejoin.design.checks import fit
 from prejoin.design.document.kept import Kept, Validation
 from prejoin.design.document.read_document import parse_document
@@ -24,7 +24,6 @@ from prejoin.proof.answer import Proof
 from prejoin.workload.files import Form
 from prejoin.workload.model import Status as DocumentStatus
 from prejoin.workload.model import Workload
-from prejoin.workload.write_document import UnwritableError
 
 _FEWEST = "Indexes and copies"
 _KEPT = "what was there is kept"
@@ -83,13 +82,10 @@ def page_text(page: Page, form: Form, before: str | None = None, folder: Path | 
     if form != "md":
         return write_design(design, form, workload)
     source = "access-patterns.md" if file == "-" else os.path.relpath(file, folder or Path())
-    try:
+    with written_for(file, "give `--output table-design.yaml`"):
         if before and before.strip():
             return rewrite_document(before, design, workload, source, page.validation)
         return write_document(design, workload, Kept(source=source), page.validation)
-    except UnwritableError as problem:
-        fix = "give `--output table-design.yaml`"
-        raise CommandError(codes.UNWRITABLE, str(problem), fix, Status.FAILED, file) from None
 
 
 def save(made: Made, where: Target) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -90,11 +90,8 @@ def design_anew(read: Document, where: Target, folder: Path, progress: Progress)
     try:
         made = make(Wanted(read, kept=kept), progress)
     except ContradictionError as problem:
-        stopped = contradiction(problem, read)
-        if kept:
-            note = f"{where.path} is APPROVED, so its keys stay, too: with `> Status: DRAFT` all is designed anew"
-            stopped = replace(stopped, notes=(note, *stopped.notes))
-        raise StoppedError(stopped) from None
+        anew = f"with `> Status: DRAFT` in {where.path}"
+        raise StoppedError(contradiction(problem, read, anew)) from None
     if not made.fine:
         raise _wrong(made.source(hints=False))
     text = document_text(made, where.form, where.text, folder)

@@ -21,6 +21,7 @@ from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.workload.files import form_of
+from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import Workload
 
 _HEADING = re.compile(r"^##+ *(?:Table Configuration|(?:Global )?Secondary Indexes|Key Design)", re.MULTILINE | re.I)
@@ -141,15 +142,16 @@ def places_in(reading: Reading) -> At:
 
 
 def places_of(document: Document) -> At:
-    """Where a document speaks of an entity or a pattern: for messages about the design that is made for it."""
+    """Where a document speaks of an entity or a pattern, or decides something: for messages about its design."""
     w, places = document.workload, document.reading.places
     known = {entity.name: ("entities", number) for number, entity in enumerate(w.entities)}
     known |= {read.id: ("reads", number) for number, read in enumerate(w.reads)}
     for kind, writes in (("writes", w.writes), ("deletes", w.deletes)):
         known |= {write.id: (kind, number) for number, write in enumerate(writes)}
+    known |= {write_pin(one.pin): ("decisions", number) for number, one in enumerate(w.decisions) if one.pin}
 
     def at(name: str, slot: str) -> Span | None:
-        found = known.get(name.partition("/")[0])
+        found = known.get(name) or known.get(name.partition("/")[0])
         return places.find(found) if found else None
 
     return at

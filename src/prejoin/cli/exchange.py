@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from prejoin.cli.designs import DesignFile
 from prejoin.cli.outcome import Outcome, Source
 from prejoin.cli.sources import DEFAULT, FORMS
 from prejoin.cli.status import Status
-from prejoin.cli.writing import as_text, refuse_to_overwrite, write
+from prejoin.cli.writing import as_text, refuse_to_overwrite, write, written_for
 from prejoin.design.document.kept import Kept
 from prejoin.design.document.write_document import write_document
 from prejoin.design.files import write_design
 from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import Design
 from prejoin.design.workbench.description import left_out
 from prejoin.design.workbench.read_model import is_model, read_workbench
 from prejoin.diagnostics import has_errors
 from prejoin.render.workbench import render_workbench
 from prejoin.workload.files import Form
+from prejoin.workload.model import Workload
 
 WORKBENCH = "workbench"
 TARGETS = (*FORMS, WORKBENCH)
@@ -30,9 +33,15 @@ def is_workbench(file: str) -> bool:
     return path.suffix.lower() == ".json" and path.is_file() and is_model(_text(path))
 
 
+def model_of(workload: Workload, design: Design, file: str) -> Mapping[PurePosixPath, str]:
+    """The model of a design, by its file; refused where the tables that go into its description cannot be written."""
+    with written_for(file, "change that text"):
+        return render_workbench(workload, design)
+
+
 def to_workbench(found: DesignFile, output: Path | None) -> Outcome:
     """A design as a model."""
-    (text,) = render_workbench(found.document.workload, found.design).values()
+    (text,) = model_of(found.document.workload, found.design, found.file).values()
     said = tuple(f"not in the model: {sentence}" for sentence in left_out(found.design))
     result: dict[str, Any] = {"file": found.file, "to": WORKBENCH, "output": str(output) if output else None}
     if output is None:
@@ -56,7 +65,8 @@ def from_workbench(file: str, to: Form, output: Path | None, force: bool, table:
     asked = as_text(workload, to, file)
     if to == "md":
         design = map_patterns(found.design, workload)
-        written = write_document(design, workload, Kept(source=patterns.name if patterns else ""))
+        with written_for(file, "write YAML or JSON"):
+            written = write_document(design, workload, Kept(source=patterns.name if patterns else ""))
     else:
         written = write_design(found.design, to)
     result: dict[str, Any] = {"file": file, "to": to, "output": str(output) if output else None}

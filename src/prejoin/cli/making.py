@@ -100,7 +100,7 @@ def make(wanted: Wanted, progress: Progress) -> Made:
         solution = solve(workload, wanted.kept, progress)
     except InfeasibleError:
         progress.begin("looking for what contradicts what")
-        raise ContradictionError(conflicts(workload)) from None
+        raise ContradictionError(conflicts(workload, wanted.kept)) from None
     seconds = time.perf_counter() - began
     progress.result(structures(solution.design))
     # Of a design that had to keep what was there nobody knows whether another one would do with less.
@@ -113,7 +113,7 @@ def make(wanted: Wanted, progress: Progress) -> Made:
     in_conflict: tuple[tuple[Statement, ...], ...] = ()
     if unserved(workload, design):
         progress.begin("looking for what keeps a pattern from being served")
-        in_conflict = conflicts(workload)
+        in_conflict = conflicts(workload, wanted.kept)
     return Made(
         wanted,
         workload,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -17,13 +19,18 @@ from prejoin.workload.model import Workload
 from prejoin.workload.write_document import UnwritableError
 
 
-def as_text(workload: Workload, form: Form, file: str = "") -> str:
+@contextmanager
+def written_for(file: str, fix: str) -> Iterator[None]:
+    """Says of a file what a form cannot carry, and what to do instead."""
     try:
-        return write_text(workload, form)
+        yield
     except UnwritableError as problem:
-        raise CommandError(
-            codes.UNWRITABLE, str(problem), "change that text, or write YAML or JSON", Status.FAILED, file
-        ) from None
+        raise CommandError(codes.UNWRITABLE, str(problem), fix, Status.FAILED, file) from None
+
+
+def as_text(workload: Workload, form: Form, file: str = "") -> str:
+    with written_for(file, "change that text, or write YAML or JSON"):
+        return write_text(workload, form)
 
 
 def form_for(path: Path) -> Form:

@@ -12,6 +12,7 @@ from zlib import crc32
 
 import msgspec
 
+from prejoin.design.beyond import beyond, opposed
 from prejoin.design.chosen import MOST_COPIES, Chosen, Part, Task
 from prejoin.design.decided import UNLIMITED, Decided, decided
 from prejoin.design.formulate import Formulation, Model
@@ -29,9 +30,12 @@ def task_of(
     told: Callable[[str], None] | None = None,
 ) -> Task:
     pins = decided(workload)
+    stay = frozen(workload, pins.keys, kept)
+    # Local ones are indexes to the solver, and no GSIs to who sets a limit for these.
+    pins = msgspec.structs.replace(pins, indexes=pins.indexes + sum(slot.local for slot in stay.design.slots))
     asked = tuple(q for q in questions if q.read.id not in pins.aside)
     sought = tuple(f for f in finds(workload) if f.read.id not in pins.aside)
-    return Task(workload, asked, sought, pins, frozen(workload, pins.keys, kept), told or _nobody)
+    return Task(workload, asked, sought, pins, stay, told or _nobody)
 
 
 def _nobody(text: str) -> None:
@@ -66,8 +70,11 @@ def parts(task: Task) -> list[Part]:
 def choose(task: Task) -> Chosen:
     """The best choice: what can be served is, with the fewest structures, for the least money.
 
-    Where limits leave no room for that, as little as can be is left unserved, by how often it is asked.
+    Where limits leave no room for that, as little as can be is left unserved, by how often it is asked. What stays and
+    is beyond them already is an InfeasibleError.
     """
+    if opposed(task.workload) or any(beyond(task.frozen.design, task.workload)):
+        raise InfeasibleError
     limits = task.decided
     pieces = [_Search(task, part) for part in parts(task)]
     if limits.money:
@@ -78,7 +85,8 @@ def choose(task: Task) -> Chosen:
     for indexes in range(already, limits.indexes + 1):
         if fewest is not None and indexes > fewest:
             break
-        task.told(f"{indexes} indexes" + (f": with {fewest} structures it can be done" if fewest is not None else ""))
+        known = f": with {_counted(fewest, 'structure', 'structures')} it can be done" if fewest is not None else ""
+        task.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
         room = min(limits.copies, (limits.structures if fewest is None else fewest) - indexes)
         copies = _copies(pieces, indexes, room) if room >= 0 else None
         if copies is not None:
@@ -93,6 +101,10 @@ def choose(task: Task) -> Chosen:
     least = min(at + sum(piece.least.get(at, piece.copies(at, UNLIMITED) or 0) for piece in pieces) for at in counts)
     exact = found.exact and all(piece.exact for piece in pieces)
     return msgspec.structs.replace(found, exact=exact, least=fewest if exact else min(least, fewest))
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
@@ -120,7 +132,7 @@ def _limited(task: Task, pieces: Sequence[_Search]) -> Chosen:
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
     best: tuple[int, int, int, tuple[int, ...]] | None = None
     for indexes in range(task.frozen.indexes, max(most, task.frozen.indexes) + 1):
-        task.told(f"not all can be served: {indexes} indexes")
+        task.told(f"not all can be served: {_counted(indexes, 'index', 'indexes')}")
         for copies, (lost, shares) in _shared(pieces, indexes, min(limits.copies, limits.structures - indexes)).items():
             found = (lost, indexes + copies, copies, shares)
             best = min(best or found, found)

@@ -1,13 +1,14 @@
-"""Why something cannot be: the fewest statements of the document that cannot all hold."""
+"""Why something cannot be: the fewest statements of the document, and parts of a kept design, that cannot all hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.choose import choose, task_of
+from prejoin.design.model import TABLE, Design, Facet, Item, Slot
 from prejoin.design.needs import questions
 from prejoin.design.program import InfeasibleError
 from prejoin.workload.grammar.statements import write_pin
@@ -18,12 +19,12 @@ _BINDING = (AtMost, FixedKey, Spread, Under, Without)
 
 
 class Statement(msgspec.Struct, frozen=True, order=True):
-    """A statement of the document: a pattern, that it is read consistently, or a decision."""
+    """A statement of the document, a pattern, that it is read consistently, or a decision; or what a design keeps."""
 
     kind: str
-    """`pattern`, `consistent` or `decision`."""
+    """`pattern`, `consistent`, `decision` or `kept`."""
     name: str
-    """The id of the pattern, or the text of the decision."""
+    """The id of the pattern, the text of the decision, or what is kept: `the index gsi1`."""
 
     def __str__(self) -> str:
         match self.kind:
@@ -31,29 +32,72 @@ class Statement(msgspec.Struct, frozen=True, order=True):
                 return f"{self.name} is read with strong consistency"
             case "decision":
                 return f"the decision: {self.name}"
+            case "kept":
+                return f"the design that is kept has {self.name}"
             case _:
                 return f"{self.name} is asked"
 
 
-def conflict(workload: Workload) -> tuple[Statement, ...]:
+def conflict(workload: Workload, kept: Design | None = None) -> tuple[Statement, ...]:
     """Statements that cannot all hold, none of which could be left out; nothing if all can.
 
     Each is left out in turn: what then still is in conflict does not need it.
     """
-    left = list(_statements(workload))
-    if not _fails(workload, left):
+    left = [*_parts(kept), [*_statements(workload)]]
+
+    def fails(at: int, instead: list[Statement]) -> bool:
+        return _fails(
+            workload, kept, [one for number, group in enumerate(left) for one in (instead if number == at else group)]
+        )
+
+    if not fails(0, left[0]):
         return ()
-    size = max(1, len(left) // 2)
-    while size:
-        at = 0
-        while at < len(left):
-            rest = left[:at] + left[at + size :]
-            if _fails(workload, rest):
-                left = rest
-            else:
-                at += size
-        size //= 2
-    return tuple(left)
+    for number in range(len(left)):
+        size = max(1, len(left[number]) // 2)
+        while size:
+            at = 0
+            while at < len(left[number]):
+                rest = left[number][:at] + left[number][at + size :]
+                if fails(number, rest):
+                    left[number] = rest
+                else:
+                    at += size
+            size //= 2
+    return tuple(one for group in left for one in group)
+
+
+def _parts(kept: Design | None) -> Iterator[list[Statement]]:
+    """What a kept design has: keys and copies, then indexes. It is left out before the document is."""
+    if kept:
+        yield [*(_key(item, f) for item in kept.items if not item.copy for f in item.facets), *map(_copy, kept.copies)]
+        yield [*map(_index, kept.indexes)]
+
+
+def _key(item: Item, facet: Facet) -> Statement:
+    where = "" if facet.slot == TABLE else f" in {facet.slot}"
+    return Statement(
+        "kept", f"the key {' and '.join(f'`{text}`' for text in facet.pk + facet.sk)} of {item.entity}{where}"
+    )
+
+
+def _copy(item: Item) -> Statement:
+    return Statement("kept", f"the copy {item.entity}/{item.copy}")
+
+
+def _index(slot: Slot) -> Statement:
+    return Statement("kept", f"the index {slot.name}")
+
+
+def _only(kept: Design, said: Collection[Statement]) -> Design:
+    """A kept design as far as it is said; where a key or a copy is, so is the index that it is in."""
+    items = []
+    for item in kept.items:
+        facets = tuple(f for f in item.facets if (_copy(item) if item.copy else _key(item, f)) in said)
+        if facets:
+            items.append(replace(item, facets=facets))
+    used = {TABLE, *(facet.slot for item in items for facet in item.facets)}
+    slots = tuple(slot for slot in kept.slots if slot.name in used or _index(slot) in said)
+    return replace(kept, slots=slots, items=tuple(items))
 
 
 def _statements(workload: Workload) -> Iterator[Statement]:
@@ -68,7 +112,7 @@ def _statements(workload: Workload) -> Iterator[Statement]:
             yield Statement("decision", write_pin(decision.pin))
 
 
-def _fails(workload: Workload, statements: Sequence[Statement]) -> bool:
+def _fails(workload: Workload, kept: Design | None, statements: Sequence[Statement]) -> bool:
     said = set(statements)
 
     def is_said(pattern: str) -> bool:
@@ -89,15 +133,15 @@ def _fails(workload: Workload, statements: Sequence[Statement]) -> bool:
     )
     asked, refused = questions(part)
     try:
-        return bool(refused) or bool(choose(task_of(part, asked)).unserved)
+        return bool(refused) or bool(choose(task_of(part, asked, kept and _only(kept, said))).unserved)
     except InfeasibleError:
         return True
 
 
-def conflicts(workload: Workload) -> tuple[tuple[Statement, ...], ...]:
+def conflicts(workload: Workload, kept: Design | None = None) -> tuple[tuple[Statement, ...], ...]:
     """All that is in conflict: one set of statements after the other, until what is left of the patterns can be."""
     found = []
-    while statements := conflict(workload):
+    while statements := conflict(workload, kept):
         found.append(statements)
         asked = [one.name for one in statements if one.kind == "pattern"]
         if not asked:

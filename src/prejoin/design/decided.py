@@ -34,7 +34,7 @@ def decided(workload: Workload) -> Decided:
         return min([otherwise, *(pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == what)])
 
     def without(what: str) -> frozenset[str]:
-        return frozenset(pin.entity for pin in pins if isinstance(pin, Without) and pin.what == what)
+        return frozenset(pin.entity for pin in pins if isinstance(pin, Without) and pin.what in (what, "structures"))
 
     # A filter is asked of a key all the same; the others are not.
     aside = {p.pattern for p in pins if isinstance(p, OutOfScope) or (isinstance(p, Accept) and p.how != "filter")}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prejoin import keys
 from prejoin.design.codes import NOT_A_DESIGN
 from prejoin.design.document.codes import NO_TEMPLATE, TWICE
-from prejoin.design.facets import planner_facet, types_of
+from prejoin.design.facets import is_natural, planner_facet, types_of
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import Code, Diagnostic
 from prejoin.keys import TemplateError, fields_of
@@ -19,6 +19,18 @@ from prejoin.workload.reading import Path, Places
 _MOST_ATTRIBUTES = 4
 """Of a key of an index; a key of the table has one."""
 _PLACEHOLDER = re.compile(r"<(\w+)>|\$\{(\w+)\}|\[(\w+)\]|:(\w+)\b")
+
+
+class DesignError(ValueError):
+    """A design is not one for the workload: what does not fit, and what would."""
+
+
+def must_fit(design: Design, workload: Workload) -> None:
+    """Nothing, where a design can be used for a workload; else a DesignError that says what keeps it from that."""
+    found = misfits(design, workload)
+    for first in found[:1]:
+        more = f" (and {len(found) - 1} more, which `misfits` tells)" if len(found) > 1 else ""
+        raise DesignError(f"the design does not fit its access patterns, {first.message}{more}: {first.fix}")
 
 
 def misfits(design: Design, workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
@@ -121,9 +133,15 @@ class _Fitting:
                 yield from self._facet(facet, item, entity, where)
 
     def _facet(self, facet: Facet, item: Item, entity: Entity, path: Path) -> Iterator[Diagnostic]:
+        slot = self._design.slot(facet.slot)
         said = [
             problem
-            for field, texts in (("pk", facet.pk), ("sk", facet.sk))
+            for field, texts, attributes in (
+                ("pk", facet.pk, slot.pk if slot else ()),
+                ("sk", facet.sk, slot.sk if slot else ()),
+            )
+            # Attributes that are the key themselves may have names that no template could say.
+            if not (is_natural(texts, attributes) and all(entity.attribute(a.name) for a in attributes))
             for text in texts
             for problem in self._template(text, entity, (*path, field))
         ]

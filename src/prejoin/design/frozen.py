@@ -35,11 +35,15 @@ class Frozen(msgspec.Struct, frozen=True):
     def is_open(self, number: int) -> bool:
         """Whether other entities can have keys in a slot: one text on each side, that nobody else gives a meaning.
 
-        And it holds whole items: what it holds was chosen for those that are there, and stays.
+        And it holds whole items: what it holds was chosen for those that are there, and stays. A local index has the
+        table's partitions, and one that turns the table's key round has its texts: neither takes others.
         """
         slot = self.slot(number)
         if slot is None:
             return True
+        others = {a.name for other in self.design.slots if other.name != slot.name for a in (*other.pk, *other.sk)}
+        if number and (slot.local or others & {a.name for a in (*slot.pk, *slot.sk)}):
+            return False
         texts = [(f.pk, f.sk) for place, f in self.facets.items() if place[2] == number]
         natural = any(pk == (f"{{{slot.pk[0].name}}}",) for pk, _ in texts)
         whole = slot.projection.kind is ProjectionKind.ALL

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from prejoin.design.assumed import count_of
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, Slot
+from prejoin.keys import fields_of
 from prejoin.workload.model import Model, Workload
 
 
@@ -87,19 +88,25 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
             if item.copy:
                 copies.append(item)
                 if item.entity in there:
-                    why.setdefault(item.entity, []).append(f"the copy {item.copy} of each")
+                    of = _having(before, workload, item.entity, item.facets[0])
+                    why.setdefault(item.entity, []).append(f"the copy {item.copy} of each{of}")
             continue
         for facet in item.facets:
             if earlier.facet(facet.slot) is None:
                 slot = after.slot(facet.slot)
                 names = tuple(one.name for one in (*slot.pk, *slot.sk)) if slot else ()
                 keys.append(NewKey(item.entity, facet.slot, names, facet, item.copy))
-                of = f"its copy {item.copy}" if item.copy else "each"
+                of = "each copy " + item.copy if item.copy else "each"
+                of += _having(before, workload, item.entity, facet)
                 why.setdefault(item.entity, []).append(f"{' and '.join(names)} in {of}")
     guards = tuple(guard for guard in after.guards if guard not in before.guards)
     for guard in guards:
         if guard.entity in there:
-            why.setdefault(guard.entity, []).append(f"the item that makes its {' and '.join(guard.attributes)} unique")
+            what = " and ".join(guard.attributes)
+            has = _having(
+                before, workload, guard.entity, Facet(TABLE, tuple(f"{{{name}}}" for name in guard.attributes))
+            )
+            why.setdefault(guard.entity, []).append(f"the item that makes its {what} unique, of each{has}")
     return Growth(
         tuple(slot for slot in after.slots if slot.name not in old and slot.name != TABLE),
         tuple(dict.fromkeys(item.entity for item in after.items if item.entity not in there)),
@@ -112,3 +119,26 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
             if entity.name in why
         ),
     )
+
+
+def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> str:
+    """Which of the items that are there can have a key: those that have what it is made of.
+
+    What was in a key before is in each of them. Of anything else the design before does not say whether they have it:
+    it may be new itself.
+    """
+    known = workload.entity(entity)
+    old = [f for item in before.items if item.entity == entity for f in item.facets if f.slot == TABLE or not f.when]
+    there = {
+        name
+        for one in old
+        for text in (*one.pk, *one.sk)
+        for name in fields_of(text)
+        if one.slot == TABLE or not ((a := known and known.attribute(name)) and a.optional)
+    }
+    said = [f"whose {w.attribute} is {' or '.join(w.values)}" for w in facet.when if w.values]
+    made = [n for t in (*facet.pk, *facet.sk) for n in fields_of(t) if f"{{{n}?" not in t]
+    needed = dict.fromkeys([*made, *(w.attribute for w in facet.when if not w.values)])
+    lacking = [name for name in needed if name not in there]
+    said += [f"that has {' and '.join(lacking)}"] if lacking else []
+    return f" {' and '.join(said)}" if said else ""

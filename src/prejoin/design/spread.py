@@ -96,10 +96,7 @@ def bucket_of(
     pin = next((d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name), None)
     if candidate.pk or candidate.when or (pin and pin.shards):
         return None
-    if any(
-        isinstance(d.pin, Without) and (d.pin.what, d.pin.entity) == ("buckets", entity.name)
-        for d in workload.decisions
-    ):
+    if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
         return None
     found = set()
     for question in questions:

@@ -14,6 +14,7 @@ import msgspec
 
 from prejoin.design.document.samples import sample_item, sample_values, varying
 from prejoin.design.facets import types_of
+from prejoin.design.fits import must_fit
 from prejoin.design.model import TABLE, Billing, Design, Guard, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.workbench.description import in_form, write_description
 from prejoin.design.workbench.form import (
@@ -46,7 +47,8 @@ class Options:
 
 
 def render_workbench(workload: Workload, design: Design, options: Options | None = None) -> Mapping[PurePosixPath, str]:
-    """The file of the model."""
+    """The file of the model; a DesignError where the design is not one for this workload."""
+    must_fit(design, workload)
     options = options or Options()
     facets = tuple(_facets(workload, design))
     table = Table(

@@ -113,6 +113,38 @@ def _same(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity
     return False
 
 
+def undecided(workload: Workload, write: Write, name: str) -> list[str]:
+    """The entities of a write that an input may be of, where nothing decides of which; none where something does.
+
+    It is decided by a new item that has it, by a change or a condition that takes it, by an id that it is or refers to;
+    and else by what the write is of, and by relations.
+    """
+    if any(name in action.by for action in write.actions) or name in _taken(workload, write):
+        return []
+    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    entities = [e for e in map(workload.entity, touched) if e]
+    having = [(entity, found) for entity in entities if (found := entity.attribute(name))]
+    new = {action.entity for action in write.actions if action.verb in (Verb.CREATE, Verb.PUT)}
+    ids = {(entity.name, a.name) for entity in entities for a in entity.id}
+    for one in having:
+        if one[0].name in new or ids.intersection(chain(workload, *one)) or means(workload, write, *one):
+            return []
+    return [entity.name for entity, _ in having]
+
+
+def _taken(workload: Workload, write: Write) -> set[str]:
+    """The inputs that a change or a condition of a write takes."""
+    found = {value.param for check in write.checks for value in check.values if value.param}
+    for action in write.actions:
+        entity = workload.entity(action.entity)
+        for change in changes(write, action, entity) if entity else action.changes:
+            if change.value is None:
+                found.add(change.attribute)
+            elif change.value.param:
+                found.add(change.value.param)
+    return found
+
+
 def equalities(read: Read) -> tuple[str, ...]:
     """The attributes that a read knows the value of, given or constant, for certain."""
     return tuple(i.attribute for i in read.inputs if i.op is Op.EQ and not i.filter and not i.optional)

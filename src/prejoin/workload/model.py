@@ -328,13 +328,13 @@ class Under(Model, frozen=True, tag_field="pin", tag="under"):
 
 class AtMost(Model, frozen=True, tag_field="pin", tag="at most"):
     what: str
-    """`GSIs`, `copies`, `shards` or `structures`."""
+    """`GSIs`, `copies`, `shards` or `structures`; of `buckets` none."""
     count: int
 
 
 class Without(Model, frozen=True, tag_field="pin", tag="without"):
     what: str
-    """`GSIs`, `copies`, `shards` or `buckets`."""
+    """`GSIs`, `copies`, `structures`, `shards` or `buckets`."""
     entity: str
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.design.document.test_laws import DOCUMENTS, solved
 
 from prejoin.design.document.samples import sample_item, sample_values
+from prejoin.design.document.states import late
 from prejoin.design.model import Design, When
 from prejoin.engine import Embedded
 from prejoin.proof.schema import schema_of
 from prejoin.table import Client
-from prejoin.workload.model import Workload
+from prejoin.workload.files import read_text
+from prejoin.workload.model import Entity, Workload
 
 
 def stored(design: Design, workload: Workload, entity: str, whens: list[When]) -> dict[str, dict[str, Any]]:
@@ -49,3 +52,69 @@ def test_a_sample_item_is_what_the_client_stores(path: Any) -> None:
         sample = sample_item(design, workload, item)
         real = stored(design, workload, item.entity, whens)[item.tag]
         assert {name: plain(value) for name, value in real.items()} == sample
+
+
+# --- Samples are such as the document says ----------------------------------------------------------------------------
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def of(name: str, entity: str) -> tuple[Workload, Entity, Design]:
+    workload, design = solved(EXAMPLES / name / "access-patterns.md")
+    found = workload.entity(entity)
+    assert found is not None
+    return workload, found, design
+
+
+@pytest.mark.parametrize("name", ["blog", "social"])
+def test_what_comes_with_a_state_is_not_there_before(name: str) -> None:
+    workload, post, design = of(name, "Post")
+    assert sample_values(workload, post, design)["status"] == "PUBLISHED"
+    assert "publishedAt" in sample_values(workload, post, design)
+    for draft in (
+        sample_values(workload, post, design, ["status"]),
+        sample_values(workload, post, design, ["status", "publishedAt", "postId"]),
+        sample_values(workload, post, design, when=[When("status", ("DRAFT",))]),
+    ):
+        assert draft["status"] == "DRAFT"
+        assert "publishedAt" not in draft
+
+
+def test_what_may_be_given_at_the_beginning_or_comes_without_a_state_is_there_in_any() -> None:
+    workload, post, _ = of("blog", "Post")
+    (found,) = late(workload, post)
+    assert (found.attribute, found.state, found.then, found.before) == (
+        "publishedAt", "status", ("PUBLISHED",), frozenset({"DRAFT"})
+    )  # fmt: skip
+    text = (EXAMPLES / "blog" / "access-patterns.md").read_text("utf-8")
+    for old, new in (
+        ("userId, postId, title, content | create Post", "userId, postId, title, content, publishedAt | create Post"),
+        ("userId, postId, title, content | create Post", "Post | create Post"),
+        ("update Post (status = PUBLISHED, publishedAt)", "update Post (publishedAt)"),
+        ("postId, publishedAt | update Post (status = PUBLISHED", "postId, publishedAt, status | update Post (status"),
+        ("`publishedAt` (datetime, optional", "`publishedAt` (datetime"),
+    ):
+        assert old in text
+        other = read_text(text.replace(old, new), "md").workload
+        entity = other.entity("Post")
+        assert entity is not None
+        assert list(late(other, entity)) == []
+
+
+def test_a_state_to_which_something_leads_back_says_nothing() -> None:
+    text = (EXAMPLES / "blog" / "access-patterns.md").read_text("utf-8")
+    row = "| AP-024 | Comment, Post |"
+    back = "| AP-026 | Post | Take it back | postId | update Post (status = DRAFT) | No | - | Cold |\n"
+    workload = read_text(text.replace(row, back + row), "md").workload
+    entity = workload.entity("Post")
+    assert entity is not None
+    assert [one.before for one in late(workload, entity)] == [frozenset()]
+
+
+@pytest.mark.parametrize("others", [[], ["follower"], ["followed"], ["follower", "followed"]])
+def test_nobody_follows_themselves(others: list[str]) -> None:
+    workload, follow, design = of("social", "Follow")
+    first = sample_values(workload, follow, design)
+    values = sample_values(workload, follow, design, others)
+    assert values["follower"] != values["followed"]
+    assert {name for name in ("follower", "followed") if values[name] != first[name]} == set(others)

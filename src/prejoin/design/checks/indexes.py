@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
 from prejoin.design import codes
+from prejoin.design.beyond import beyond
 from prejoin.design.checks.answers import answer, nearest
 from prejoin.design.checks.bound import Bound
 from prejoin.design.checks.report import Report, listed
@@ -14,6 +15,7 @@ from prejoin.design.checks.writes import finds, known_to
 from prejoin.design.model import TABLE, ProjectionKind, Slot
 from prejoin.keys import Ask
 from prejoin.protocol import limits
+from prejoin.workload.grammar.statements import write_pin
 
 MANY = 5
 MOST_WRITES = 4
@@ -22,6 +24,7 @@ MOST_WRITES = 4
 
 def check_indexes(r: Report) -> None:
     _number(r)
+    _decided(r)
     _needed(r)
     _merged(r)
     _projections(r)
@@ -36,6 +39,17 @@ def _number(r: Report) -> None:
         r.say(codes.TOO_MANY_INDEXES, message, "let entities share an index")
     elif many > MANY:
         r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "look which patterns are worth theirs")
+
+
+def _decided(r: Report) -> None:
+    """Limits that the design is beyond, and what an entity was not to have."""
+    for one in beyond(r.design, r.workload):
+        message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {listed(one.there)}"
+        r.say(codes.BEYOND, message, "take out what is too much, or leave out the decision", one.name, one.slot)
+
+
+def _verb(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _questions(r: Report) -> dict[str, Ask]:

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
 
+from prejoin.design.document.states import late
 from prejoin.design.facets import types_of
 from prejoin.design.model import Design, Facet, Item, Slot, When
 from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
@@ -33,24 +34,48 @@ def sample_values(
 ) -> dict[str, object]:
     """The attributes of a sample item. Those named in `second` have another value than in the first sample."""
     others = frozenset(second)
-    seen: dict[tuple[str, str], int] = {}
+    origins = {a.name: _origin(workload, entity, a) for a in entity.attributes}
+    numbers = _numbers(origins, others)
+    coming = tuple(late(workload, entity))
+    grown = {one.state: one for one in reversed(coming)}
     values: dict[str, object] = {}
     for attribute in entity.attributes:
-        origin = _origin(workload, entity, attribute)
-        # Two roles of one entity, follower and followed, are two items.
-        seen[origin] = seen.get(origin, 0) + 1
-        number = seen[origin] + (attribute.name in others)
+        origin, number = origins[attribute.name], numbers[attribute.name]
+        if (state := grown.get(attribute.name)) and attribute.type.values[0] in state.before:
+            number += attribute.type.values.index(state.then[0])  # a sample that has all there can be
         values[attribute.name] = _value(attribute, f"{origin[0]}.{origin[1]}", origin[1], number)
     for name in _trees(design, entity):
         values[name] = f"/docs/{2025 + (name in others)}"
-    for one in when:
+    there = tuple(when)
+    for one in there:
         known = entity.attribute(one.attribute)
         if known and one.values:
             try:
                 values[one.attribute] = constant(one.values[0], known.type)
             except (ValueError, ArithmeticError):
                 continue  # a value that the attribute cannot have: no item is there, and that is the checks' to say
-    return values
+    needed = _needed(design, entity).union(one.attribute for one in there)
+    absent = {one.attribute for one in coming if values.get(one.state) in one.before}
+    return {name: value for name, value in values.items() if name not in absent or name in needed}
+
+
+def _numbers(origins: Mapping[str, tuple[str, str]], others: frozenset[str]) -> dict[str, int]:
+    """Which value of its kind each attribute has: two roles of one entity, follower and followed, are two items.
+
+    >>> roles = {"follower": ("User", "userId"), "followed": ("User", "userId")}
+    >>> [_numbers(roles, frozenset(others)) for others in ([], ["follower"], ["follower", "followed"])]
+    [{'follower': 1, 'followed': 2}, {'follower': 3, 'followed': 2}, {'follower': 2, 'followed': 3}]
+    """
+    first: dict[str, int] = {}
+    for name, origin in origins.items():
+        first[name] = 1 + sum(origins[other] == origin for other in first)
+    found = {name: number + (name in others) for name, number in first.items()}
+    for name in found:
+        if name in others:
+            taken = {found[other] for other in found if other != name and origins[other] == origins[name]}
+            while found[name] in taken | {first[name]}:
+                found[name] += 1
+    return found
 
 
 def _origin(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
@@ -94,7 +119,7 @@ def written_key(
             continue
         try:
             template = Template.of(text, types_of(entity), design.separator, design.raw_keys)
-            yield attribute.name, template.build(values)
+            yield attribute.name, template.build({**dict.fromkeys(fields_of(text)), **values})
         except (TemplateError, KeyValueError):
             yield attribute.name, text
 
@@ -193,6 +218,12 @@ def _typed(type_: Type, seed: str, number: int) -> object:
 
 def _moment(number: int) -> datetime:
     return _START + timedelta(days=number - 1, minutes=7 * (number - 1))
+
+
+def _needed(design: Design, entity: Entity) -> set[str]:
+    """The attributes without which an item has no key; `{attribute?}` can do without."""
+    texts = [t for item in design.items if item.entity == entity.name for f in item.facets for t in (*f.pk, *f.sk)]
+    return {name for text in texts for name in fields_of(text) if f"{{{name}?" not in text}
 
 
 def _trees(design: Design, entity: Entity) -> set[str]:

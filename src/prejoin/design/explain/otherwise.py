@@ -36,13 +36,18 @@ MOST_SOLVED = 8
 """Other designs that are solved for one explanation."""
 
 
-def without(workload: Workload, pattern: str, solution: Solution | None = None) -> Alternative:
-    """What the table would be without an access pattern: what asking for it costs, all in all."""
+def without(
+    workload: Workload, pattern: str, solution: Solution | None = None, kept: Design | None = None
+) -> Alternative:
+    """What the table would be without an access pattern: what asking for it costs, all in all.
+
+    A design that was kept is kept without it, too.
+    """
     if workload.pattern(pattern) is None:
         raise LookupError(f"there is no access pattern {pattern}")
-    before = solution or solve(workload)
+    before = solution or solve(workload, kept)
     rest = _dropped(workload, pattern)
-    after = solve(rest)
+    after = solve(rest, kept)
     return _compared(
         f"without {pattern}", before, after, total(workload, before.design), total(rest, after.design), {pattern}
     )
@@ -77,8 +82,11 @@ def considered(
     whole: dict[object, Alternative] = {}
     for one in _as_a_whole(tries):
         whole.setdefault((one.structures, one.dollars, one.unserved), one)  # the same design is told once
+    staying = {item.entity for item in kept.copies} if kept else set()
     copies = tuple(
         replace(about, alternatives=tuple(tries.tried(f"no copy of {about.entity}", Without("copies", about.entity))))
+        if about.entity not in staying
+        else about
         for about in explanation.copies
     )
     entities = tuple(
@@ -93,7 +101,7 @@ class _Tries:
     def __init__(self, workload: Workload, solution: Solution, kept: Design | None, most: int) -> None:
         self.workload = workload
         self.solution = solution
-        self._kept = kept
+        self.kept = kept
         self._left = most
         self._paid = total(workload, solution.design)
 
@@ -104,7 +112,7 @@ class _Tries:
         self._left -= 1
         decided = replace(self.workload, decisions=(*self.workload.decisions, Decision(pin)))
         try:
-            after = solve(decided, self._kept)
+            after = solve(decided, self.kept)
         except InfeasibleError:
             yield Alternative(f"{what}: what the document decides does not allow that")
             return
@@ -113,12 +121,12 @@ class _Tries:
 
 
 def _as_a_whole(tries: _Tries) -> Iterator[Alternative]:
-    """One index fewer, no copies, least money."""
-    design = tries.solution.design
-    if design.indexes:
-        most = len(design.indexes) - 1
+    """One index fewer, no copies, least money; of what is kept there is no less."""
+    design, kept = tries.solution.design, tries.kept or Design("")
+    if len(design.indexes) > len(kept.indexes):
+        most = sum(not slot.local for slot in design.indexes) - 1
         yield from tries.tried(f"at most {count(most, 'GSI')}", AtMost("GSIs", most))
-    if design.copies:
+    if design.copies and not kept.copies:
         yield from tries.tried("no copies", AtMost("copies", 0))
     goal = Minimise("money")
     if goal not in [d.pin for d in tries.workload.decisions]:

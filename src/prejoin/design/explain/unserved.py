@@ -74,7 +74,7 @@ def _limits(workload: Workload, design: Design, pattern: Pattern) -> Iterator[st
     for decision in workload.decisions:
         pin = decision.pin
         full = isinstance(pin, AtMost) and pin.what in there and there[pin.what] >= pin.count
-        barred = isinstance(pin, Without) and pin.what in ("GSIs", "copies") and pin.entity in entities
+        barred = isinstance(pin, Without) and pin.what in there and pin.entity in entities
         if pin and (full or barred):
             found.append(f"`{write_pin(pin)}`")
     if found:

@@ -13,6 +13,7 @@ from prejoin.design.explain.partitions import partitions
 from prejoin.design.explain.patterns import patterns
 from prejoin.design.explain.phrases import count, listed, money, verb
 from prejoin.design.explain.structures import copies, indexes
+from prejoin.design.fits import must_fit
 from prejoin.design.model import Design
 from prejoin.design.solve import Solution
 from prejoin.workload.model import Workload
@@ -27,7 +28,11 @@ def explain(workload: Workload, solution: Solution) -> Explanation:
 
 
 def explain_design(workload: Workload, design: Design, exact: bool | None = None) -> Explanation:
-    """The same for any design with its operations, such as one by hand, of which nobody knows how good it is."""
+    """The same for any design with its operations, such as one by hand, of which nobody knows how good it is.
+
+    A DesignError where it is not one for this workload.
+    """
+    must_fit(design, workload)
     costs = costs_of(workload, design)
     planned = plans(workload, design)
     keys = keyed(workload, design, planned)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from prejoin.design.fits import DesignError, must_fit
 from prejoin.design.map_patterns import map_patterns
-from prejoin.design.model import Design
+from prejoin.design.model import TABLE, Design
 from prejoin.workload.model import Model, Workload
 
+from .errors import InfrastructureError
 from .options import Encryption, Infrastructure
 from .policies import Policy, policies_of
 from .table import Index, Table, table_of
@@ -49,11 +53,27 @@ class Scaled(Model, frozen=True):
 
 def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Stack:
     """What is to be deployed; InfrastructureError where AWS would refuse it."""
+    try:
+        must_fit(design, workload)
+    except DesignError as misfit:
+        raise InfrastructureError(str(misfit)) from None
     title = "".join(c for c in " ".join(workload.title.split()) if c.isprintable())[:200]
     if not design.operations:  # a design that was written as data need not say what follows from its keys
         design = map_patterns(design, workload)
     table = table_of(workload, design, options)
+    for problem in _unread(design, table):
+        raise InfrastructureError(problem)
     return Stack(title or table.name, table, policies_of(workload, design, options), options)
+
+
+def _unread(design: Design, table: Table) -> Iterator[str]:
+    """Operations that read an index which is not deployed: it is not there, or nothing is in it."""
+    there = {TABLE, *(index.name for index in table.indexes)}
+    for operation in design.operations:
+        for request in operation.requests:
+            if request.slot not in there:
+                fix = "give one a key there, or leave the operation out, so that it follows from the keys"
+                yield f"{operation.pattern} reads the index {request.slot!r}, in which no entity has a key: {fix}"
 
 
 def scaled(stack: Stack) -> tuple[Scaled, ...]:

@@ -10,7 +10,7 @@ from prejoin.keys import fields_of
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.grammar.lexer import WORD
-from prejoin.workload.lookup import bindings, changes, suggest, target
+from prejoin.workload.lookup import bindings, changes, suggest, target, undecided
 from prejoin.workload.model import (
     Accept,
     Check,
@@ -217,9 +217,20 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         for value in check.values:
             used |= _value(r, (*path, "checks"), value, inputs)
     for name in sorted(inputs - used):
-        plain = name.partition(".")[2] or name
+        owner, _, plain = name.rpartition(".")
         if touched and not any(e.name == plain or e.attribute(plain) for e in touched):
             _unused(r, (*path, "inputs"), name, touched)
+        elif owner:
+            message = f"nothing takes `{name}`: the inputs of a write have no entity before them"
+            fix = f"write `{plain}`, and whose it is as a condition: `{name} = {plain}`"
+            r.say(codes.UNUSED_INPUT, (*path, "inputs"), message, fix, name)
+        elif several := undecided(r.workload, write, name):
+            message = f"`{name}` may be that of {' or '.join(f'`{one}`' for one in several)}, and nothing says of which"
+            fix = (
+                f"compare it: `{several[0]}.{name} = {name}`; or name first under Entity the one it is of; "
+                f"or, where both are always the same, mark one of them: `copy of {several[0]}.{name}`"
+            )
+            r.say(codes.WHOSE, (*path, "inputs"), message, fix, name)
 
 
 def _check(r: Reporter, path: Path, check: Check, touched: list[Entity]) -> None:

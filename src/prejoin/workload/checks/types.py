@@ -78,6 +78,13 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
         attribute = _meant(r, read.entities, one.attribute)
         if attribute:
             _input(r, (*path, "inputs"), one, attribute)
+            if _passed(attribute, one.op, one.values) and read.id not in r.out_of_scope:
+                message = f"`{one.attribute}` ends the items, and those whose time has passed are not found"
+                fix = (
+                    f"ask for those that end soon, `{one.attribute} <= now + 7 days`; or keep the time in another "
+                    "attribute than the `ttl`, which leaves the items there"
+                )
+                r.say(codes.ASKS_EXPIRED, (*path, "inputs"), message, fix, one.attribute)
         if not one.filter and not one.optional:
             if one.attribute in given:
                 message = f"`{one.attribute}` is given twice"
@@ -95,6 +102,12 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
     if read.result is Result.COUNT and (read.needs or read.sort):
         what = "attributes" if read.needs else "order"
         r.say(codes.CONTRADICTION, (*path, "result"), f"a `Count` has no {what}", "leave it out, or write `Collection`")
+
+
+def _passed(a: Attribute, op: Op | None, values: tuple[Value, ...]) -> bool:
+    """Whether a comparison is true only of items that have expired."""
+    before = op in {Op.LT, Op.LE, Op.BETWEEN}
+    return a.ttl and before and bool(values) and all(v.now is not None and v.now <= 0 for v in values)
 
 
 def _input(r: Reporter, path: Path, one: Input, a: Attribute) -> None:
@@ -148,6 +161,10 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         if attribute:
             for value in check.values:
                 _constant(r, (*path, "checks"), value, attribute, partial=check.op in {Op.BEGINS_WITH, Op.CONTAINS})
+            if _passed(attribute, check.op, check.values) and write.id not in r.out_of_scope:
+                message = f"`{check.attribute}` ends the items, and one whose time has passed is not found"
+                fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
+                r.say(codes.ASKS_EXPIRED, (*path, "checks"), message, fix, check.attribute)
 
 
 def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:

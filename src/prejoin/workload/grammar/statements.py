@@ -123,7 +123,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _UNDER = _pattern(rf"{_NAME}\s+lives?\s+under\s+(?:(?:their|its|the|a|an)\s+)?{_NAME}")
-_AT_MOST = _pattern(rf"at\s+most\s+([0-9]{{1,3}}|one|two|three|four|five)\s+{_STRUCTURES}")
+_AT_MOST = _pattern(rf"at\s+most\s+([0-9]{{1,3}}|one|two|three|four|five)\s+(?!bucket){_STRUCTURES}")
 _WITHOUT = _pattern(rf"no\s+{_STRUCTURES}(?:\s+(?:for|of)\s+{_NAME})?")
 _SPREAD = _pattern(rf"{_NAME}\s+in\s+(?:buckets\s+of\s+an?\s+(hour|day|month|year)|([0-9]{{1,4}})\s+shards)")
 _FIXED = _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?")
