@@ -1,9 +1,10 @@
-"""A DynamoDB in memory, one table for most tests, and a short way to ask."""
+"""A DynamoDB in memory and one in a file, one table for most tests, and a short way to ask."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,9 +70,10 @@ def values(**attributes: Any) -> dict[str, Any]:
     return {f":{name}": value(content) for name, content in attributes.items()}
 
 
-@pytest.fixture
-def dynamodb() -> Iterator[Embedded]:
-    with Embedded() as engine:
+@pytest.fixture(params=["in memory", "in a file"])
+def dynamodb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Embedded]:
+    """One of each kind: what holds for one store holds for the other."""
+    with Embedded(None if request.param == "in memory" else tmp_path / "dynamodb.db") as engine:
         yield engine
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import settings
@@ -36,8 +38,11 @@ class Model(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.dynamodb = Embedded()
+        self.dynamodb = self.opened()
         self.make()
+
+    def opened(self) -> Embedded:
+        return Embedded()
 
     def make(self) -> None:
         self.ask("CreateTable", **SHOP)
@@ -229,5 +234,17 @@ def str_of(each: dict[str, Any]) -> str:
     return json.dumps(each, sort_keys=True)
 
 
+class ModelOfAFile(Model):
+    def opened(self) -> Embedded:
+        self.folder = TemporaryDirectory()
+        return Embedded(Path(self.folder.name) / "model.db")
+
+    def teardown(self) -> None:
+        super().teardown()
+        self.folder.cleanup()
+
+
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestModel.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestModelOfAFile = ModelOfAFile.TestCase
+TestModelOfAFile.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)

@@ -1,6 +1,6 @@
-"""The embedded DynamoDB: the same bytes in and out as AWS's, in this process, on SQLite."""
+"""The embedded DynamoDB: the same bytes in and out as AWS's, in this process."""
 
 from prejoin.engine.embedded import Embedded
-from prejoin.engine.store import Durability
+from prejoin.engine.session import Durability
 
 __all__ = ["Durability", "Embedded"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 
 from prejoin.engine.definition import Index, Table, table_id
+from prejoin.engine.session import Session
 from prejoin.protocol.errors import not_found, refuse
 
 
@@ -20,55 +20,51 @@ class Catalog:
         self._known: dict[tuple[int, int], Table] = {}
         self._named: dict[str, Table] = {}
 
-    def find(self, cursor: sqlite3.Cursor, name: str) -> Table:
+    def find(self, session: Session, name: str) -> Table:
         """The table of this name, or a ResourceNotFoundException."""
-        table = self._named.get(name) or self.get(cursor, name)
+        table = self._named.get(name) or self.get(session, name)
         if table is None:
             raise not_found()
         return table
 
-    def find_all(self, cursor: sqlite3.Cursor, names: Iterable[str]) -> dict[str, Table]:
+    def find_all(self, session: Session, names: Iterable[str]) -> dict[str, Table]:
         """The tables of these names; the first that does not exist is the error."""
         found: dict[str, Table] = {}
         for name in names:
             if name not in found:
-                found[name] = self.find(cursor, name)
+                found[name] = self.find(session, name)
         return found
 
-    def get(self, cursor: sqlite3.Cursor, name: str) -> Table | None:
-        row = cursor.execute("SELECT id, revision FROM tables WHERE name = ?", (name,)).fetchone()
-        if row is None:
+    def get(self, session: Session, name: str) -> Table | None:
+        version = session.table_version(name)
+        if version is None:
             return None
-        table = self._known.get(row)
+        table = self._known.get(version)
         if table is None:
-            (content,) = cursor.execute("SELECT definition FROM tables WHERE id = ?", row[:1]).fetchone()
             if len(self._known) > 10_000:
                 self._known.clear()
-            table = self._known[row] = Table.from_bytes(row[0], content)
+            identity, _ = version
+            table = self._known[version] = Table.from_bytes(identity, session.table_definition(identity))
         if self._alone:
             self._named[name] = table
         return table
 
-    def holding(self, cursor: sqlite3.Cursor, key: bytes) -> Table:
+    def holding(self, session: Session, key: bytes) -> Table:
         """The table of the item that is stored under this key."""
-        (name,) = cursor.execute("SELECT name FROM tables WHERE id = ?", (table_id(key),)).fetchone()
-        return self.find(cursor, name)
+        return self.find(session, session.table_name(table_id(key)))
 
-    def add(self, cursor: sqlite3.Cursor, table: Table) -> None:
+    def add(self, session: Session, table: Table) -> None:
         """Keep a new table's definition."""
-        row = (table.name, 1, table.to_bytes())
-        cursor.execute("INSERT INTO tables (name, revision, definition) VALUES (?, ?, ?)", row)
+        session.add_table(table.name, table.to_bytes())
 
-    def change(self, cursor: sqlite3.Cursor, table: Table) -> None:
+    def change(self, session: Session, table: Table) -> None:
         """Replace a table's definition; the next revision tells everyone else, in whatever process."""
         self._named.pop(table.name, None)
-        cursor.execute(
-            "UPDATE tables SET definition = ?, revision = revision + 1 WHERE id = ?", (table.to_bytes(), table.id)
-        )
+        session.change_table(table.id, table.to_bytes())
 
-    def remove(self, cursor: sqlite3.Cursor, table: Table) -> None:
+    def remove(self, session: Session, table: Table) -> None:
         self._named.pop(table.name, None)
-        cursor.execute("DELETE FROM tables WHERE id = ?", (table.id,))
+        session.remove_table(table.id)
 
 
 def index_of(table: Table, name: str) -> Index:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 from types import TracebackType
 
@@ -13,7 +12,7 @@ from prejoin.engine.catalog import Catalog
 from prejoin.engine.decoding import decode
 from prejoin.engine.operations import LATER, OPERATIONS, Engine
 from prejoin.engine.operations.timetolive import EXPIRED_AT_ONCE, expire
-from prejoin.engine.store import Durability, Store, patiently
+from prejoin.engine.session import Durability, Store, StoreError
 from prejoin.engine.tokens import Tokens
 from prejoin.engine.totals import Counter
 from prejoin.protocol.errors import DynamoDBError
@@ -45,7 +44,8 @@ class Embedded:
             raise ValueError(
                 f'durability "{durability}" needs a path' if path is None else 'durability "memory" has no path'
             )
-        self._engine = Engine(Store(path, durability), Catalog(alone=path is None), Counter(), Tokens())
+        self._store = _open(path, durability)
+        self._engine = Engine(self._store, Catalog(alone=path is None), Counter(), Tokens())
         self._next_expiry = time.monotonic() + _EXPIRY_SECONDS
 
     def send(self, operation: str, body: bytes) -> bytes:
@@ -58,11 +58,11 @@ class Embedded:
         if time.monotonic() > self._next_expiry:
             self._expire_some()
         try:
-            answer = patiently(handler.perform, self._engine, decode(handler.decoder, body))
+            answer = self._store.patiently(handler.perform, self._engine, decode(handler.decoder, body))
             return answer if isinstance(answer, bytes) else _encode(answer)
         except DynamoDBError:
             raise
-        except sqlite3.Error as error:
+        except StoreError as error:
             raise DynamoDBError("InternalServerError", f"The store failed: {error}") from error
         except RecursionError as error:
             raise DynamoDBError("ValidationException", "The request is nested too deeply") from error
@@ -82,20 +82,20 @@ class Embedded:
         """
         moment = time.time() if now is None else now
         total = 0
-        while removed := patiently(expire, self._engine, moment):
+        while removed := self._store.patiently(expire, self._engine, moment):
             total += removed
         return total
 
     def _expire_some(self) -> None:
         try:
-            full = expire(self._engine, time.time()) == EXPIRED_AT_ONCE
-        except (sqlite3.Error, DynamoDBError):
+            full = self._store.once(expire, self._engine, time.time()) == EXPIRED_AT_ONCE
+        except (StoreError, DynamoDBError):
             full = False  # the file is busy, or closed: whoever asked is not to suffer for it
         self._next_expiry = time.monotonic() + (0.0 if full else _EXPIRY_SECONDS)
 
     def close(self) -> None:
         """Release the file; the engine answers nothing after this."""
-        self._engine.store.close()
+        self._store.close()
 
     def __enter__(self) -> Embedded:
         return self
@@ -104,3 +104,14 @@ class Embedded:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _open(path: str | os.PathLike[str] | None, durability: Durability) -> Store:
+    """A store. Neither kind is imported for the sake of the other."""
+    if path is None:
+        from prejoin.engine.memory import MemoryStore
+
+        return MemoryStore()
+    from prejoin.engine.file import FileStore
+
+    return FileStore(path, durability)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import time
 from typing import Any
 
 import msgspec
 
 from prejoin.engine.requests import TransactWriteItems
+from prejoin.engine.session import Session, Token
 from prejoin.protocol.errors import DynamoDBError
 
 _encode = msgspec.json.Encoder().encode
@@ -23,26 +23,21 @@ class Tokens:
     def __init__(self) -> None:
         self._forget_next = 0.0
 
-    def answer(self, cursor: sqlite3.Cursor, token: str, digest: bytes) -> dict[str, Any] | None:
+    def answer(self, session: Session, token: str, digest: bytes) -> dict[str, Any] | None:
         """The answer to the same request with the same token; the same token on another request is an error."""
-        row = cursor.execute(
-            "SELECT digest, answer FROM tokens WHERE token = ? AND expires >= ?", (token, time.time())
-        ).fetchone()
-        if row is None:
+        found = session.token(token)
+        if found is None or found.expires < time.time():
             return None
-        if row[0] != digest:
+        if found.digest != digest:
             raise DynamoDBError("IdempotentParameterMismatchException")
-        return msgspec.json.decode(row[1], type=dict[str, Any])
+        return msgspec.json.decode(found.answer, type=dict[str, Any])
 
-    def remember(self, cursor: sqlite3.Cursor, token: str, digest: bytes, answer: dict[str, Any]) -> None:
+    def remember(self, session: Session, token: str, digest: bytes, answer: dict[str, Any]) -> None:
         now = time.time()
         if now > self._forget_next:
-            cursor.execute("DELETE FROM tokens WHERE expires < ?", (now,))
+            session.forget_tokens(now)
             self._forget_next = now + _FORGETTING_SECONDS
-        cursor.execute(
-            "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)",
-            (token, bytearray(digest), bytearray(_encode(answer)), now + _REMEMBERED_SECONDS),
-        )
+        session.keep_token(token, Token(digest, _encode(answer), now + _REMEMBERED_SECONDS))
 
 
 def digest_of(request: TransactWriteItems) -> bytes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from prejoin.engine.definition import Table
+from prejoin.engine.session import Session
 from prejoin.protocol.keybytes import under
 
 _QUICK_SECONDS = 0.005
@@ -39,25 +39,17 @@ class Counter:
     def __init__(self) -> None:
         self._counted: dict[tuple[int, int], _Counted] = {}
 
-    def count(self, cursor: sqlite3.Cursor, table: Table) -> Totals:
+    def count(self, session: Session, table: Table) -> Totals:
         begun = time.monotonic()
         # A table whose indexes have changed is another thing to count.
         thing = (table.id, hash(tuple(index.number for index in table.indexes)))
         known = self._counted.get(thing)
         if known is not None and begun < known.again:
             return known.totals
-        items = _count(cursor, "items", table.prefix)
-        entries = {index.number: _count(cursor, "entries", table.index_prefix(index)) for index in table.indexes}
+        items = session.count("items", under(table.prefix))
+        entries = {index.number: session.count("entries", under(table.index_prefix(index))) for index in table.indexes}
         totals = Totals(items, entries)
         taken = time.monotonic() - begun
         if taken > _QUICK_SECONDS:
             self._counted[thing] = _Counted(totals, begun + taken * _SHARE)
         return totals
-
-
-def _count(cursor: sqlite3.Cursor, kept_in: str, prefix: bytes) -> tuple[int, int]:
-    number, size = cursor.execute(
-        f"SELECT count(*), coalesce(sum(size), 0) FROM {kept_in} WHERE key >= ? AND key < ?",  # noqa: S608
-        under(prefix),
-    ).fetchone()
-    return number, size

@@ -15,10 +15,9 @@ from prejoin.engine.definition import Table
 from prejoin.engine.expiry import expiry
 from prejoin.engine.keys import check_index_keys, check_scalar, item_key, key_bytes
 from prejoin.engine.programs import NOTHING, Program, program
-from prejoin.engine.recent import Row
 from prejoin.engine.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteOptions
 from prejoin.engine.rows import Version
-from prejoin.engine.store import Cursor
+from prejoin.engine.session import Row, Session
 from prejoin.protocol import limits
 from prejoin.protocol.errors import condition_failed, invalid, refuse
 from prejoin.protocol.expressions import Update
@@ -117,11 +116,11 @@ def _check_updated_paths(table: Table, update: Update, values: Values) -> None:
     check_scalar(table, update.paths)
 
 
-def perform(cursor: Cursor, write: Write, capacity: Capacity, *, transactional: bool = False) -> Outcome:
+def perform(session: Session, write: Write, capacity: Capacity, *, transactional: bool = False) -> Outcome:
     """Read the item, test the condition, change the item and its index entries, charge the units."""
     pending, table, key = write.pending, write.table, write.key
     kind, found = pending.kind, pending.program
-    before = rows.fetch(cursor, key)
+    before = session.get(key)
     old_item = None
     if found.condition is not None:
         if found.presence in table.keys.names:
@@ -150,14 +149,17 @@ def perform(cursor: Cursor, write: Write, capacity: Capacity, *, transactional: 
         after = _row(found, new_item, old_item, before)
     else:
         new_item = after = None
-    if table.ttl is None:
-        rows.store(cursor, key, before, after)
+    if after is None or new_item is None:
+        if before is not None:
+            session.delete(key)
+    elif table.ttl is None:
+        session.put(key, before, after)
     else:
-        rows.store_expiring(cursor, key, before, after, None if new_item is None else expiry(new_item.get(table.ttl)))
+        session.put_expiring(key, before, after, expiry(new_item.get(table.ttl)))
     capacity.wrote(max(before.size if before else 0, after.size if after else 0), transactional=transactional)
     if table.indexes:
         rows.update_indexes(
-            cursor,
+            session,
             table,
             key,
             None if before is None or old_item is None else Version(old_item, before),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from prejoin.engine import rows
 from prejoin.engine.capacity import Capacities
 from prejoin.engine.checks import CAPACITY, METRICS, Constraints, table_name
 from prejoin.engine.definition import Table
@@ -59,8 +58,8 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
     unprocessed: dict[str, Any] = {}
     capacities = Capacities(request.return_consumed_capacity)
     total = 0
-    with engine.store.reading() as cursor:
-        tables = {name: engine.catalog.find(cursor, table_name(name)) for name in wishes}
+    with engine.store.reading() as session:
+        tables = {name: engine.catalog.find(session, table_name(name)) for name in wishes}
         places = {name: [key_bytes(tables[name], key) for key in keys] for name, (keys, _, _) in wishes.items()}
         if any(len(set(keys)) < len(keys) for keys in places.values()):
             refuse(_DUPLICATES)
@@ -71,7 +70,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
             found = responses[name] = []
             capacity = capacities.of(tables[name])
             for number, place in enumerate(places[name]):
-                row = rows.fetch(cursor, place)
+                row = session.get(place)
                 size = row.size if row else 0
                 if total + size > limits.BATCH_GET_SIZE:
                     unprocessed[name] = _left(request, name, keys[number:])
@@ -117,13 +116,13 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
         refuse("Too many items requested for the BatchWriteItem call")
     capacities = Capacities(request.return_consumed_capacity)
     metrics: dict[str, list[Any]] = {}
-    with engine.store.writing() as cursor:
-        tables = engine.catalog.find_all(cursor, (write.table_name for write in pending))
+    with engine.store.writing() as session:
+        tables = engine.catalog.find_all(session, (write.table_name for write in pending))
         writes = [_bound(write, tables[write.table_name]) for write in pending]
         if len({write.key for write in writes}) < len(writes):
             refuse(_DUPLICATES)
         for write in writes:
-            perform(cursor, write, capacities.of(write.table))
+            perform(session, write, capacities.of(write.table))
             if write.table.has_local_indexes:
                 shown_metrics = collection_metrics(write.table, write.pending)
                 collections = metrics.setdefault(write.table.name, [])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prejoin.engine.catalog import Catalog
-from prejoin.engine.store import Store
+from prejoin.engine.session import Store
 from prejoin.engine.tokens import Tokens
 from prejoin.engine.totals import Counter
 

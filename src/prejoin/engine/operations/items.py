@@ -36,12 +36,12 @@ def get_item(engine: Engine, request: GetItem) -> dict[str, Any]:
     constraints.finish()
     projection = projection_of(request)
     key = canonical_item(request.key)
-    with engine.store.reading() as cursor:
-        table = engine.catalog.find(cursor, name)
+    with engine.store.reading() as session:
+        table = engine.catalog.find(session, name)
         place = key_bytes(table, key)
         if projection is not None:
             check_scalar(table, projection.paths)
-        row = rows.fetch(cursor, place)
+        row = session.get(place)
     capacity = counting(table, request.return_consumed_capacity)
     factor = STRONG if request.consistent_read else EVENTUAL
     capacity.add(read_units(row.size if row else 0, factor))
@@ -108,10 +108,10 @@ def _check(request: PutItem | DeleteItem | UpdateItem) -> str:
 
 
 def _write(engine: Engine, request: WriteOptions, pending: Pending) -> dict[str, Any]:
-    with engine.store.writing() as cursor:
-        table = engine.catalog.find(cursor, pending.table_name)
+    with engine.store.writing() as session:
+        table = engine.catalog.find(session, pending.table_name)
         capacity = counting(table, request.return_consumed_capacity)
-        outcome = perform(cursor, bind(pending, table), capacity)
+        outcome = perform(session, bind(pending, table), capacity)
     answer = _returned(request.return_values, pending, outcome)
     answer |= consumed(capacity, request.return_consumed_capacity)
     if request.return_item_collection_metrics == "SIZE" and table.has_local_indexes:

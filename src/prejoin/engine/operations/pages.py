@@ -179,8 +179,8 @@ def _read(
     forward: bool = True,
     segment: tuple[int, int] | None = None,
 ) -> Answer:
-    with engine.store.reading(snapshot=True) as cursor:
-        table = engine.catalog.find(cursor, name)
+    with engine.store.reading(snapshot=True) as session:
+        table = engine.catalog.find(session, name)
         index = None if request.index_name is None else index_of(table, request.index_name)
         if index is not None and index.is_global and request.consistent_read:
             refuse("Consistent reads are not supported on global secondary indexes")
@@ -197,7 +197,7 @@ def _read(
             wanted(request.return_consumed_capacity),
         )
         _check_expressions(table, index, wish)
-        page = read_page(cursor, cut)
+        page = read_page(session, cut)
     return _answer(table, index, request, wish, page)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 import uuid
 from dataclasses import replace
@@ -14,6 +13,7 @@ from prejoin.engine.definition import Index, Keys, Table
 from prejoin.engine.encryption import described
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.requests import CreateTable, ListTables, Request, TableNamed, UpdateTable
+from prejoin.engine.session import Session
 from prejoin.engine.tabledefinitions import check_create_table, read_definition
 from prejoin.engine.tableupdates import check_update_table, next_definition
 from prejoin.engine.totals import NOTHING, Totals
@@ -36,25 +36,25 @@ def create_table(engine: Engine, request: CreateTable) -> dict[str, Any]:
     table = replace(
         table, uuid=str(uuid.uuid4()), created=now, on_demand_since=now if table.throughput is None else None
     )
-    with engine.store.writing() as cursor:
-        if engine.catalog.get(cursor, name) is not None:
+    with engine.store.writing() as session:
+        if engine.catalog.get(session, name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {name}")
-        engine.catalog.add(cursor, table)
+        engine.catalog.add(session, table)
     return {"TableDescription": describe(table, "CREATING", NOTHING)}
 
 
 def update_table(engine: Engine, request: UpdateTable) -> dict[str, Any]:
     """Change a table in one transaction, so that no one sees an index half filled."""
     name = check_update_table(request)
-    with engine.store.writing() as cursor:
-        table = _find(engine, cursor, name)
+    with engine.store.writing() as session:
+        table = _find(engine, session, name)
         change = next_definition(request, table, time.time())
         if change.deleted is not None:
-            rows.drop_index(cursor, table, change.deleted)
+            rows.drop_index(session, table, change.deleted)
         if change.created is not None:
-            rows.fill_index(cursor, change.table, change.created)
-        engine.catalog.change(cursor, change.table)
-        totals = engine.counter.count(cursor, change.table)
+            rows.fill_index(session, change.table, change.created)
+        engine.catalog.change(session, change.table)
+        totals = engine.counter.count(session, change.table)
     statuses = {} if change.created is None else {change.created.name: "CREATING"}
     if change.deleted is not None:
         # The answer is about a change that goes on, as at AWS: what is being deleted is still shown.
@@ -71,23 +71,23 @@ def update_table(engine: Engine, request: UpdateTable) -> dict[str, Any]:
 
 def describe_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
     name = table_name(request.table_name)
-    with engine.store.reading(snapshot=True) as cursor:
-        table = _find(engine, cursor, name)
-        totals = engine.counter.count(cursor, table)
+    with engine.store.reading(snapshot=True) as session:
+        table = _find(engine, session, name)
+        totals = engine.counter.count(session, table)
     return {"Table": describe(table, "ACTIVE", totals)}
 
 
 def delete_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
     name = table_name(request.table_name)
-    with engine.store.writing() as cursor:
-        table = _find(engine, cursor, name)
+    with engine.store.writing() as session:
+        table = _find(engine, session, name)
         if table.protected:
             refuse(
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
                 "protection first."
             )
-        rows.drop_all(cursor, table)
-        engine.catalog.remove(cursor, table)
+        rows.drop_all(session, table)
+        engine.catalog.remove(session, table)
     shown = describe(table, "DELETING", NOTHING)
     return {"TableDescription": {member: shown[member] for member in _OF_THE_DELETED if member in shown}}
 
@@ -101,12 +101,8 @@ def list_tables(engine: Engine, request: ListTables) -> dict[str, Any]:
         constraints.name("exclusiveStartTableName", request.exclusive_start_table_name)
     constraints.finish()
     limit = request.limit or _PAGE_OF_NAMES
-    with engine.store.reading() as cursor:
-        found = cursor.execute(
-            "SELECT name FROM tables WHERE name > ? ORDER BY name LIMIT ?",
-            (request.exclusive_start_table_name or "", limit + 1),
-        ).fetchall()
-    names = [name for (name,) in found]
+    with engine.store.reading() as session:
+        names = session.table_names(request.exclusive_start_table_name or "", limit + 1)
     answer: dict[str, Any] = {"TableNames": names[:limit]}
     if len(names) > limit:
         answer["LastEvaluatedTableName"] = names[limit - 1]
@@ -123,8 +119,8 @@ def describe_limits(engine: Engine, request: Request) -> dict[str, Any]:
     }
 
 
-def _find(engine: Engine, cursor: sqlite3.Cursor, name: str) -> Table:
-    table = engine.catalog.get(cursor, name)
+def _find(engine: Engine, session: Session, name: str) -> Table:
+    table = engine.catalog.get(session, name)
     if table is None:
         raise not_found(f"Requested resource not found: Table: {name} not found")
     return table

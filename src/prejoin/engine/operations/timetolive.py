@@ -26,8 +26,8 @@ def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, 
         check_attribute_name(constraints, "timeToLiveSpecification.attributeName", wish.attribute_name)
     constraints.finish()
     assert wish is not None
-    with engine.store.writing() as cursor:
-        table = engine.catalog.get(cursor, name)
+    with engine.store.writing() as session:
+        table = engine.catalog.get(session, name)
         if table is None:
             raise not_found(f"Requested resource not found: Table: {name} not found")
         if wish.enabled and table.ttl is not None:
@@ -37,15 +37,15 @@ def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, 
         if not wish.enabled and table.ttl != wish.attribute_name:
             refuse(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.ttl}")
         changed = replace(table, ttl=wish.attribute_name if wish.enabled else None)
-        engine.catalog.change(cursor, changed)
-        rows.set_expiries(cursor, changed)
+        engine.catalog.change(session, changed)
+        rows.set_expiries(session, changed)
     return {"TimeToLiveSpecification": {"AttributeName": wish.attribute_name, "Enabled": wish.enabled}}
 
 
 def describe_time_to_live(engine: Engine, request: TableNamed) -> dict[str, Any]:
     name = table_name(request.table_name)
-    with engine.store.reading() as cursor:
-        table = engine.catalog.get(cursor, name)
+    with engine.store.reading() as session:
+        table = engine.catalog.get(session, name)
     if table is None:
         raise not_found(f"Requested resource not found: Table: {name} not found")
     if table.ttl is None:
@@ -62,12 +62,12 @@ def expire(engine: Engine, now: float) -> int:
 
     They go as a DeleteItem would remove them, out of every index too.
     """
-    with engine.store.reading() as cursor:
-        if not rows.expired(cursor, now, 1):
+    with engine.store.reading() as session:
+        if not rows.expired(session, now, 1):
             return 0
-    with engine.store.writing() as cursor:
-        gone = rows.expired(cursor, now, EXPIRED_AT_ONCE)
+    with engine.store.writing() as session:
+        gone = rows.expired(session, now, EXPIRED_AT_ONCE)
         for key in gone:
-            table = engine.catalog.holding(cursor, key)
-            perform(cursor, Write(Pending("delete", table.name, {}), table, key), Uncounted(table))
+            table = engine.catalog.holding(session, key)
+            perform(session, Write(Pending("delete", table.name, {}), table, key), Uncounted(table))
     return len(gone)

@@ -8,7 +8,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from msgspec.structs import astuple
 
-from prejoin.engine import rows
 from prejoin.engine.capacity import Capacities, Uncounted
 from prejoin.engine.checks import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
 from prejoin.engine.definition import Table
@@ -25,7 +24,7 @@ from prejoin.engine.requests import (
     UpdateItem,
     WriteOptions,
 )
-from prejoin.engine.store import Cursor
+from prejoin.engine.session import Session
 from prejoin.engine.tokens import digest_of
 from prejoin.engine.writes import Pending, Write, bind, perform, prepare
 from prejoin.protocol import limits
@@ -50,20 +49,20 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
     capacities = Capacities(request.return_consumed_capacity)
     token = request.client_request_token
     digest = b"" if token is None else digest_of(request)
-    with engine.store.writing() as cursor:
-        if token is not None and (answer := engine.tokens.answer(cursor, token, digest)) is not None:
+    with engine.store.writing() as session:
+        if token is not None and (answer := engine.tokens.answer(session, token, digest)) is not None:
             return answer
-        tables = engine.catalog.find_all(cursor, [write.table_name for write in pending])
+        tables = engine.catalog.find_all(session, [write.table_name for write in pending])
         writes = _bound(pending, tables)
         _check_distinct({write.key for write in writes}, writes)
-        sizes = _performed(cursor, writes, capacities)
+        sizes = _performed(session, writes, capacities)
         if len(sizes) > _SURELY_SMALL:
             _check_size(sizes)
         answer = capacities.render(kind="Write")
         if request.return_item_collection_metrics == "SIZE":
             answer |= _metrics(writes)
         if token is not None:
-            engine.tokens.remember(cursor, token, digest, answer)
+            engine.tokens.remember(session, token, digest, answer)
     return answer
 
 
@@ -151,15 +150,15 @@ def _bound(pending: list[Pending], tables: dict[str, Table]) -> list[Write]:
         raise
 
 
-def _performed(cursor: Cursor, writes: list[Write], capacities: Capacities) -> list[int]:
+def _performed(session: Session, writes: list[Write], capacities: Capacities) -> list[int]:
     """Perform all actions; the sizes of the items they leave. After one that fails, the others are still tried for
     their reasons."""
     sizes: list[int] = []
     for write in writes:
         try:
-            after = perform(cursor, write, capacities.of(write.table), transactional=True).after
+            after = perform(session, write, capacities.of(write.table), transactional=True).after
         except DynamoDBError as error:
-            later = [_tried(perform, cursor, other, Uncounted(other.table)) for other in writes[len(sizes) + 1 :]]
+            later = [_tried(perform, session, other, Uncounted(other.table)) for other in writes[len(sizes) + 1 :]]
             _cancel_if_any([*[_NONE] * len(sizes), _reason(error), *later])
             raise
         sizes.append(0 if after is None else after.size)
@@ -238,8 +237,8 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
     capacities = Capacities(request.return_consumed_capacity)
     sizes: list[int] = []
     responses: list[dict[str, Any]] = []
-    with engine.store.reading(snapshot=True) as cursor:
-        tables = engine.catalog.find_all(cursor, (name for name, _, _ in wishes))
+    with engine.store.reading(snapshot=True) as session:
+        tables = engine.catalog.find_all(session, (name for name, _, _ in wishes))
         places: list[tuple[Table, bytes]] = []
         reasons: list[dict[str, Any]] = []
         for name, key, projection in wishes:
@@ -253,7 +252,7 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
         _cancel_if_any(reasons)
         _check_distinct({key for _, key in places}, places)
         for (table, place), (_, _, projection) in zip(places, wishes, strict=True):
-            row = rows.fetch(cursor, place)
+            row = session.get(place)
             sizes.append(row.size if row else 0)
             capacities.of(table).add(read_units(row.size if row else 0, TRANSACTIONAL))
             responses.append({} if row is None else {"Item": shown(row.content, projection)})

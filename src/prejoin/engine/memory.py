@@ -1,0 +1,366 @@
+"""The store in memory: dictionaries, and the order of their keys. What a session changes it can undo."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator
+from itertools import takewhile
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from prejoin.engine.session import Row, Session, Shelf, Store, StoreError, Stretch, Token
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.keybytes import Range
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MOST = 512
+"""Keys in a chunk, before it is split: to insert one among so many is quick."""
+
+
+class Named(dict[Any, Any]):
+    """Values by name, in no order that matters."""
+
+    def restore(self, name: Any, value: Any) -> None:
+        """Put back what was there; None is nothing."""
+        if value is None:
+            self.pop(name, None)
+        else:
+            self[name] = value
+
+
+class Ordered:
+    """Values by key, in the order of the keys. These lie in chunks, beside the least key that each may have.
+
+    >>> shelf = Ordered()
+    >>> for key in (b"b", b"a", b"c"):
+    ...     shelf.restore(key, "value of " + key.decode())
+    >>> shelf.keys(Range(b"a", b"c"), forward=False, limit=9)
+    [b'b', b'a']
+    """
+
+    __slots__ = ("_chunks", "_least", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, Any] = {}
+        self._chunks: list[list[bytes]] = [[]]
+        self._least = [b""]
+
+    def add(self, key: bytes, value: Any) -> None:
+        """A key that is not there."""
+        self.values[key] = value
+        at = bisect_right(self._least, key) - 1
+        chunk = self._chunks[at]
+        insort(chunk, key)
+        if len(chunk) > _MOST:
+            later = chunk[_MOST // 2 :]
+            self._chunks[at : at + 1] = [chunk[: _MOST // 2], later]
+            self._least.insert(at + 1, later[0])
+
+    def remove(self, key: bytes) -> None:
+        """A key that is there."""
+        at = bisect_right(self._least, key) - 1
+        chunk = self._chunks[at]
+        del chunk[bisect_left(chunk, key)]
+        if not chunk and at:
+            del self._chunks[at], self._least[at]
+        del self.values[key]
+
+    def restore(self, key: bytes, value: Any) -> None:
+        """Put back what was there; None is nothing."""
+        if value is None:
+            if key in self.values:
+                self.remove(key)
+        elif key in self.values:
+            self.values[key] = value
+        else:
+            self.add(key, value)
+
+    def repair(self) -> None:
+        """Put the keys in order anew: whoever did so may have been interrupted."""
+        keys = sorted(self.values)
+        self._chunks = [keys[at : at + _MOST // 2] for at in range(0, len(keys), _MOST // 2)] or [[]]
+        self._least = [b"", *(chunk[0] for chunk in self._chunks[1:])]
+
+    def keys(self, bounds: Range, *, forward: bool = True, limit: int) -> list[bytes]:
+        """The first keys of a range, or the last ones, from its end."""
+        return self._first(bounds, limit) if forward else self._last(bounds, limit)
+
+    def _first(self, bounds: Range, limit: int) -> list[bytes]:
+        low, high = bounds
+        found: list[bytes] = []
+        for at in range(bisect_right(self._least, low) - 1, len(self._chunks)):
+            chunk = self._chunks[at]
+            begin = 0 if found else bisect_left(chunk, low)
+            end = len(chunk) if high is None or not chunk or chunk[-1] < high else bisect_left(chunk, high)
+            found += chunk[begin : min(end, begin + limit - len(found))]
+            if end < len(chunk) or len(found) == limit:
+                break
+        return found
+
+    def _last(self, bounds: Range, limit: int) -> list[bytes]:
+        low, high = bounds
+        found: list[bytes] = []
+        last = len(self._chunks) if high is None else bisect_right(self._least, high)
+        for at in range(last - 1, -1, -1):
+            chunk = self._chunks[at]
+            begin = bisect_left(chunk, low)
+            end = len(chunk) if high is None else bisect_left(chunk, high)
+            found += chunk[max(begin, end - (limit - len(found))) : end][::-1]
+            if begin or len(found) == limit:
+                break
+        return found
+
+
+class MemorySession(Session):
+    """The one session of a store in memory, used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._items, self._entries = Ordered(), Ordered()
+        self._shelves = {"items": self._items, "entries": self._entries}
+        self._expiries = Named()
+        self._due = Ordered()
+        """The keys of items that expire, behind the second at which they do."""
+        self._tables, self._names, self._tokens = Named(), Named(), Named()
+        self._last_table = 0
+        self._undo: list[tuple[Named | Ordered, Any, Any]] = []
+        """Of each change, what it changed and what was there before; noted before it is made."""
+
+    def keep(self) -> None:
+        """What was written stays."""
+        self._undo.clear()
+
+    def undo(self, *, repair: bool) -> None:
+        """What was written since the last `keep` was not. If this is interrupted, it is to be done again."""
+        if repair:
+            for ordered in (self._items, self._entries, self._due):
+                ordered.repair()
+        while self._undo:
+            shelf, key, before = self._undo[-1]
+            shelf.restore(key, before)
+            self._undo.pop()
+
+    @property
+    def clean(self) -> bool:
+        """Whether all that was written is kept or undone."""
+        return not self._undo
+
+    def _set(self, shelf: Named | Ordered, key: Any, value: Any) -> None:
+        values: dict[Any, Any] = shelf.values if isinstance(shelf, Ordered) else shelf
+        self._undo.append((shelf, key, values.get(key)))
+        shelf.restore(key, value)
+
+    def get(self, key: bytes) -> Row | None:
+        return self._items.values.get(key)
+
+    def put(self, key: bytes, before: Row | None, row: Row) -> None:
+        self._undo.append((self._items, key, before))
+        if before is None:
+            self._items.add(key, row)
+        else:
+            self._items.values[key] = row
+
+    def put_expiring(self, key: bytes, before: Row | None, row: Row, expires: int | None) -> None:
+        self.put(key, before, row)
+        self.set_expiry(key, expires)
+
+    def delete(self, key: bytes) -> None:
+        self._set(self._items, key, None)
+        if key in self._expiries:
+            self.set_expiry(key, None)
+
+    def put_entry(self, key: bytes, row: Row, *, new: bool) -> None:
+        if new:
+            self._undo.append((self._entries, key, None))
+            self._entries.add(key, row)
+        else:
+            self._undo.append((self._entries, key, self._entries.values[key]))
+            self._entries.values[key] = row
+
+    def move_entry(self, old: bytes, key: bytes, row: Row) -> None:
+        self.delete_entry(old)
+        self.put_entry(key, row, new=True)
+
+    def delete_entry(self, key: bytes) -> None:
+        self._undo.append((self._entries, key, self._entries.values[key]))
+        self._entries.remove(key)
+
+    def clear(self, shelf: Shelf, bounds: Range) -> None:
+        remove = self.delete if shelf == "items" else self.delete_entry
+        for key in self._keys(shelf, bounds):
+            remove(key)
+
+    def items(self, bounds: Range) -> Iterator[tuple[bytes, Row]]:
+        values = self._items.values
+        return ((key, values[key]) for key in self._keys("items", bounds))
+
+    def contents(self, stretch: Stretch) -> Iterator[list[bytes]]:
+        shelf = self._shelves[stretch.shelf]
+        values = shelf.values
+        found = shelf.keys(stretch.bounds, forward=stretch.forward, limit=stretch.limit)
+        yield [values[key].content for key in found]
+
+    def rows(self, stretch: Stretch, skipped: int) -> Iterator[Row]:
+        shelf = self._shelves[stretch.shelf]
+        found = shelf.keys(stretch.bounds, forward=stretch.forward, limit=stretch.limit)
+        return (shelf.values[key] for key in found[skipped:])
+
+    def size(self, stretch: Stretch) -> int:
+        return sum(row.size for row in self.rows(stretch, 0))
+
+    def count(self, shelf: Shelf, bounds: Range) -> tuple[int, int]:
+        values = self._shelves[shelf].values
+        found = self._keys(shelf, bounds)
+        return len(found), sum([values[key].size for key in found])
+
+    def _keys(self, shelf: Shelf, bounds: Range) -> list[bytes]:
+        values = self._shelves[shelf]
+        return values.keys(bounds, limit=len(values.values))
+
+    def set_expiry(self, key: bytes, expires: int | None) -> None:
+        before = self._expiries.get(key)
+        if before == expires:
+            return
+        if before is not None:
+            self._set(self._due, _due(before) + key, None)
+        self._set(self._expiries, key, expires)
+        if expires is not None:
+            self._set(self._due, _due(expires) + key, key)
+
+    def expired(self, first: float, last: float, most: int) -> list[bytes]:
+        bounds = Range(_due(max(int(first), 0)), _due(int(last) + 1))
+        return [self._due.values[key] for key in self._due.keys(bounds, limit=most)]
+
+    def table_version(self, name: str) -> tuple[int, int] | None:
+        found = self._names.get(name)
+        return None if found is None else (found, self._tables[found][1])
+
+    def table_definition(self, identity: int) -> bytes:
+        return self._tables[identity][2]  # type: ignore[no-any-return]
+
+    def table_name(self, identity: int) -> str:
+        return self._tables[identity][0]  # type: ignore[no-any-return]
+
+    def table_names(self, after: str, most: int) -> list[str]:
+        return sorted(name for name in self._names if name > after)[:most]
+
+    def add_table(self, name: str, definition: bytes) -> None:
+        self._last_table += 1
+        self._set(self._tables, self._last_table, (name, 1, definition))
+        self._set(self._names, name, self._last_table)
+
+    def change_table(self, identity: int, definition: bytes) -> None:
+        name, revision, _ = self._tables[identity]
+        self._set(self._tables, identity, (name, revision + 1, definition))
+
+    def remove_table(self, identity: int) -> None:
+        self._set(self._names, self.table_name(identity), None)
+        self._set(self._tables, identity, None)
+
+    def token(self, token: str) -> Token | None:
+        return self._tokens.get(token)
+
+    def keep_token(self, token: str, what: Token) -> None:
+        if token in self._tokens:
+            self._set(self._tokens, token, None)  # so that the oldest are first
+        self._set(self._tokens, token, what)
+
+    def forget_tokens(self, before: float) -> None:
+        for token in list(takewhile(lambda one: self._tokens[one].expires < before, self._tokens)):
+            self._set(self._tokens, token, None)
+
+
+def _due(second: int) -> bytes:
+    return second.to_bytes(8)
+
+
+class MemoryStore(Store):
+    """One session, which readers and writers of all threads wait for: none keeps it for long."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.session = MemorySession()
+        self.closed = False
+        # They know nothing of who uses them, so that there need not be more than one of each.
+        self._reading, self._writing = _Reading(self), _Writing(self)
+        _stores.add(self)
+
+    def reading(self, *, snapshot: bool = False) -> _Reading:
+        return self._reading
+
+    def writing(self) -> _Writing:
+        return self._writing
+
+    def patiently(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        return work(*arguments, **named)  # nobody else can hold it
+
+    once = patiently
+
+    def close(self) -> None:
+        with self.lock:
+            self.closed = True
+            self.session = MemorySession()
+
+
+class _Reading:
+    """The session, held. Not a generator: entering and leaving one takes longer than a read does."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    def __enter__(self) -> MemorySession:
+        store = self._store
+        store.lock.acquire()
+        try:
+            if store.closed:
+                raise StoreError("it is closed")
+            session = store.session
+            if not session.clean:
+                session.undo(repair=True)  # somebody was interrupted, even in undoing
+        except BaseException:
+            store.lock.release()
+            raise
+        return session
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._store.lock.release()
+
+
+class _Writing(_Reading):
+    """The session, held, and then kept or undone."""
+
+    __slots__ = ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        session = self._store.session
+        try:
+            if kind is None:
+                session.keep()
+            else:
+                # Our own errors come between changes, any other may come in the middle of one.
+                session.undo(repair=not issubclass(kind, DynamoDBError))
+        finally:
+            self._store.lock.release()
+
+
+_stores: weakref.WeakSet[MemoryStore] = weakref.WeakSet()
+
+
+def _begin_after_fork() -> None:
+    """In the child of a fork: a lock that another thread held stays held for ever; what it did is then undone."""
+    for store in _stores:
+        store.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_after_fork)

@@ -1,0 +1,201 @@
+"""The store in memory: keys in order whatever is done to them, and every session kept whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prejoin.engine import Embedded, memory, rows
+from prejoin.engine.memory import MemoryStore, Ordered
+from prejoin.engine.session import Row, StoreError, Stretch, Token
+from prejoin.protocol.keybytes import EVERYTHING, Range
+
+from .conftest import SHOP, item, send
+
+keys = st.binary(min_size=1, max_size=2).map(lambda key: bytes(byte % 4 for byte in key))
+bounds = st.builds(Range, st.binary(max_size=2), st.none() | st.binary(max_size=2))
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a few keys lie in many."""
+    monkeypatch.setattr(memory, "_MOST", 4)
+
+
+@pytest.mark.usefixtures("small_chunks")
+@given(changes=st.lists(st.tuples(keys, st.booleans())), bounds=bounds, forward=st.booleans(), limit=st.integers(1, 30))
+def test_keys_are_in_order(changes: list[tuple[bytes, bool]], bounds: Range, forward: bool, limit: int) -> None:
+    shelf = Ordered()
+    expected: set[bytes] = set()
+    for key, there in changes:
+        shelf.restore(key, Row(1, key) if there else None)
+        (expected.add if there else expected.discard)(key)
+    low, high = bounds
+    within = sorted(key for key in expected if low <= key and (high is None or key < high))
+    assert shelf.keys(bounds, forward=forward, limit=limit) == (within if forward else within[::-1])[:limit]
+    assert shelf.values.keys() == expected
+    shelf.repair()
+    assert shelf.keys(EVERYTHING, limit=99) == sorted(expected)
+
+
+def test_many_keys_are_in_order() -> None:
+    shelf = Ordered()
+    every = [b"%05d" % (number * 7919 % 10_007) for number in range(10_007)]
+    for key in every:
+        shelf.add(key, Row(1, key))
+    for key in every[::2]:
+        shelf.remove(key)
+    assert shelf.keys(EVERYTHING, limit=99_999) == sorted(every[1::2])
+    assert shelf.keys(EVERYTHING, forward=False, limit=3) == sorted(every[1::2])[-1:-4:-1]
+
+
+@contextmanager
+def undone(store: MemoryStore, error: type[BaseException] = ValueError) -> Iterator[Any]:
+    with pytest.raises(error), store.writing() as session:
+        yield session
+        raise error
+
+
+def everything(store: MemoryStore) -> object:
+    with store.reading() as session:
+        return (
+            list(session.items(EVERYTHING)),
+            list(session.contents(Stretch("entries", EVERYTHING, True, 99))),
+            session.expired(0, 99, 99),
+            [(name, session.table_version(name)) for name in session.table_names("", 99)],
+            [session.token(token) for token in ("old", "new", "third")],
+        )
+
+
+def test_all_that_an_error_undoes_is_as_it_was() -> None:
+    store = MemoryStore()
+    with store.writing() as session:
+        session.put_expiring(b"a", None, Row(1, b"1"), 10)
+        session.put(b"b", None, Row(1, b"2"))
+        session.put_entry(b"e", Row(1, b"1"), new=True)
+        session.put_entry(b"f", Row(1, b"1"), new=True)
+        session.add_table("one", b"{}")
+        session.keep_token("old", Token(b"", b"", 5))
+        session.keep_token("new", Token(b"", b"", 50))
+    before = everything(store)
+    with undone(store) as session:
+        session.put_expiring(b"a", Row(1, b"1"), Row(1, b"3"), 20)
+        session.set_expiry(b"b", 7)
+        session.delete(b"a")
+        session.put(b"c", None, Row(1, b"4"))
+        session.move_entry(b"e", b"d", Row(1, b"5"))
+        session.put_entry(b"f", Row(1, b"6"), new=False)
+        session.delete_entry(b"f")
+        session.change_table(1, b"[]")
+        session.add_table("two", b"{}")
+        session.remove_table(1)
+        session.forget_tokens(20)
+        session.keep_token("new", Token(b"x", b"", 60))
+        session.keep_token("third", Token(b"", b"", 60))
+        session.clear("items", EVERYTHING)
+        session.clear("entries", EVERYTHING)
+    assert everything(store) == before
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("where", ["insort", "bisect_right", "bisect_left"])
+def test_a_session_interrupted_anywhere_is_undone(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    with store.writing() as session:
+        for key in (b"a", b"b", b"d"):
+            session.put(key, None, Row(1, key))
+            session.put_entry(key, Row(1, key), new=True)
+    before = everything(store)
+    for calls in range(12):
+        real, left = getattr(memory, where), [calls]
+
+        def interrupt(*arguments: Any, real: Any = real, left: Any = left) -> Any:
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            return real(*arguments)
+
+        with undone(store, KeyboardInterrupt) as session, monkeypatch.context() as patched:
+            patched.setattr(memory, where, interrupt)
+            for key in (b"c", b"e", b"f"):
+                session.put(key, None, Row(1, key))
+            session.delete(b"a")
+            session.move_entry(b"b", b"z", Row(1, b"b"))
+        assert everything(store) == before
+
+
+def test_a_write_broken_off_halfway_leaves_the_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with Embedded() as dynamodb:
+        send(dynamodb, "CreateTable", **SHOP)
+        send(dynamodb, "PutItem", Item=item(pk="a", sk="1", name="old"))
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(rows, "update_indexes", interrupt)
+            send(dynamodb, "PutItem", Item=item(pk="a", sk="1", name="new"))
+        assert send(dynamodb, "GetItem", Key=item(pk="a", sk="1"))["Item"]["name"] == {"S": "old"}
+        assert send(dynamodb, "Scan")["Items"] == [item(pk="a", sk="1", name="old")]
+
+
+def test_what_was_interrupted_even_in_undoing_is_undone_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    real = Ordered.restore
+
+    def interrupt(self: Ordered, key: bytes, value: Any) -> None:
+        if key == b"b":
+            raise KeyboardInterrupt
+        real(self, key, value)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ordered, "restore", interrupt)
+        with pytest.raises(KeyboardInterrupt), store.writing() as session:
+            for key in (b"a", b"b", b"c"):
+                session.put(key, None, Row(1, key))
+            raise ValueError
+    with store.reading() as session:
+        assert list(session.items(EVERYTHING)) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_forked_in_the_middle_of_another_threads_write_sees_none_of_it() -> None:
+    store, begun, end = MemoryStore(), threading.Event(), threading.Event()
+
+    def write() -> None:
+        with store.writing() as session:
+            session.put(b"a", None, Row(1, b"1"))
+            begun.set()
+            end.wait()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        with store.reading() as session:
+            os._exit(0 if session.get(b"a") is None else 1)
+    end.set()
+    writer.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with store.reading() as session:
+        assert session.get(b"a") == Row(1, b"1")
+
+
+def test_a_closed_store_says_so_and_holds_nothing() -> None:
+    store = MemoryStore()
+    with store.writing() as session:
+        session.put(b"a", None, Row(1, b"1"))
+    store.close()
+    with pytest.raises(StoreError, match="closed"), store.reading():
+        pass
+    with pytest.raises(StoreError, match="closed"), store.writing():
+        pass
+    assert list(store.session.items(EVERYTHING)) == []
