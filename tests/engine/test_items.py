@@ -82,6 +82,25 @@ def test_an_update_creates_what_is_not_there(shop: Ask) -> None:
     assert shop("GetItem", Key=KEY)["Item"] == item(pk="a", sk="1", visits=1)
 
 
+@pytest.mark.parametrize(
+    "expression", ["REMOVE gone", "DELETE tags :x", "REMOVE gone.deeper", "REMOVE gone[0] DELETE tags :x"]
+)
+def test_an_update_that_only_removes_creates_nothing(shop: Ask, expression: str) -> None:
+    answer = shop(
+        "UpdateItem",
+        Key=item(pk="a", sk="1"),
+        UpdateExpression=expression,
+        ExpressionAttributeValues={":x": {"SS": ["x"]}} if ":x" in expression else None,
+        ReturnValues="ALL_NEW",
+        ReturnConsumedCapacity="TOTAL",
+    )
+    assert "Attributes" not in answer
+    assert answer["ConsumedCapacity"]["CapacityUnits"] == 1
+    assert shop("GetItem", Key=item(pk="a", sk="1")) == {}
+    error = refusal(shop, "UpdateItem", Key=item(pk="a", sk="1"), UpdateExpression="REMOVE sk")
+    assert "part of the key" in error.message
+
+
 def test_an_update_without_expression_creates_the_bare_key(shop: Ask) -> None:
     shop("UpdateItem", Key=KEY)
     assert shop("GetItem", Key=KEY)["Item"] == KEY
@@ -316,3 +335,18 @@ def test_an_index_follows_an_attribute_of_any_name(ask: Ask, name: str) -> None:
         ]
     ask("DeleteItem", TableName="odd", Key=item(pk="a"))
     assert ask("Scan", TableName="odd", IndexName="odd-index")["Items"] == []
+
+
+def test_an_update_that_empties_an_index_key_is_told_so(shop: Ask) -> None:
+    shop("PutItem", Item=item(pk="a", sk="1", city="Bern"))
+    error = refusal(
+        shop,
+        "UpdateItem",
+        Key=item(pk="a", sk="1"),
+        UpdateExpression="SET city = :c",
+        ExpressionAttributeValues=values(c=""),
+    )
+    assert error.message == (
+        "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. "
+        "The AttributeValue for a key attribute cannot contain an empty string value."
+    )

@@ -86,9 +86,10 @@ class Model(RuleBasedStateMachine):
             ExpressionAttributeNames={"#gone": removed} | {f"#{name}": name for name in extra},
             ExpressionAttributeValues=values(**extra) if extra else None,
         )
-        whole = {**self.items.get((pk, sk), item(pk=pk, sk=sk)), **item(**extra)}
-        whole.pop(removed, None)
-        self.items[pk, sk] = whole
+        if extra or (pk, sk) in self.items:  # what only removes makes no item
+            whole = {**self.items.get((pk, sk), item(pk=pk, sk=sk)), **item(**extra)}
+            whole.pop(removed, None)
+            self.items[pk, sk] = whole
 
     @rule(items=st.lists(st.tuples(pks, sks, st.none() | attributes), max_size=4, unique_by=lambda each: each[:2]))
     @precondition(lambda self: self.items)

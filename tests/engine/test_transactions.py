@@ -194,3 +194,55 @@ def test_a_table_that_is_not_there_is_not_found(shop: Ask, operation: str) -> No
     content = {"TableName": "nowhere", "Key": item(pk="a", sk="1")}
     kind = "Delete" if operation == "TransactWriteItems" else "Get"
     assert refusal(shop, operation, TransactItems=[{kind: content}]).code == "ResourceNotFoundException"
+
+
+def test_of_several_actions_that_cannot_be_only_the_first_has_a_reason(shop: Ask) -> None:
+    put = {"Put": {"TableName": "shop", "Item": item(pk="a", sk=7)}}
+    right = {"Put": {"TableName": "shop", "Item": item(pk="a", sk="1"), "ConditionExpression": "attribute_exists(pk)"}}
+    error = refusal(shop, "TransactWriteItems", TransactItems=[right, put, put])
+    codes = [reason["Code"] for reason in error.fields["CancellationReasons"]]
+    assert codes == ["None", "ValidationError", "None"]
+
+
+EMPTY = "One or more parameter values are not valid. "
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"Put": {"Item": item(pk="", sk="1")}},
+        {"Delete": {"Key": item(pk="", sk="1")}},
+        {"ConditionCheck": {"Key": item(pk="", sk="1"), "ConditionExpression": "attribute_exists(pk)"}},
+        {
+            "Update": {
+                "Key": item(pk="", sk="1"),
+                "UpdateExpression": "SET n = :n",
+                "ExpressionAttributeValues": values(n=1),
+            }
+        },
+    ],
+)
+def test_an_empty_key_refuses_a_transaction_and_is_no_reason_to_cancel_it(shop: Ask, action: dict[str, Any]) -> None:
+    (kind, members), right = next(iter(action.items())), {"Put": {"TableName": "shop", "Item": item(pk="a", sk="1")}}
+    error = refusal(shop, "TransactWriteItems", TransactItems=[right, {kind: {"TableName": "shop", **members}}])
+    assert (error.code, error.message) == (
+        "ValidationException",
+        EMPTY + "The AttributeValue for a key attribute cannot contain an empty string value. Key: pk",
+    )
+    assert shop("Scan")["Count"] == 0
+
+
+def test_an_empty_index_key_refuses_a_transaction(shop: Ask) -> None:
+    put = {"Put": {"TableName": "shop", "Item": item(pk="a", sk="1", city="")}}
+    error = refusal(shop, "TransactWriteItems", TransactItems=[put])
+    assert (error.code, error.message) == (
+        "ValidationException",
+        EMPTY + "A value specified for a secondary index key is not supported. The AttributeValue for a key attribute "
+        "cannot contain an empty string value. IndexName: by-city, IndexKey: city",
+    )
+
+
+def test_a_token_is_for_the_same_attributes_in_any_order(shop: Ask) -> None:
+    for attributes in (item(pk="a", sk="1", n=1), item(n=1, sk="1", pk="a")):
+        put = {"Put": {"TableName": "shop", "Item": attributes}}
+        shop("TransactWriteItems", TransactItems=[put], ClientRequestToken="once")

@@ -8,13 +8,21 @@ from typing import NoReturn
 from prejoin.engine.definition import Index, KeyAttribute, Table
 from prejoin.engine.places import partition_bytes
 from prejoin.protocol import keybytes, limits
-from prejoin.protocol.errors import refuse
+from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.expressions import Path
 from prejoin.protocol.values import Item, Value, kind
 
 _MISMATCH = "The provided key element does not match the schema"
 _INVALID = "One or more parameter values were invalid: "
 _EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value. "
+
+
+class EmptyKeyError(DynamoDBError):
+    """An empty key value: of what can be wrong with a key, the one thing that is no reason to cancel a transaction, but
+    to refuse it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("ValidationException", "One or more parameter values are not valid. " + message)
 
 
 def key_bytes(table: Table, key: Item) -> bytes:
@@ -76,11 +84,12 @@ def check_not_empty(attribute: KeyAttribute, value: Value) -> None:
 
 def _refuse_empty(attribute: KeyAttribute) -> NoReturn:
     what = "string" if attribute.type == "S" else "binary"
-    refuse("One or more parameter values are not valid. " + _EMPTY.format(what) + f"Key: {attribute.name}")
+    raise EmptyKeyError(_EMPTY.format(what) + f"Key: {attribute.name}")
 
 
-def check_index_keys(table: Table, item: Item) -> None:
-    """Refuse an item that has an index key attribute of a type or size that the index cannot hold."""
+def check_index_keys(table: Table, item: Item, *, updated: bool = False) -> None:
+    """Refuse an item that has an index key attribute of a type or size that the index cannot hold; an update that
+    empties one has words of its own."""
     # Four attributes of 64 characters, at four bytes a character, are within every limit.
     large = False
     for attribute in table.narrowed_keys:
@@ -98,9 +107,15 @@ def check_index_keys(table: Table, item: Item) -> None:
             )
         if content == "":
             what = "string" if attribute.type == "S" else "binary"
-            refuse(
-                "One or more parameter values are not valid. A value specified for a secondary index key is not "
-                "supported. " + _EMPTY.format(what) + f"IndexName: {index.name}, IndexKey: {attribute.name}"
+            if updated:
+                raise EmptyKeyError(
+                    "The update expression attempted to update a secondary index key to a value that is not supported. "
+                    + _EMPTY.format(what).rstrip()
+                )
+            raise EmptyKeyError(
+                "A value specified for a secondary index key is not supported. "
+                + _EMPTY.format(what)
+                + f"IndexName: {index.name}, IndexKey: {attribute.name}"
             )
         large = large or len(content) > 64
     if large:

@@ -13,6 +13,8 @@ from prejoin.engine.session import Session, Token
 from prejoin.protocol.errors import DynamoDBError
 
 _encode = msgspec.json.Encoder().encode
+_encode_in_order = msgspec.json.Encoder(order="deterministic").encode
+"""The same request may name its attributes in another order."""
 _REMEMBERED_SECONDS = 600.0
 _FORGETTING_SECONDS = 10.0
 
@@ -42,4 +44,4 @@ class Tokens:
 
 def digest_of(request: TransactWriteItems) -> bytes:
     """What tells one request from another."""
-    return hashlib.sha256(_encode(request.transact_items)).digest()
+    return hashlib.sha256(_encode_in_order(request.transact_items)).digest()

@@ -112,7 +112,7 @@ def _check_updated_paths(table: Table, update: Update, values: Values) -> None:
         for action in update.actions
         if isinstance(action, SetAction) and isinstance(action.operand, Placeholder) and len(action.path.steps) == 1
     }
-    check_index_keys(table, literals)
+    check_index_keys(table, literals, updated=True)
     check_scalar(table, update.paths)
 
 
@@ -134,6 +134,10 @@ def perform(session: Session, write: Write, capacity: Capacity, *, transactional
     if kind == "check":
         capacity.wrote(before.size if before else 0, transactional=transactional)
         return Outcome(before, before)
+    if before is None and found.update is not None and found.update.only_removes:
+        _check_key_stays(table, found.update)
+        capacity.wrote(0, transactional=transactional)
+        return Outcome(None, None)  # what only removes makes no item where there is none, whatever its paths
     if before is not None and old_item is None:
         if kind == "update":
             old_item = rows.decode_item(before.content)
@@ -185,7 +189,7 @@ def _updated(write: Write, old: Item | None, stays: bool) -> Item:
         value = changed.get(attribute.name)
         if value is not None and attribute.type not in value:
             refuse("The update expression attempted to update the secondary index key to unsupported type")
-    check_index_keys(table, changed)
+    check_index_keys(table, changed, updated=True)
     return changed
 
 

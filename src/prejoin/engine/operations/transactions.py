@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 from prejoin.engine.capacity import Capacities, Uncounted
 from prejoin.engine.checks import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
 from prejoin.engine.definition import Table
-from prejoin.engine.keys import check_scalar, key_bytes
+from prejoin.engine.keys import EmptyKeyError, check_scalar, key_bytes
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.operations.items import collection_metrics, projection_of, shown
 from prejoin.engine.requests import (
@@ -142,12 +142,16 @@ _NEEDED: dict[type, tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]
 
 
 def _bound(pending: list[Pending], tables: dict[str, Table]) -> list[Write]:
-    """The writes, each checked against its table; what is wrong with any is told of all."""
+    """The writes, each checked against its table. DynamoDB stops at the first that is wrong: only that has a reason."""
+    writes: list[Write] = []
     try:
-        return [bind(write, tables[write.table_name]) for write in pending]
-    except DynamoDBError:
-        _cancel_if_any([_tried(bind, write, tables[write.table_name]) for write in pending])
+        for write in pending:
+            writes.append(bind(write, tables[write.table_name]))  # noqa: PERF401
+    except DynamoDBError as error:
+        after = len(pending) - len(writes) - 1
+        _cancel_if_any([*[_NONE] * len(writes), _reason(error), *[_NONE] * after])
         raise
+    return writes
 
 
 def _performed(session: Session, writes: list[Write], capacities: Capacities) -> list[int]:
@@ -191,7 +195,7 @@ _REASONS = {
 
 
 def _reason(error: DynamoDBError) -> dict[str, Any]:
-    if error.code not in _REASONS:
+    if error.code not in _REASONS or isinstance(error, EmptyKeyError):
         raise error
     return {"Code": _REASONS[error.code], "Message": error.message, **error.fields}
 

@@ -129,6 +129,11 @@ class Update(msgspec.Struct, frozen=True, dict=True):
         return frozenset(str(action.path.steps[0]) for action in self.actions)
 
     @cached_property
+    def only_removes(self) -> bool:
+        """Whether it does nothing but REMOVE and DELETE, and so makes no item where there is none."""
+        return all(isinstance(action, RemoveAction | DeleteAction) for action in self.actions)
+
+    @cached_property
     def operands(self) -> tuple[Operand, ...]:
         """What the SET actions read."""
         return tuple(action.operand for action in self.actions if isinstance(action, SetAction))
