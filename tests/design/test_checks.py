@@ -148,6 +148,12 @@ def written(operation: str) -> tuple[str, str]:
     return GUARDS, f"{GUARDS}operations:\n  - {operation}\n"
 
 
+def naming(count: int) -> Edits:
+    """An index whose projection names so many attributes."""
+    names = ", ".join(f"a{number}" for number in range(count))
+    return ((GSI1, GSI1.replace("]}\n", f"], projection: {{kind: INCLUDE, attributes: [{names}]}}}}\n")),)
+
+
 def index(name: str, entity: str, pk: str, sk: str, more: str = "") -> Edits:
     """A further index with one entity in it."""
     slot = f"  - {{name: {name}, pk: [{{name: {name}pk}}], sk: [{{name: {name}sk}}]{more}}}\n"
@@ -391,6 +397,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "only `dueOn`, `loanId`, `memberId`",
     ),
     ("PJ587", (), MANY[:8], "is written 7 times"),
+    ("PJ589", (), naming(21), "the projection of gsi1 names 21 attributes"),
     ("PJ588", (decides("no GSIs"),), (), "the document decides `no GSIs`, and there is `gsi1`"),
     ("PJ588", (decides("at most 1 structures"),), ((GUARDS, COPY + GUARDS),), "there are `gsi1`, `Loan/by-book`"),
     ("PJ588", (decides("no GSIs for Loan"),), (), "there is `Loan in gsi1`"),
@@ -522,6 +529,14 @@ def test_a_day_for_a_partition_does_not_spread_the_writes_of_today() -> None:
     spread = BRANCH.replace("BRANCH#{branchId}", "LOANS#{dueOn:day}#{loanId:shard(4)}")
     assert "PJ570" in {d.code for d in told(document, ((BRANCH, daily),)) if "gsi1" in d.message}
     assert "PJ570" not in {d.code for d in told(document, ((BRANCH, spread),)) if "gsi1" in d.message}
+
+
+def test_projections_may_name_so_many_attributes_and_no_more() -> None:
+    assert "PJ589" not in {d.code for d in told((), naming(20))}
+    slots = "".join(GSI1.replace("gsi1", f"gsi{number}") for number in range(2, 8))
+    each = naming(20)[0][1].split("projection: ")[1].rstrip("}\n") + "}"
+    edits = ((GSI1, (GSI1 + slots).replace("]}\n", f"], projection: {each}}}\n")),)
+    assert "140 attributes" in "".join(d.message for d in told((), edits) if d.code == "PJ589")
 
 
 def test_a_design_that_keeps_to_what_is_decided_has_nothing_to_be_said() -> None:

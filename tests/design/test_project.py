@@ -151,3 +151,13 @@ def test_a_narrow_index_answers_what_it_was_made_for_and_refuses_the_rest(result
         assert db.count(article, section="sports") == 1
         with pytest.raises(NotServed, match="does not hold all attributes"):
             db.query(article, section="sports")
+
+
+@pytest.mark.parametrize(("wanted", "kind"), [(18, ProjectionKind.INCLUDE), (21, ProjectionKind.ALL)])
+def test_an_index_never_names_more_than_dynamodb_takes(wanted: int, kind: ProjectionKind) -> None:
+    names = [f"a{number}" for number in range(wanted)]
+    text = NEWS.format(result=f"Collection ({', '.join(names)})", size="8 KB", more="", flag="optional")
+    text = text.replace("  - `views`", "".join(f"  - `{name}` (string, mutable)\n" for name in names) + "  - `views`")
+    _, design = news("Collection (title)")
+    workload = read_text(text, "md").workload
+    assert projected(map_patterns(design, workload), workload).slots[1].projection.kind is kind

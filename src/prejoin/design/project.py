@@ -13,7 +13,7 @@ from prejoin.design.map_patterns import map_patterns
 from prejoin.design.map_reads import ask_of
 from prejoin.design.model import TABLE, Design, Operation, Projection, ProjectionKind, Request, Slot
 from prejoin.design.price import bill
-from prejoin.protocol.limits import PROJECTED_ATTRIBUTES
+from prejoin.protocol.limits import INDEX_PROJECTED_ATTRIBUTES, PROJECTED_ATTRIBUTES
 from prejoin.workload.model import Read, Workload
 
 WORTH = Decimal(1)
@@ -59,7 +59,9 @@ def _narrower(slot: Slot, design: Design, workload: Workload) -> list[Projection
     included = sorted(((needed & set(attributes)) | ending) - keys)
     found = [] if ending else [Projection(ProjectionKind.KEYS_ONLY)]
     # Several types of items are told apart by the attribute that says it.
-    found.append(Projection(ProjectionKind.INCLUDE, (design.type_attribute, *included)))
+    named = (design.type_attribute, *included)
+    if len(named) <= INDEX_PROJECTED_ATTRIBUTES:
+        found.append(Projection(ProjectionKind.INCLUDE, named))
     before = [_asked(one) for one in design.operations]
     return [p for p in found if [_asked(one) for one in _with(design, workload, {slot.name: p}).operations] == before]
 

@@ -27,6 +27,7 @@ def check_indexes(r: Report) -> None:
     _decided(r)
     _needed(r)
     _merged(r)
+    _named(r)
     _projections(r)
     _amplified(r)
 
@@ -39,6 +40,20 @@ def _number(r: Report) -> None:
         r.say(codes.TOO_MANY_INDEXES, message, "let entities share an index")
     elif many > MANY:
         r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "look which patterns are worth theirs")
+
+
+def _named(r: Report) -> None:
+    """What indexes hold beside their keys is named, and DynamoDB takes so many names."""
+    total = 0
+    for slot in r.design.indexes:
+        names = len(slot.projection.attributes)
+        total += names
+        if names > limits.INDEX_PROJECTED_ATTRIBUTES:
+            message = f"the projection of {slot.name} names {names} attributes; 20 are allowed"
+            r.say(codes.TOO_MANY_PROJECTED, message, "let it hold all attributes", slot.name)
+    if total > limits.PROJECTED_ATTRIBUTES:
+        message = f"the projections of all indexes name {total} attributes; 100 are allowed"
+        r.say(codes.TOO_MANY_PROJECTED, message, "let some of them hold all attributes")
 
 
 def _decided(r: Report) -> None:
