@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -199,3 +201,8 @@ def test_a_closed_store_says_so_and_holds_nothing() -> None:
     with pytest.raises(StoreError, match="closed"), store.writing():
         pass
     assert list(store.session.items(EVERYTHING)) == []
+
+
+def test_a_program_that_stays_in_memory_does_not_load_sqlite() -> None:
+    program = "import sys; from prejoin.engine import Embedded; Embedded().send('ListTables', b'{}'); "
+    subprocess.run([sys.executable, "-c", program + "sys.exit('sqlite3' in sys.modules)"], check=True)
