@@ -15,6 +15,7 @@ from typing import IO
 
 import pytest
 
+collect_ignore = ["aio"]  # a program for another environment
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / ".tools" / "wide"
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIDLOCAL", "AWS_SECRET_ACCESS_KEY": "local-secret", "AWS_DEFAULT_REGION": "us-east-1"}
