@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from typing import Any
 
@@ -44,4 +43,6 @@ class Tokens:
 
 def digest_of(request: TransactWriteItems) -> bytes:
     """What tells one request from another."""
-    return hashlib.sha256(_encode_in_order(request.transact_items)).digest()
+    from hashlib import sha256  # it loads OpenSSL, and few transactions in process have a token
+
+    return sha256(_encode_in_order(request.transact_items)).digest()

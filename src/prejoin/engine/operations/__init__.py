@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -29,35 +30,36 @@ __all__ = ["LATER", "OPERATIONS", "Engine", "Operation"]
 R = TypeVar("R", bound=requests.Request)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operation(Generic[R]):
-    decoder: msgspec.json.Decoder[R]
+    request: type[R]
     perform: Callable[[Engine, R], Answer]
 
-
-def _operation(request: type[R], perform: Callable[[Engine, R], Answer]) -> Operation[R]:
-    return Operation(msgspec.json.Decoder(request), perform)
+    @cached_property
+    def decoder(self) -> msgspec.json.Decoder[R]:
+        """Made when it is first asked for: few programs use all of them."""
+        return msgspec.json.Decoder(self.request)
 
 
 OPERATIONS: dict[str, Operation[Any]] = {
-    "CreateTable": _operation(requests.CreateTable, create_table),
-    "UpdateTable": _operation(requests.UpdateTable, update_table),
-    "DescribeTable": _operation(requests.TableNamed, describe_table),
-    "DeleteTable": _operation(requests.TableNamed, delete_table),
-    "ListTables": _operation(requests.ListTables, list_tables),
-    "DescribeLimits": _operation(requests.Request, describe_limits),
-    "UpdateTimeToLive": _operation(requests.UpdateTimeToLive, update_time_to_live),
-    "DescribeTimeToLive": _operation(requests.TableNamed, describe_time_to_live),
-    "GetItem": _operation(requests.GetItem, get_item),
-    "PutItem": _operation(requests.PutItem, put_item),
-    "UpdateItem": _operation(requests.UpdateItem, update_item),
-    "DeleteItem": _operation(requests.DeleteItem, delete_item),
-    "Query": _operation(requests.Query, query),
-    "Scan": _operation(requests.Scan, scan),
-    "BatchGetItem": _operation(requests.BatchGetItem, batch_get_item),
-    "BatchWriteItem": _operation(requests.BatchWriteItem, batch_write_item),
-    "TransactWriteItems": _operation(requests.TransactWriteItems, transact_write_items),
-    "TransactGetItems": _operation(requests.TransactGetItems, transact_get_items),
+    "CreateTable": Operation(requests.CreateTable, create_table),
+    "UpdateTable": Operation(requests.UpdateTable, update_table),
+    "DescribeTable": Operation(requests.TableNamed, describe_table),
+    "DeleteTable": Operation(requests.TableNamed, delete_table),
+    "ListTables": Operation(requests.ListTables, list_tables),
+    "DescribeLimits": Operation(requests.Request, describe_limits),
+    "UpdateTimeToLive": Operation(requests.UpdateTimeToLive, update_time_to_live),
+    "DescribeTimeToLive": Operation(requests.TableNamed, describe_time_to_live),
+    "GetItem": Operation(requests.GetItem, get_item),
+    "PutItem": Operation(requests.PutItem, put_item),
+    "UpdateItem": Operation(requests.UpdateItem, update_item),
+    "DeleteItem": Operation(requests.DeleteItem, delete_item),
+    "Query": Operation(requests.Query, query),
+    "Scan": Operation(requests.Scan, scan),
+    "BatchGetItem": Operation(requests.BatchGetItem, batch_get_item),
+    "BatchWriteItem": Operation(requests.BatchWriteItem, batch_write_item),
+    "TransactWriteItems": Operation(requests.TransactWriteItems, transact_write_items),
+    "TransactGetItems": Operation(requests.TransactGetItems, transact_get_items),
 }
 
 LATER = frozenset(
