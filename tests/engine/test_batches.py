@@ -80,6 +80,47 @@ def test_a_batch_has_limits(shop: Ask) -> None:
     assert "Member must have length less than or equal to 25" in error.message
     error = refusal(shop, "BatchWriteItem", RequestItems={})
     assert error.message == "The requestItems parameter is required for BatchWriteItem"
+    error = refusal(shop, "BatchGetItem", RequestItems={"shop": {"Keys": []}})
+    assert error.message == (
+        "1 validation error detected: Value at 'RequestItems.shop.member.Keys' failed to satisfy constraint: "
+        "Member must have length greater than or equal to 1"
+    )
+    error = refusal(shop, "BatchWriteItem", RequestItems={"shop": []})
+    assert error.message == (
+        "1 validation error detected: Value '{shop=[]}' at 'requestItems' failed to satisfy constraint: Map value must "
+        "satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than "
+        "or equal to 1]"
+    )
+
+
+NAMES = (
+    "at 'requestItems' failed to satisfy constraint: Map keys must satisfy constraint: [Member must have length less "
+    "than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression "
+    "pattern: [a-zA-Z0-9_.-]+]"
+)
+CAPACITY = (
+    "Value 'X' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: "
+    "[INDEXES, TOTAL, NONE]"
+)
+
+
+@pytest.mark.parametrize("name", ["a b", "ab", ""])
+def test_a_batch_repeats_the_request_that_has_no_name_of_a_table(shop: Ask, name: str) -> None:
+    wish = {name: {"Keys": [item(pk="a", sk="1")]}}
+    shown = f'Value \'{{"{name}":{{"Keys":[{{"pk":{{"S":"a"}},"sk":{{"S":"1"}}}}]}}}}\' {NAMES}'
+    error = refusal(shop, "BatchGetItem", RequestItems=wish)
+    assert error.message == f"1 validation error detected: {shown}"
+    error = refusal(shop, "BatchGetItem", RequestItems=wish, ReturnConsumedCapacity="X")
+    assert error.message == f"2 validation errors detected: {shown}; {CAPACITY}"
+    requests = [{"PutRequest": {"Item": item(pk="a")}}, {"DeleteRequest": {"Key": item(pk="b")}}]
+    error = refusal(shop, "BatchWriteItem", RequestItems={name: requests})
+    assert error.message == (
+        f"1 validation error detected: Value '{{{name}=[WriteRequest(putRequest=PutRequest("
+        "item={pk=AttributeValue(S=a)})), WriteRequest(deleteRequest=DeleteRequest(key={pk=AttributeValue(S=b)}))]}' "
+        f"{NAMES}"
+    )
+    error = refusal(shop, "BatchWriteItem", RequestItems={name: requests}, ReturnConsumedCapacity="X")
+    assert error.message == f"1 validation error detected: {CAPACITY}"
 
 
 def test_a_batch_with_one_wrong_request_writes_nothing(shop: Ask) -> None:

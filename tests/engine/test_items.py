@@ -22,6 +22,22 @@ def test_numbers_are_answered_in_canonical_form(shop: Ask) -> None:
     assert shop("GetItem", Key=KEY)["Item"] == item(pk="a", sk="1", n=15, s={"NS": ["1", "2"]})
 
 
+def test_sets_are_answered_in_order_whatever_made_them(shop: Ask) -> None:
+    shop("PutItem", Item={**KEY, "tags": {"SS": ["c", "a"]}, "in": {"L": [{"NS": ["10", "9"]}]}})
+    shop(
+        "UpdateItem",
+        Key=KEY,
+        UpdateExpression="SET bytes = :b ADD tags :s",
+        ExpressionAttributeValues={":b": {"BS": ["/w==", "AA=="]}, ":s": {"SS": ["d", "b", "", "a"]}},
+    )
+    assert shop("GetItem", Key=KEY)["Item"] == {
+        **KEY,
+        "tags": {"SS": ["", "a", "b", "c", "d"]},
+        "in": {"L": [{"NS": ["9", "10"]}]},
+        "bytes": {"BS": ["AA==", "/w=="]},
+    }
+
+
 def test_an_item_that_is_not_there_is_an_empty_answer(shop: Ask) -> None:
     assert shop("GetItem", Key=KEY) == {}
 
@@ -242,6 +258,38 @@ def test_a_delete_of_nothing_with_a_condition_on_something_fails(shop: Ask) -> N
             "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]; Value 'Y' at 'returnValues' failed to "
             "satisfy constraint: Member must satisfy enum value set: "
             "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]",
+        ),
+        (
+            "UpdateItem",
+            {"TableName": ""},
+            "2 validation errors detected: Value '' at 'tableName' failed to satisfy constraint: Member must have "
+            "length greater than or equal to 1; Value null at 'key' failed to satisfy constraint: Member must not be "
+            "null",
+        ),
+        (
+            "UpdateItem",
+            {"ReturnValues": "Y", "ReturnConsumedCapacity": "X"},
+            "3 validation errors detected: Value 'X' at 'returnConsumedCapacity' failed to satisfy constraint: "
+            "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]; Value 'Y' at 'returnValues' failed to "
+            "satisfy constraint: Member must satisfy enum value set: "
+            "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]; Value null at 'key' failed to satisfy constraint: "
+            "Member must not be null",
+        ),
+        (
+            "UpdateItem",
+            {"TableName": "", "Key": {}},
+            "1 validation error detected: Value '' at 'tableName' failed to satisfy constraint: Member must have "
+            "length greater than or equal to 1",
+        ),
+        (
+            "UpdateItem",
+            {"Key": KEY, "UpdateExpression": "REMOVE " + "a" * 4090},
+            "Invalid UpdateExpression: Expression size has exceeded the maximum allowed size;",
+        ),
+        (
+            "GetItem",
+            {"Key": {**KEY, "sk": {"SS": ["b", "a", "b"]}}},
+            'One or more parameter values were invalid: Input collection ["a", "b", "b"] contains duplicates.',
         ),
     ],
 )

@@ -40,6 +40,20 @@ def test_an_update_nests_no_deeper_than_a_put_could(shop: Ask) -> None:
     assert refusal(put_at_the_bottom, {"L": []}).message == "Nesting Levels have exceeded supported limits"
 
 
+def test_a_value_that_is_only_compared_nests_no_deeper_either(shop: Ask) -> None:
+    def compare(value: dict[str, Any]) -> Any:
+        return shop(
+            "UpdateItem",
+            Key=KEY,
+            UpdateExpression="REMOVE n",
+            ConditionExpression="m = :v",
+            ExpressionAttributeValues={":v": value},
+        )
+
+    assert refusal(compare, nested(31)).code == "ConditionalCheckFailedException"
+    assert "nested levels beyond supported limit" in refusal(compare, nested(32)).message
+
+
 def test_a_path_has_at_most_32_steps(shop: Ask) -> None:
     error = refusal(shop, "GetItem", Key=KEY, ProjectionExpression="a" + ".a" * 32)
     assert error.message == (

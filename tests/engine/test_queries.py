@@ -402,6 +402,29 @@ def test_a_wrong_query_is_refused_in_awss_words(stocked: Ask, members: dict[str,
 
 
 @pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"N": ""}, "The parameter cannot be converted to a numeric value: "),
+        ({"NS": ["1", "1"]}, "One or more parameter values were invalid: Input collection contains duplicates."),
+        ({"M": {"": {"S": "x"}}}, "Empty attribute name"),
+    ],
+)
+def test_a_query_is_told_of_a_wrong_value_no_more_than_what_is_wrong(
+    stocked: Ask, wrong: dict[str, Any], complaint: str
+) -> None:
+    given = values(p="a", wrong=wrong)
+    for members in (
+        {"FilterExpression": "n = :wrong", "ExpressionAttributeValues": given},
+        {"ExclusiveStartKey": {**item(pk="a"), "sk": wrong}, "ExpressionAttributeValues": values(p="a")},
+    ):
+        error = refusal(stocked, "Query", KeyConditionExpression="pk = :p", **members)
+        assert (error.code, error.message) == ("ValidationException", complaint)
+    error = refusal(stocked, "Scan", FilterExpression="n = :wrong", ExpressionAttributeValues=values(wrong=wrong))
+    assert error.message.startswith("ExpressionAttributeValues contains invalid value: ")
+    assert error.message.endswith(" for key :wrong")
+
+
+@pytest.mark.parametrize(
     ("members", "complaint"),
     [
         ({"FilterExpression": ""}, "Invalid FilterExpression: The expression can not be empty;"),

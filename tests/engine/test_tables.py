@@ -178,6 +178,18 @@ def test_a_table_that_cannot_be_is_refused_in_awss_words(ask: Ask, change: dict[
     assert (error.code, error.message) == ("ValidationException", complaint)
 
 
+def test_what_is_wrong_with_global_indexes_is_listed_before_local_ones(ask: Ask) -> None:
+    kinds = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+    renamed = {kind: [{**SHOP[kind][0], "IndexName": "ab"}] for kind in reversed(kinds)}
+    listed = (
+        f"Value 'ab' at '{kind[0].lower()}{kind[1:]}.1.member.indexName' failed to satisfy constraint: "
+        "Member must have length greater than or equal to 3"
+        for kind in kinds
+    )
+    error = refusal(ask, "CreateTable", **{**SHOP, **renamed})
+    assert error.message == f"2 validation errors detected: {'; '.join(listed)}"
+
+
 def test_a_global_index_has_up_to_four_and_four_key_attributes(ask: Ask) -> None:
     names = [f"a{number}" for number in range(9)]
 

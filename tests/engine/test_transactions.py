@@ -132,8 +132,77 @@ def test_a_transaction_with_more_than_4_mb_is_refused(shop: Ask) -> None:
 
 
 def test_each_member_has_exactly_one_action(shop: Ask) -> None:
-    assert refusal(write, shop, {}).code == "ValidationException"
+    assert refusal(write, shop, {}).message == (
+        "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
+    )
     assert refusal(write, shop, {**put("a"), "Delete": key("b")}).code == "ValidationException"
+
+
+CHECK: dict[str, Any] = {**key("1"), "ConditionExpression": "attribute_exists(pk)"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "action"),
+    [
+        ("put", put("1")),
+        ("update", {"Update": {**key("1"), "UpdateExpression": "REMOVE a"}}),
+        ("delete", {"Delete": key("1")}),
+        ("conditionCheck", {"ConditionCheck": CHECK}),
+    ],
+)
+def test_a_wrong_table_name_is_listed_with_its_place_among_all_constraints(
+    shop: Ask, kind: str, action: dict[str, Any]
+) -> None:
+    ((member, content),) = action.items()
+    wrong = {member: {**content, "TableName": "a b"}}
+    listed = (
+        f"Value 'a b' at 'transactItems.2.member.{kind}.tableName' failed to satisfy constraint: "
+        "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+    )
+    error = refusal(write, shop, put("2", ConditionExpression="wrong ="), wrong)
+    assert error.message == f"1 validation error detected: {listed}"
+    error = refusal(write, shop, put("2"), wrong, ReturnConsumedCapacity="X")
+    assert error.message == (
+        "2 validation errors detected: Value 'X' at 'returnConsumedCapacity' failed to satisfy constraint: "
+        f"Member must satisfy enum value set: [INDEXES, TOTAL, NONE]; {listed}"
+    )
+
+
+def test_a_wrong_table_name_to_read_from_is_told_with_its_place(shop: Ask) -> None:
+    gets = [{"Get": {"TableName": name, **key("1")}} for name in ("shop", "a b")]
+    assert refusal(shop, "TransactGetItems", TransactItems=gets).message == (
+        "1 validation error detected: Value 'a b' at 'transactItems.2.member.get.tableName' failed to satisfy "
+        "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+    )
+
+
+def too_deep() -> dict[str, Any]:
+    value: dict[str, Any] = {"S": "leaf"}
+    for _ in range(32):
+        value = {"L": [value]}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("action", "complaint"),
+    [
+        ({"Delete": {"ConditionExpression": ""}}, "Invalid ConditionExpression: The expression can not be empty;"),
+        ({"Update": {"UpdateExpression": "DROP a"}}, 'Syntax error; token: "DROP", near: "DROP a"'),
+        ({"ConditionCheck": {**CHECK, "ExpressionAttributeValues": values(v=1)}}, "unused in expressions: keys: {:v}"),
+        ({"Delete": {"ExpressionAttributeNames": {"#n": "n"}}}, "can only be specified when using expressions"),
+        ({"ConditionCheck": CHECK}, "nested levels beyond supported limit"),
+        ({"Delete": {}}, "nested levels beyond supported limit"),
+    ],
+)
+def test_an_action_is_refused_for_its_expressions_before_its_key(
+    shop: Ask, action: dict[str, Any], complaint: str
+) -> None:
+    ((kind, content),) = action.items()
+    action = {kind: {**content, "Key": {**item(pk="a"), "sk": too_deep()}}}
+    for actions in ([action], [action, put("2", ConditionExpression="later = = still")]):
+        error = refusal(write, shop, *actions)
+        assert error.code == "ValidationException"
+        assert complaint in error.message
 
 
 def test_a_token_makes_a_repeated_transaction_happen_once(shop: Ask) -> None:

@@ -49,6 +49,14 @@ def decide(text: str, item: Item = ITEM) -> bool:
 
 
 @pytest.mark.parametrize(
+    ("text", "size"), [("", 0), ("plain", 5), ("größe", 5), ("é\U0001f600", 3), ("\U0001f600" * 2, 4)]
+)
+def test_the_size_of_a_text_is_in_utf_16_units(text: str, size: int) -> None:
+    values = Substitutions(values={":size": {"N": str(size)}})
+    assert evaluate(bind_condition("size(t) = :size", values), {"t": {"S": text}})
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "n = :5",

@@ -96,15 +96,39 @@ def test_any_text_is_a_number_or_a_validation_error(text: str) -> None:
             "Number underflow. Attempting to store a number with magnitude smaller than supported range",
         ),
         (
-            "1E" + "9" * 10_000,
+            "1E99999999999",
             "Number overflow. Attempting to store a number with magnitude larger than supported range",
         ),
+        (
+            "1E9223372036854775807",
+            "Number overflow. Attempting to store a number with magnitude larger than supported range",
+        ),
+        (
+            "1E-9223372036854775808",
+            "Number underflow. Attempting to store a number with magnitude smaller than supported range",
+        ),
+        ("0E126", "Number overflow. Attempting to store a number with magnitude larger than supported range"),
+        ("-0.0E-131", "Number underflow. Attempting to store a number with magnitude smaller than supported range"),
     ],
 )
 def test_a_number_out_of_range_is_refused_in_awss_words(text: str, complaint: str) -> None:
     with pytest.raises(DynamoDBError) as caught:
         numbers.normalise(text)
     assert caught.value.message == complaint
+
+
+@pytest.mark.parametrize("exponent", ["9223372036854775808", "-9223372036854775809", "9" * 10_000])
+@pytest.mark.parametrize("mantissa", ["1", "0"])
+def test_an_exponent_of_more_than_64_bits_is_no_number(mantissa: str, exponent: str) -> None:
+    text = f"{mantissa}E{exponent}"
+    with pytest.raises(DynamoDBError) as caught:
+        numbers.normalise(text)
+    assert caught.value.message == f"The parameter cannot be converted to a numeric value: {text}"
+
+
+@pytest.mark.parametrize("text", ["0E125", "0E-130", "-0E0", "0." + "0" * 200])
+def test_a_zero_within_the_range_is_zero(text: str) -> None:
+    assert numbers.normalise(text) == "0"
 
 
 def test_the_extremes_of_the_range_are_stored() -> None:

@@ -59,7 +59,7 @@ def update(text: str, item: Item) -> Item:
         ("REMOVE #list[5]", {"list": {"L": [{"S": "a"}]}}, {"list": {"L": [{"S": "a"}]}}),
         ("ADD #c :1", {}, {"count": {"N": "1"}}),
         ("ADD #c :1", {"count": {"N": "1.5"}}, {"count": {"N": "2.5"}}),
-        ("ADD tags :ab", {"tags": {"SS": ["b", "c"]}}, {"tags": {"SS": ["b", "c", "a"]}}),
+        ("ADD tags :ab", {"tags": {"SS": ["b", "c"]}}, {"tags": {"SS": ["a", "b", "c"]}}),
         ("ADD tags :ab", {}, {"tags": {"SS": ["a", "b"]}}),
         ("DELETE tags :ab", {"tags": {"SS": ["b", "c"]}}, {"tags": {"SS": ["c"]}}),
         ("DELETE tags :ab", {"tags": {"SS": ["b"]}, "k": {"N": "1"}}, {"k": {"N": "1"}}),

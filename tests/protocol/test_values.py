@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.errors import DynamoDBError, newly_worded
 from prejoin.protocol.sizes import changed_size, item_size, measured, value_size
 from prejoin.protocol.values import canonical, canonical_item, equal
 
@@ -50,6 +50,11 @@ def test_members_that_are_null_count_as_absent() -> None:
             {"SS": ["a", "a"]},
             "One or more parameter values were invalid: Input collection [a, a] contains duplicates.",
         ),
+        (
+            {"BS": ["/w==", "AA==", "AA=="]},
+            "One or more parameter values were invalid: Input collection [/w==, AA==, AA==]of type BS contains "
+            "duplicates.",
+        ),
         ({"NS": ["1", "1.0"]}, "Input collection contains duplicates"),
     ],
 )
@@ -77,11 +82,65 @@ def test_an_attribute_may_nest_32_levels_itself_the_first_and_no_more() -> None:
     assert canonical(_nested(31)) == _nested(31)
     with pytest.raises(DynamoDBError, match="Nesting Levels"):
         canonical(_nested(32))
-    assert canonical(_nested(32), 0) == _nested(32)
-    with pytest.raises(DynamoDBError, match="Nesting Levels"):
-        canonical(_nested(33), 0)
     with pytest.raises(DynamoDBError, match="Nesting Levels"):
         canonical(_nested(800))
+
+
+@pytest.mark.parametrize("check", [canonical_item, measured])
+def test_an_item_is_refused_for_a_name_then_for_its_depth_then_for_a_value(check: Callable[[Any], Any]) -> None:
+    nameless, deep, wrong = {"": {"S": "x"}}, {"deep": _nested(32)}, {"wrong": {"M": {"": {"N": "x"}}}, "n": {"N": "x"}}
+    for item, complaint in (
+        ({**wrong, **deep, **nameless}, "Empty attribute name"),
+        ({**wrong, **deep}, "Nesting Levels"),
+        ({**wrong, "empty": {"M": {"l": _nested(30), "m": {"L": []}}}}, "Empty attribute name"),
+        ({"n": {"N": "x"}, "shallow": _nested(31)}, "numeric value: x"),
+    ):
+        with pytest.raises(DynamoDBError, match=complaint):
+            check(item)
+    with pytest.raises(DynamoDBError) as caught:
+        check({"bytes": {"B": "no base64"}, **deep})
+    assert caught.value.code == "SerializationException"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"SS": ["b", "é", "", "a", "\U0001f600", "\uffff", "B"]}, ["", "B", "a", "b", "é", "\uffff", "\U0001f600"]),
+        ({"NS": ["10", "9.0", "-1", "1.5", "-1e1"]}, ["-10", "-1", "1.5", "9", "10"]),
+        ({"BS": ["/w==", "AAA=", "", "AA==", "fw=="]}, ["", "AA==", "AAA=", "fw==", "/w=="]),
+    ],
+)
+def test_a_set_is_kept_in_order(given: dict[str, Any], kept: list[str]) -> None:
+    (name,) = given
+    assert canonical(given) == {name: kept}
+    assert measured({"in": {"M": {"it": given}}})[0] == {"in": {"M": {"it": {name: kept}}}}
+
+
+@pytest.mark.parametrize(
+    ("value", "newer"),
+    [
+        ({"N": ""}, "The parameter cannot be converted to a numeric value: "),
+        ({"N": "x"}, "The parameter cannot be converted to a numeric value: x"),
+        (
+            {"NULL": False},
+            "One or more parameter values were invalid: Null attribute value types must have the value of true",
+        ),
+        (
+            {"SS": ["d", "a", "d", "c", "b"]},
+            'One or more parameter values were invalid: Input collection ["a", "d", "d", "c", "b"] contains duplicates.',
+        ),
+        (
+            {"BS": ["/w==", "AA==", "AA=="]},
+            'One or more parameter values were invalid: Input collection ["AA==","/w==","AA=="]of type BS contains '
+            "duplicates.",
+        ),
+        ({"NS": ["2", "1", "2"]}, "One or more parameter values were invalid: Input collection contains duplicates."),
+    ],
+)
+def test_some_refusals_have_newer_words(value: dict[str, Any], newer: str) -> None:
+    with pytest.raises(DynamoDBError) as caught:
+        canonical(value)
+    assert newly_worded(caught.value).message == newer
 
 
 @pytest.mark.parametrize("value", [{"M": {"": {"S": "x"}}}, {"L": [{"M": {"": {"S": "x"}}}]}])

@@ -57,6 +57,11 @@ class Constraints:
         elif not _NAME.fullmatch(value):
             self.fail(where, value, _PATTERN)
 
+    def table(self, where: str, value: str | None) -> None:
+        """The name of a table that is to be there, or its ARN."""
+        if value is None or not is_table_name(value):
+            self.name(where, value, 1)
+
     def finish(self) -> None:
         if self._found:
             count = len(self._found)
@@ -65,17 +70,21 @@ class Constraints:
 
 
 @lru_cache(maxsize=1024)
+def is_table_name(value: str, minimum: int = 1) -> bool:
+    """Whether this could be the name of a table, or its ARN."""
+    plain = minimum <= len(value) <= limits.TABLE_NAME_MAXIMUM and _NAME.fullmatch(value)
+    return bool(plain or _ARN.fullmatch(value))
+
+
+@lru_cache(maxsize=1024)
 def table_name(value: str | None, minimum: int = 1) -> str:
     """The name of the table a request is about, given as such or in an ARN.
 
     What is wrong with it is reported before, and without, all else.
     """
-    if value is not None:
-        if minimum <= len(value) <= limits.TABLE_NAME_MAXIMUM and _NAME.fullmatch(value):
-            return value
+    if value is not None and is_table_name(value, minimum):
         arn = _ARN.fullmatch(value)
-        if arn:
-            return arn.group(1)
+        return arn.group(1) if arn else value
     constraints = Constraints()
     constraints.name("tableName", value, minimum)
     constraints.finish()

@@ -32,8 +32,8 @@ def check_create_table(request: CreateTable) -> str:
     check_attributes(constraints, request.attribute_definitions)
     _check_key_schema(constraints, "keySchema", request.key_schema, 2)
     for member, indexes, most in (
-        ("localSecondaryIndexes", request.local_secondary_indexes, 2),
         ("globalSecondaryIndexes", request.global_secondary_indexes, 8),
+        ("localSecondaryIndexes", request.local_secondary_indexes, 2),
     ):
         for number, index in enumerate(indexes or (), 1):
             check_index(constraints, f"{member}.{number}.member", index, most)

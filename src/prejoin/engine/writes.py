@@ -76,6 +76,14 @@ def prepare(request: WriteOptions, table_name: str) -> Pending:
     return Pending(kind, table_name, content, size, found, bound, shown)
 
 
+def check_expressions(request: WriteOptions) -> None:
+    """Refuse what is wrong with the expressions of a write, whatever may be wrong with its key."""
+    _check_parameters(request)
+    text, update = request.condition_expression, request.update_expression if isinstance(request, UpdateItem) else None
+    if text is not None or update is not None:
+        program(text, update, request.expression_attribute_names, request.expression_attribute_values)
+
+
 def _check_parameters(request: WriteOptions) -> None:
     expressions = {"ConditionExpression": request.condition_expression}
     legacy = {"Expected": request.expected, "ConditionalOperator": request.conditional_operator}

@@ -78,6 +78,19 @@ class DynamoDBError(Exception):
         return cls(code, str(lower or upper or ""), status=status, fields=document, request_id=request_id)
 
 
+class WordedTwiceError(DynamoDBError):
+    """A ValidationException that DynamoDB says in newer words to GetItem, BatchGetItem and Query than elsewhere."""
+
+    def __init__(self, message: str, newer: str) -> None:
+        super().__init__("ValidationException", message)
+        self.newer = newer
+
+
+def newly_worded(error: DynamoDBError) -> DynamoDBError:
+    """The same error, in the newer words if it has any."""
+    return invalid(error.newer) if isinstance(error, WordedTwiceError) else error
+
+
 def _rebuild(code: str, message: str, status: int, fields: dict[str, Any], request_id: str) -> DynamoDBError:
     return DynamoDBError(code, message, status=status, fields=fields, request_id=request_id)
 

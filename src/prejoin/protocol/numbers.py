@@ -8,12 +8,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from prejoin.protocol import limits
-from prejoin.protocol.errors import refuse
+from prejoin.protocol.errors import WordedTwiceError, refuse
 
 _FORM = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
 _EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)
-_EXPONENT_DIGITS = 9
+_EXPONENT_DIGITS = 19
+_EXPONENTS = range(-(2**63), 2**63)
+"""Those that can be written. What is beyond is no number at all."""
 _OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+_UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+_NOT_NUMERIC = "The parameter cannot be converted to a numeric value"
 
 
 class Number(NamedTuple):
@@ -35,26 +39,26 @@ def parse(text: str) -> Number:
     """
     match = _FORM.fullmatch(text)
     if not match:
-        refuse(
-            f"The parameter cannot be converted to a numeric value: {text}"
-            if text
-            else "The parameter cannot be converted to a numeric value"
-        )
+        raise WordedTwiceError(f"{_NOT_NUMERIC}: {text}" if text else _NOT_NUMERIC, f"{_NOT_NUMERIC}: {text}")
     sign, whole, fraction, bare, scale = match.groups()
     whole, fraction = whole or "", fraction or bare or ""
     mantissa = (whole + fraction).lstrip("0")
-    if not mantissa:
-        return ZERO
-    exponent = len(mantissa) - len(fraction)
+    # Of zero, only the exponent that is written out must be within the range.
+    exponent = len(mantissa) - len(fraction) if mantissa else 1
     if scale:
         # Far outside the range the exact exponent no longer matters, and int() of a huge text would be slow.
         magnitude = scale.lstrip("+-").lstrip("0")[: _EXPONENT_DIGITS + 1] or "0"
-        exponent += -int(magnitude) if scale.startswith("-") else int(magnitude)
-    digits = mantissa.rstrip("0")
+        written = -int(magnitude) if scale.startswith("-") else int(magnitude)
+        if written not in _EXPONENTS:
+            refuse(f"{_NOT_NUMERIC}: {text}")
+        exponent += written
     if exponent - 1 > limits.NUMBER_EXPONENT_MAXIMUM:
         refuse(_OVERFLOW)
     if exponent - 1 < limits.NUMBER_EXPONENT_MINIMUM:
-        refuse("Number underflow. Attempting to store a number with magnitude smaller than supported range")
+        refuse(_UNDERFLOW)
+    digits = mantissa.rstrip("0")
+    if not digits:
+        return ZERO
     if len(digits) > limits.NUMBER_DIGITS:
         refuse("Attempting to store more than 38 significant digits in a Number")
     return Number(sign == "-", digits, exponent)

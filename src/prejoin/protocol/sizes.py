@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from prejoin.protocol import numbers
-from prejoin.protocol.values import SHORT_NAME, Item, Value, canonical, canonical_item
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.values import SHORT_NAME, Item, Value, canonical, canonical_item, check_levels
 
 
 def item_size(item: Item) -> int:
@@ -84,21 +85,25 @@ def measured(given: Any) -> tuple[Item, int]:
     changed: Item = {}
     texts = [names]
     size = 0
-    for name, value in given.items():
-        if len(value) == 1:
-            text = value.get("S")
-            if text is not None:
-                texts.append(text)
-                continue
-            text = value.get("N")
-            if text is not None:
-                number = numbers.normalise(text)
-                size += numbers.size(number)
-                if number != text:
-                    changed[name] = {"N": number}
-                continue
-        changed[name] = canonical(value)
-        size += value_size(changed[name])
+    try:
+        for name, value in given.items():
+            if len(value) == 1:
+                text = value.get("S")
+                if text is not None:
+                    texts.append(text)
+                    continue
+                text = value.get("N")
+                if text is not None:
+                    number = numbers.normalise(text)
+                    size += numbers.size(number)
+                    if number != text:
+                        changed[name] = {"N": number}
+                    continue
+            changed[name] = canonical(value)
+            size += value_size(changed[name])
+    except DynamoDBError as error:
+        check_levels(given, error)
+        raise
     item = {**given, **changed} if changed else given
     # One text to count is quicker than many.
     return item, size + _text_size("".join(texts))

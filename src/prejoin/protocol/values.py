@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypedDict
 
 from prejoin.protocol import limits, numbers
-from prejoin.protocol.errors import DynamoDBError, refuse
+from prejoin.protocol.errors import DynamoDBError, WordedTwiceError, refuse
 
 
 class AttributeValue(TypedDict, total=False):
@@ -44,7 +45,13 @@ def kind(value: Value) -> str:
 
 def canonical_item(item: Any) -> Item:
     """Check every value of an item and put it into canonical form."""
-    return _canonical_members(item, 1)
+    if "" in item:
+        check_name("")  # before anything is said of a value, whichever comes first
+    try:
+        return _canonical_members(item, 1)
+    except DynamoDBError as error:
+        check_levels(item, error)
+        raise
 
 
 def _canonical_members(named: dict[str, Any], depth: int) -> Item:
@@ -75,7 +82,7 @@ def check_name(name: str) -> None:
 def canonical(value: Any, depth: int = 1) -> Value:
     """Check a value and put it into the form in which DynamoDB answers it, or raise what DynamoDB answers.
 
-    `depth` is the level the value stands on: 1 for an attribute, 0 for a value that an expression will place.
+    `depth` is the level the value stands on: 1 for an attribute, and for a value of an expression.
 
     >>> canonical({"N": "01.50"})
     {'N': '1.5'}
@@ -106,6 +113,25 @@ def canonical(value: Any, depth: int = 1) -> Value:
     raise AssertionError("a value has one member")
 
 
+def check_levels(item: Any, refused: DynamoDBError) -> None:
+    """Refuse an item that is nested too deeply: of what may be invalid about its values, DynamoDB says this first.
+
+    Values are checked for it as they come, so that this is to be asked only after one was `refused` for something.
+    """
+    if refused.code == "ValidationException":
+        for value in item.values():
+            _check_levels(value, 1)
+
+
+def _check_levels(value: Any, depth: int) -> None:
+    documents, members = value.get("M"), value.get("L")
+    if documents is None and members is None:
+        return
+    _check_depth(depth)
+    for member in (*(documents or {}).values(), *(members or ())):
+        _check_levels(member, depth + 1)
+
+
 def _check_depth(depth: int) -> None:
     # The attribute is the first level, so that lists and maps can make up one level less than there may be.
     if depth >= limits.NESTING:
@@ -116,24 +142,51 @@ def _check_depth(depth: int) -> None:
 
 
 def _canonical_set(name: str, members: list[str]) -> list[str]:
-    if name == "SS":
-        if not members:
-            refuse(_PARAMETER + "An string set  may not be empty")
-        if len(set(members)) != len(members):
-            refuse(_PARAMETER + f"Input collection [{', '.join(members)}] contains duplicates.")
-        return members
-    if name == "NS":
-        if not members:
-            refuse(_PARAMETER + "An number set  may not be empty")
-        members = [numbers.normalise(member) for member in members]
-        if len(set(members)) != len(members):
-            refuse("Input collection contains duplicates")
-        return members
     if not members:
-        refuse(_PARAMETER + "Binary sets should not be empty")
-    if len({unbase64(member) for member in members}) != len(members):
-        refuse(_PARAMETER + f"Input collection [{', '.join(members)}]of type BS contains duplicates.")
-    return members
+        refuse(_PARAMETER + _EMPTY_SET[name])
+    if name == "NS":
+        members = [numbers.normalise(member) for member in members]
+    found = set_of(name, members)
+    if len(found) != len(members):
+        _refuse_duplicates(name, members)
+    return found
+
+
+_EMPTY_SET = {
+    "SS": "An string set  may not be empty",  # so AWS writes it
+    "NS": "An number set  may not be empty",
+    "BS": "Binary sets should not be empty",
+}
+
+
+def set_of(name: str, members: Iterable[str]) -> list[str]:
+    """The canonical members of a set, each once, in the order in which DynamoDB keeps them: texts and bytes by their
+    bytes, numbers by their values.
+
+    >>> set_of("NS", ["10", "9", "10"])
+    ['9', '10']
+    """
+    return sorted(set(members), key=_SET_ORDER[name])
+
+
+def _refuse_duplicates(name: str, members: list[str]) -> NoReturn:
+    """Refuse a set, showing its members as they came. The newer words show them in order, up to the first that was
+    there before."""
+    if name == "NS":
+        raise WordedTwiceError(
+            "Input collection contains duplicates", _PARAMETER + "Input collection contains duplicates."
+        )
+    seen: set[str] = set()
+    for member in members:
+        if member in seen:
+            break
+        seen.add(member)
+    between, of_type = (", ", " ") if name == "SS" else (",", "of type BS ")
+    shown = between.join(f'"{member}"' for member in (*set_of(name, seen), *members[len(seen) :]))
+    raise WordedTwiceError(
+        _PARAMETER + f"Input collection [{', '.join(members)}]{of_type}contains duplicates.",
+        _PARAMETER + f"Input collection [{shown}]{of_type}contains duplicates.",
+    )
 
 
 def unbase64(text: str) -> bytes:
@@ -147,6 +200,9 @@ def unbase64(text: str) -> bytes:
     if base64.b64encode(content) != text.encode():
         _unserialisable("Invalid last non-pad Base64 character dectected")
     return content
+
+
+_SET_ORDER: dict[str, Callable[[str], Any] | None] = {"SS": None, "NS": numbers.value, "BS": unbase64}
 
 
 def _unserialisable(message: str) -> NoReturn:

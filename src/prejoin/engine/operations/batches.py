@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from prejoin.engine.capacity import Capacities
-from prejoin.engine.checks import CAPACITY, METRICS, Constraints, table_name
+from prejoin.engine.checks import CAPACITY, METRICS, Constraints, is_table_name, table_name
 from prejoin.engine.definition import Table
 from prejoin.engine.keys import check_key_elements, check_scalar, key_bytes
 from prejoin.engine.operations.engine import Engine
-from prejoin.engine.operations.items import collection_metrics, projection_of, shown
-from prejoin.engine.requests import BatchGetItem, BatchWriteItem, WriteRequest
+from prejoin.engine.operations.items import collection_metrics, key_to_read, projection_of, shown
+from prejoin.engine.requests import Attributes, BatchGetItem, BatchWriteItem, WriteRequest
 from prejoin.engine.writes import Pending, Write, bind, perform
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
@@ -23,34 +26,35 @@ _BATCH_LENGTH = (
     "Map value must satisfy constraint: "
     "[Member must have length less than or equal to 25, Member must have length greater than or equal to 1]"
 )
+_BATCH_NAMES = (
+    "Map keys must satisfy constraint: "
+    "[Member must have length less than or equal to 255, Member must have length greater than or equal to 3, "
+    "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]"
+)
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
 
 def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
     constraints = Constraints()
+    if not _are_names(request.request_items):
+        constraints.fail("requestItems", msgspec.json.encode(request.request_items).decode(), _BATCH_NAMES)
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.finish()
     if not request.request_items:
         refuse("The requestItems parameter is required for BatchGetItem")
     wishes: dict[str, tuple[list[Item], Projection | None, float]] = {}
     for name, wish in request.request_items.items():
-        if not wish.keys:
-            constraints.fail(
-                f"requestItems.{name}.member.keys",
-                None if wish.keys is None else "[]",
-                "Member must not be null"
-                if wish.keys is None
-                else "Member must have length greater than or equal to 1",
-            )
-        elif len(wish.keys) > limits.BATCH_GET_KEYS:
+        if wish.keys is None:
+            constraints.required(f"requestItems.{name}.member.keys", None)
+        elif not 1 <= len(wish.keys) <= limits.BATCH_GET_KEYS:
+            bound = "less than or equal to 100" if wish.keys else "greater than or equal to 1"
             refuse(
                 f"1 validation error detected: Value at 'RequestItems.{name}.member.Keys' failed to satisfy "
-                "constraint: Member must have length less than or equal to 100"
+                f"constraint: Member must have length {bound}"
             )
     constraints.finish()
     for name, wish in request.request_items.items():
-        keys = [canonical_item(key) for key in wish.keys or ()]
-        table_name(name)
+        keys = [key_to_read(key) for key in wish.keys or ()]
         wishes[name] = (keys, projection_of(wish), STRONG if wish.consistent_read else EVENTUAL)
     if sum(len(keys) for keys, _, _ in wishes.values()) > limits.BATCH_GET_KEYS:
         refuse("Too many items requested for the BatchGetItem call")
@@ -83,6 +87,14 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
     return answer | capacities.render()
 
 
+def _are_names(tables: Iterable[str] | None) -> bool:
+    """Whether each of these could be the name of a table."""
+    for name in tables or ():  # noqa: SIM110 - with one table, as is usual, much quicker than `all`
+        if not is_table_name(name, limits.TABLE_NAME_MINIMUM):
+            return False
+    return True
+
+
 def _left(request: BatchGetItem, name: str, keys: list[Item]) -> dict[str, Any]:
     """What to ask again: the same wish with the keys that did not fit into 16 MB."""
     wish = (request.request_items or {})[name]
@@ -103,8 +115,9 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
     if not request.request_items:
         refuse("The requestItems parameter is required for BatchWriteItem")
     if any(not 1 <= len(wishes) <= limits.BATCH_WRITE_REQUESTS for wishes in request.request_items.values()):
-        shown_items = ", ".join(f"{name}=[{len(wishes)} requests]" for name, wishes in request.request_items.items())
-        constraints.fail("requestItems", f"{{{shown_items}}}", _BATCH_LENGTH)
+        constraints.fail("requestItems", _echo(request.request_items), _BATCH_LENGTH)
+    if not _are_names(request.request_items):
+        constraints.fail("requestItems", _echo(request.request_items), _BATCH_NAMES)
     constraints.finish()
     pending = [
         _prepare(checked, wish)
@@ -132,6 +145,32 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
     if request.return_item_collection_metrics == "SIZE":
         answer["ItemCollectionMetrics"] = metrics
     return answer | capacities.render()
+
+
+def _echo(wishes: dict[str, list[WriteRequest]]) -> str:
+    """The requests as Java would print them, which is how DynamoDB repeats them. So many as are too many are not
+    repeated."""
+    shown_wishes = []
+    for name, requests in wishes.items():
+        many = len(requests) > limits.BATCH_WRITE_REQUESTS
+        listed = f"{len(requests)} requests" if many else ", ".join(map(_echo_request, requests))
+        shown_wishes.append(f"{name}=[{listed}]")
+    return f"{{{', '.join(shown_wishes)}}}"
+
+
+def _echo_request(wish: WriteRequest) -> str:
+    put, delete = wish.put_request, wish.delete_request
+    shown_put = f"putRequest=PutRequest(item={_echo_item(put.item)})" if put else ""
+    shown_delete = f"deleteRequest=DeleteRequest(key={_echo_item(delete.key)})" if delete else ""
+    return f"WriteRequest({', '.join(filter(None, (shown_put, shown_delete)))})"
+
+
+def _echo_item(attributes: Attributes | None) -> str:
+    values = [
+        f"{name}=AttributeValue({', '.join(f'{kind}={content}' for kind, content in value.items())})"
+        for name, value in (attributes or {}).items()
+    ]
+    return f"{{{', '.join(values)}}}"
 
 
 def _prepare(name: str, wish: WriteRequest) -> Pending:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -22,10 +22,10 @@ from prejoin.engine.keys import check_scalar, key_bytes
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.requests import DeleteItem, GetItem, PutItem, UpdateItem, WriteOptions
 from prejoin.engine.writes import Outcome, Pending, bind, perform, prepare
-from prejoin.protocol.errors import refuse
+from prejoin.protocol.errors import DynamoDBError, newly_worded, refuse
 from prejoin.protocol.expressions import Projection, Substitutions, bind_projection, project
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
-from prejoin.protocol.values import canonical_item
+from prejoin.protocol.values import Item, canonical_item
 
 
 def get_item(engine: Engine, request: GetItem) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def get_item(engine: Engine, request: GetItem) -> dict[str, Any]:
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.finish()
     projection = projection_of(request)
-    key = canonical_item(request.key)
+    key = key_to_read(request.key)
     with engine.store.reading() as session:
         table = engine.catalog.find(session, name)
         place = key_bytes(table, key)
@@ -49,6 +49,14 @@ def get_item(engine: Engine, request: GetItem) -> dict[str, Any]:
     if row is not None:
         answer["Item"] = shown(row.content, projection)
     return answer | consumed(capacity, request.return_consumed_capacity)
+
+
+def key_to_read(key: Any) -> Item:
+    """A key in canonical form, or what is wrong with it in the words of GetItem and BatchGetItem."""
+    try:
+        return canonical_item(key)
+    except DynamoDBError as error:
+        raise newly_worded(error) from None
 
 
 def projection_of(request: Any) -> Projection | None:
@@ -86,6 +94,8 @@ def delete_item(engine: Engine, request: DeleteItem) -> dict[str, Any]:
 
 
 def update_item(engine: Engine, request: UpdateItem) -> dict[str, Any]:
+    if request.key is None:
+        _refuse_keyless(request)
     name = _check(request)
     return _write(engine, request, prepare(request, name))
 
@@ -105,6 +115,18 @@ def _check(request: PutItem | DeleteItem | UpdateItem) -> str:
     )
     constraints.finish()
     return name
+
+
+def _refuse_keyless(request: UpdateItem) -> NoReturn:
+    """Refuse an update without a key. Only of such a one is a wrong table name listed with all else."""
+    constraints = Constraints()
+    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    constraints.table("tableName", request.table_name)
+    constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
+    constraints.one_of("returnValues", request.return_values, RETURN_VALUES)
+    constraints.required("key", None)
+    constraints.finish()
+    raise AssertionError("a missing key breaks a constraint")
 
 
 def _write(engine: Engine, request: WriteOptions, pending: Pending) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from prejoin.engine.keys import check_not_empty, check_scalar, stored_under
 from prejoin.engine.operations.engine import Answer, Engine
 from prejoin.engine.pages import Cut, Page, read_page, segment_range
 from prejoin.engine.requests import Query, ReadPage, Scan
-from prejoin.protocol.errors import DynamoDBError, invalid, refuse
+from prejoin.protocol.errors import DynamoDBError, invalid, newly_worded, refuse
 from prejoin.protocol.expressions import (
     BoundCondition,
     BoundKeyConditions,
@@ -77,7 +77,8 @@ def query(engine: Engine, request: Query) -> Answer:
     text = request.key_condition_expression
     if text is None:
         refuse("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
-    substitutions = Substitutions(request.expression_attribute_names, request.expression_attribute_values)
+    names, values = request.expression_attribute_names, request.expression_attribute_values
+    substitutions = Substitutions(names, values, newer_words=True)
     wish = _wish(request, substitutions, bind_key_conditions(text, substitutions))
     return _read(engine, name, request, wish, forward=request.scan_index_forward is not False)
 
@@ -154,6 +155,8 @@ def _wish(request: ReadPage, substitutions: Substitutions, keys: BoundKeyConditi
         try:
             start = canonical_item(request.exclusive_start_key)
         except DynamoDBError as error:
+            if keys is not None:
+                raise newly_worded(error) from None
             raise DynamoDBError(error.code, f"{_START}: {error.message}") from None
     _check_select(request)
     return _Wish(start, found, projection, conditions)

@@ -26,7 +26,7 @@ from prejoin.engine.requests import (
 )
 from prejoin.engine.session import Session
 from prejoin.engine.tokens import digest_of
-from prejoin.engine.writes import Pending, Write, bind, perform, prepare
+from prejoin.engine.writes import Pending, Write, bind, check_expressions, perform, prepare
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.prices import TRANSACTIONAL, read_units
@@ -37,13 +37,14 @@ P = ParamSpec("P")
 
 _NONE = {"Code": "None"}
 _ONE_KIND = "TransactItems can only contain one of Check, Put, Update or Delete in each of its members"
+_NO_KIND = "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
 
 
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[str, Any]:
     actions = list(map(_action, _counted(request.transact_items)))
     if not _is_ordinary(request, actions):
         _check_members(request, actions)
-    pending = [prepare(action, table_name(action.table_name)) for action in actions]
+    pending = list(map(_prepared, actions, _names(request, actions)))
     if len(pending) > _SURELY_SMALL:
         _check_size(write.size for write in pending)
     capacities = Capacities(request.return_consumed_capacity)
@@ -85,7 +86,7 @@ def _check_count(constraints: Constraints, members: list[Any] | None) -> None:
 def _action(member: TransactWrite) -> WriteOptions:
     given = astuple(member)
     if given.count(None) != len(given) - 1:
-        refuse(_ONE_KIND)
+        refuse(_ONE_KIND if any(given) else _NO_KIND)
     put, update, delete, check = given
     return put or update or delete or check  # type: ignore[no-any-return]
 
@@ -116,7 +117,8 @@ def _check_members(request: TransactWriteItems, actions: list[WriteOptions]) -> 
     for number, action in enumerate(actions, 1):
         kind, members, needed = _NEEDED[type(action)]
         where = f"transactItems.{number}.member.{kind}"
-        for member, content in zip(members, needed(action), strict=True):
+        constraints.table(f"{where}.tableName", action.table_name)
+        for member, content in zip(members, needed(action)[1:], strict=True):
             constraints.required(f"{where}.{member}", content)
         wish = action.return_values_on_condition_check_failure
         constraints.one_of(f"{where}.returnValuesOnConditionCheckFailure", wish, ON_FAILURE)
@@ -125,20 +127,35 @@ def _check_members(request: TransactWriteItems, actions: list[WriteOptions]) -> 
 
 _WISHES = frozenset({None, *ON_FAILURE})
 _NEEDED: dict[type, tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
-    PutItem: ("put", ("tableName", "item"), attrgetter("table_name", "item")),
-    UpdateItem: (
-        "update",
-        ("tableName", "key", "updateExpression"),
-        attrgetter("table_name", "key", "update_expression"),
-    ),
-    DeleteItem: ("delete", ("tableName", "key"), attrgetter("table_name", "key")),
+    PutItem: ("put", ("item",), attrgetter("table_name", "item")),
+    UpdateItem: ("update", ("key", "updateExpression"), attrgetter("table_name", "key", "update_expression")),
+    DeleteItem: ("delete", ("key",), attrgetter("table_name", "key")),
     ConditionCheck: (
         "conditionCheck",
-        ("tableName", "key", "conditionExpression"),
+        ("key", "conditionExpression"),
         attrgetter("table_name", "key", "condition_expression"),
     ),
 }
-"""Of each kind of action: its name, and the members it must have."""
+"""Of each kind of action: its name, and the members that it must have after the name of a table."""
+
+
+def _names(request: TransactWriteItems, actions: list[WriteOptions]) -> list[str]:
+    """The names of the tables. One that cannot be a name is listed with other constraints."""
+    try:
+        return [table_name(action.table_name) for action in actions]
+    except DynamoDBError:
+        _check_members(request, actions)
+        raise
+
+
+def _prepared(action: WriteOptions, name: str) -> Pending:
+    """A checked action. In a transaction, what is invalid about expressions comes before what is about a key."""
+    try:
+        return prepare(action, name)
+    except DynamoDBError as error:
+        if error.code == "ValidationException" and not isinstance(action, PutItem):
+            check_expressions(action)
+        raise
 
 
 def _bound(pending: list[Pending], tables: dict[str, Table]) -> list[Write]:
@@ -233,7 +250,7 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
         constraints.required(where, get)
         if get is not None:
             constraints.required(f"{where}.key", get.key)
-            constraints.required(f"{where}.tableName", get.table_name)
+            constraints.table(f"{where}.tableName", get.table_name)
     constraints.finish()
     wishes = [
         (table_name(get.table_name), canonical_item(get.key), projection_of(get)) for get in gets if get is not None

@@ -24,7 +24,7 @@ from prejoin.protocol.expressions.nodes import (
     Values,
 )
 from prejoin.protocol.expressions.paths import read
-from prejoin.protocol.values import Item, Value, kind
+from prejoin.protocol.values import Item, Value, kind, set_of
 
 Change = Callable[[Item, Values], Item]
 Get = Callable[[Item, Values], Value]
@@ -173,7 +173,7 @@ def _added(existing: Value | None, value: Value) -> Value:
         raise invalid(_TYPE)
     if name == "N":
         return {"N": numbers.add(existing["N"], value["N"])}
-    return {name: [*existing[name], *(member for member in value[name] if member not in existing[name])]}
+    return {name: set_of(name, [*existing[name], *value[name]])}
 
 
 def _difference(existing: Value, value: Value) -> Value | None:

@@ -168,4 +168,9 @@ def _size(value: Value | None) -> Value | None:
     name = kind(value)
     if name in ("N", "BOOL", "NULL"):
         return None
-    return {"N": str(len(unbase64(value["B"]) if name == "B" else value[name]))}
+    content = value[name]
+    if name == "B":
+        content = unbase64(content)
+    elif name == "S" and not content.isascii():
+        return {"N": str(len(content.encode("utf-16-le", "surrogatepass")) // 2)}  # a text is as long as Java says
+    return {"N": str(len(content))}

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from prejoin.protocol import limits
-from prejoin.protocol.errors import DynamoDBError, invalid, refuse
+from prejoin.protocol.errors import DynamoDBError, invalid, newly_worded, refuse
 from prejoin.protocol.sizes import value_size
 from prejoin.protocol.values import SHORT_NAME, Value, canonical, check_name
 
@@ -17,18 +17,22 @@ _VALUE = re.compile(r":[0-9a-zA-Z_]+")
 
 
 class Substitutions:
-    """What the placeholders of one request stand for. `finish` refuses those that no expression used."""
+    """What the placeholders of one request stand for. `finish` refuses those that no expression used.
+
+    Of a wrong value most requests are told its placeholder, too; Query is told no more than what is wrong, in
+    `newer_words`.
+    """
 
     __slots__ = ("_unused_names", "_unused_values", "names", "shape", "values")
 
-    def __init__(self, names: dict[str, str] | None = None, values: Any = None) -> None:
+    def __init__(self, names: dict[str, str] | None = None, values: Any = None, *, newer_words: bool = False) -> None:
         self.names = names or {}
         self.values: dict[str, Value] = {}
         if names is not None:
             _check_names(names)
         if values is not None:
             _check_keys(values, _VALUE, "ExpressionAttributeValues")
-            self.values = checked_values(values)
+            self.values = checked_values(values, newer_words=newer_words)
         self.shape = (
             tuple(self.names.items()) if names else (),
             tuple([(key, *value) for key, value in self.values.items()]),
@@ -103,7 +107,7 @@ def _is_placeholder(key: str, form: re.Pattern[str]) -> bool:
     return form.fullmatch(key) is not None
 
 
-def checked_values(values: Any) -> dict[str, Value]:
+def checked_values(values: Any, *, newer_words: bool = False) -> dict[str, Value]:
     """ExpressionAttributeValues in canonical form, or what DynamoDB refuses about them."""
     checked: dict[str, Value] = {}
     size = 0
@@ -113,7 +117,7 @@ def checked_values(values: Any) -> dict[str, Value]:
             checked[key] = value
             size += len(key) + 4 * len(text)
         else:
-            checked[key] = value = _checked_value(key, value)
+            checked[key] = value = _checked_value(key, value, newer_words)
             size += len(key) + value_size(value)
     # A text has at most four bytes a character; how many it is matters only where it may be too much.
     if size > limits.SUBSTITUTIONS_SIZE:
@@ -121,12 +125,14 @@ def checked_values(values: Any) -> dict[str, Value]:
     return checked
 
 
-def _checked_value(key: str, value: Any) -> Value:
+def _checked_value(key: str, value: Any, newer_words: bool) -> Value:
     try:
-        return canonical(value, 0)
+        return canonical(value)
     except DynamoDBError as error:
         if error.code != "ValidationException":
             raise
+        if newer_words:
+            raise newly_worded(error) from None
         raise invalid(f"ExpressionAttributeValues contains invalid value: {error.message} for key {key}") from None
 
 

@@ -41,9 +41,8 @@ def tokenise(text: str, parameter: str) -> tuple[Token, ...]:
         raise invalid(f"Invalid {parameter}: The expression can not be empty;")
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if size > limits.EXPRESSION_SIZE:
-        raise invalid(
-            f"Invalid {parameter}: Expression size has exceeded the maximum allowed size; expression size: {size}"
-        )
+        shown = "" if parameter == "UpdateExpression" else f" expression size: {size}"
+        raise invalid(f"Invalid {parameter}: Expression size has exceeded the maximum allowed size;{shown}")
     found = [
         Token(match.lastgroup, match.group(), match.start())
         for match in _TOKEN.finditer(text)
