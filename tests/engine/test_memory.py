@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -191,16 +193,32 @@ def test_a_child_forked_in_the_middle_of_another_threads_write_sees_none_of_it()
         assert session.get(b"a") == Row(1, b"1")
 
 
-def test_a_closed_store_says_so_and_holds_nothing() -> None:
+def test_a_closed_store_says_so() -> None:
     store = MemoryStore()
-    with store.writing() as session:
-        session.put(b"a", None, Row(1, b"1"))
     store.close()
     with pytest.raises(StoreError, match="closed"), store.reading():
         pass
     with pytest.raises(StoreError, match="closed"), store.writing():
         pass
-    assert list(store.session.items(EVERYTHING)) == []
+
+
+@pytest.mark.parametrize("how", ["closed", "left"])
+def test_what_is_in_an_engine_goes_with_it(how: str) -> None:
+    dynamodb = Embedded()
+    send(dynamodb, "CreateTable", **SHOP)
+    send(dynamodb, "PutItem", Item=item(pk="a", sk="1"))
+    with dynamodb._store.reading() as session:
+        held = weakref.ref(session)
+    del session
+    gc.disable()  # which would find it some day
+    try:
+        if how == "closed":
+            dynamodb.close()
+        else:
+            del dynamodb
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_a_program_that_stays_in_memory_does_not_load_sqlite() -> None:

@@ -282,15 +282,13 @@ class MemoryStore(Store):
     """One session, which readers and writers of all threads wait for: none keeps it for long."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.session = MemorySession()
-        self.closed = False
-        # They know nothing of who uses them, so that there need not be more than one of each.
-        self._reading, self._writing = _Reading(self), _Writing(self)
-        _stores.add(self)
+        self._one = _One()
+        # They know nothing of who uses them, so that there need not be more than one of each; and nothing of this
+        # store: what is in it goes when the store goes, not when Python next looks for circles.
+        self._reading, self._writing = _Reading(self._one), _Writing(self._one)
 
     def reading(self, *, snapshot: bool = False) -> _Reading:
-        return self._reading
+        return self._reading  # which is a snapshot always
 
     def writing(self) -> _Writing:
         return self._writing
@@ -301,37 +299,60 @@ class MemoryStore(Store):
     once = patiently
 
     def close(self) -> None:
-        with self.lock:
-            self.closed = True
-            self.session = MemorySession()
+        with self._one.lock:
+            self._one.session = None
+
+
+class _One:
+    """The session of a store, until that is closed, and the lock that whoever uses it holds."""
+
+    __slots__ = ("__weakref__", "lock", "session")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.session: MemorySession | None = MemorySession()
+        _every.add(self)
+
+
+_every: weakref.WeakSet[_One] = weakref.WeakSet()
+
+
+def _begin_after_fork() -> None:
+    """In the child of a fork: a lock that another thread held stays held for ever; what it did is then undone."""
+    for one in _every:
+        one.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_after_fork)
 
 
 class _Reading:
     """The session, held. Not a generator: entering and leaving one takes longer than a read does."""
 
-    __slots__ = ("_store",)
+    __slots__ = ("_one",)
 
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
+    def __init__(self, one: _One) -> None:
+        self._one = one
 
     def __enter__(self) -> MemorySession:
-        store = self._store
-        store.lock.acquire()
+        one = self._one
+        one.lock.acquire()
         try:
-            if store.closed:
+            session = one.session
+            if session is None:
                 raise StoreError("it is closed")
-            session = store.session
             if not session.clean:
                 session.undo(repair=True)  # somebody was interrupted, even in undoing
         except BaseException:
-            store.lock.release()
+            one.lock.release()
             raise
         return session
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._store.lock.release()
+        self._one.lock.release()
 
 
 class _Writing(_Reading):
@@ -342,7 +363,8 @@ class _Writing(_Reading):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        session = self._store.session
+        session = self._one.session
+        assert session is not None, "to close a store its session must be had"
         try:
             if kind is None:
                 session.keep()
@@ -350,17 +372,4 @@ class _Writing(_Reading):
                 # Our own errors come between changes, any other may come in the middle of one.
                 session.undo(repair=not issubclass(kind, DynamoDBError))
         finally:
-            self._store.lock.release()
-
-
-_stores: weakref.WeakSet[MemoryStore] = weakref.WeakSet()
-
-
-def _begin_after_fork() -> None:
-    """In the child of a fork: a lock that another thread held stays held for ever; what it did is then undone."""
-    for store in _stores:
-        store.lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_after_fork)
+            self._one.lock.release()
