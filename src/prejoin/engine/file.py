@@ -201,7 +201,7 @@ class FileStore(Store):
         self._path = os.fspath(path)
         self._durability = durability
         self.writer = threading.Lock()
-        self._shared = threading.Lock()
+        self._shared = threading.RLock()
         self._idle: list[FileSession] = []
         self._open: list[sqlite3.Connection] = []
         self._abandoned: list[sqlite3.Connection] = []
@@ -217,10 +217,7 @@ class FileStore(Store):
         return _Writing(self)
 
     def patiently(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        try:
-            return _patiently(work, *arguments, **named)
-        except sqlite3.Error as error:
-            raise StoreError(str(error)) from error
+        return self.once(_patiently, work, *arguments, **named)
 
     def once(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         try:
@@ -239,7 +236,7 @@ class FileStore(Store):
     def begin_after_fork(self) -> None:
         """In the child of a fork: locks that another thread held stay held for ever, and a connection to a file
         must not be used, nor closed, on both sides."""
-        self.writer, self._shared = threading.Lock(), threading.Lock()
+        self.writer, self._shared = threading.Lock(), threading.RLock()
         self._abandoned += self._open
         self._open, self._idle = [], []
 
