@@ -217,7 +217,10 @@ class FileStore(Store):
         return _Writing(self)
 
     def patiently(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        return self.once(_patiently, work, *arguments, **named)
+        try:
+            return _patiently(work, *arguments, **named)
+        except sqlite3.Error as error:
+            raise StoreError(str(error)) from error
 
     def once(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         try:
