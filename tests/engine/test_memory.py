@@ -92,6 +92,8 @@ def test_all_that_an_error_undoes_is_as_it_was() -> None:
     with undone(store) as session:
         session.put_expiring(b"a", Row(1, b"1"), Row(1, b"3"), 20)
         session.set_expiry(b"b", 7)
+        session.clear_expiries(EVERYTHING)
+        session.set_expiry(b"b", 8)
         session.delete(b"a")
         session.put(b"c", None, Row(1, b"4"))
         session.move_entry(b"e", b"d", Row(1, b"5"))

@@ -122,8 +122,11 @@ class FileSession(Session):
         number, size = self.execute(counting, bounds).fetchone()
         return number, size
 
-    def set_expiry(self, key: bytes, expires: int | None) -> None:
+    def set_expiry(self, key: bytes, expires: int) -> None:
         self.execute("UPDATE items SET expires = ? WHERE key = ?", (expires, key))
+
+    def clear_expiries(self, bounds: Range) -> None:
+        self.execute("UPDATE items SET expires = NULL WHERE key >= ? AND key < ? AND expires IS NOT NULL", bounds)
 
     def expired(self, first: float, last: float, most: int) -> list[bytes]:
         found = self.execute(

@@ -166,12 +166,12 @@ class MemorySession(Session):
 
     def put_expiring(self, key: bytes, before: Row | None, row: Row, expires: int | None) -> None:
         self.put(key, before, row)
-        self.set_expiry(key, expires)
+        self._expire(key, expires)
 
     def delete(self, key: bytes) -> None:
         self._set(self._items, key, None)
         if key in self._expiries:
-            self.set_expiry(key, None)
+            self._expire(key, None)
 
     def put_entry(self, key: bytes, row: Row, *, new: bool) -> None:
         if new:
@@ -221,7 +221,15 @@ class MemorySession(Session):
         values = self._shelves[shelf]
         return values.keys(bounds, limit=len(values.values))
 
-    def set_expiry(self, key: bytes, expires: int | None) -> None:
+    def set_expiry(self, key: bytes, expires: int) -> None:
+        self._expire(key, expires)
+
+    def clear_expiries(self, bounds: Range) -> None:
+        low, high = bounds
+        for key in [key for key in self._expiries if low <= key and (high is None or key < high)]:
+            self._expire(key, None)
+
+    def _expire(self, key: bytes, expires: int | None) -> None:
         before = self._expiries.get(key)
         if before == expires:
             return

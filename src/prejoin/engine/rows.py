@@ -110,8 +110,14 @@ def drop_all(session: Session, table: Table) -> None:
 
 def set_expiries(session: Session, table: Table) -> None:
     """Note for every item when it expires, after the table's time to live has changed."""
-    for key, row in list(session.items(under(table.prefix))):
-        session.set_expiry(key, None if table.ttl is None else expiry(decode_item(row.content).get(table.ttl)))
+    bounds = under(table.prefix)
+    session.clear_expiries(bounds)
+    if table.ttl is None:
+        return
+    found = [(key, expiry(decode_item(row.content).get(table.ttl))) for key, row in session.items(bounds)]
+    for key, expires in found:
+        if expires is not None:
+            session.set_expiry(key, expires)
 
 
 def expired(session: Session, now: float, most: int) -> list[bytes]:

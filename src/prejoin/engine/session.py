@@ -80,7 +80,7 @@ class Session(ABC):
 
     @abstractmethod
     def items(self, bounds: Range) -> Iterator[tuple[bytes, Row]]:
-        """The items of a range. Entries, and when items expire, may be written meanwhile."""
+        """The items of a range. Entries may be written meanwhile."""
 
     @abstractmethod
     def contents(self, stretch: Stretch) -> Iterator[list[bytes]]:
@@ -99,8 +99,12 @@ class Session(ABC):
         """The number of rows in a range, and what they count together."""
 
     @abstractmethod
-    def set_expiry(self, key: bytes, expires: int | None) -> None:
+    def set_expiry(self, key: bytes, expires: int) -> None:
         """Note when an item expires."""
+
+    @abstractmethod
+    def clear_expiries(self, bounds: Range) -> None:
+        """Note that no item of a range expires."""
 
     @abstractmethod
     def expired(self, first: float, last: float, most: int) -> list[bytes]:
