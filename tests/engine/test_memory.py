@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -170,6 +172,31 @@ def test_what_was_interrupted_even_in_undoing_is_undone_by_the_next(monkeypatch:
         assert list(session.items(EVERYTHING)) == []
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+def test_interrupts_at_any_moment_leave_whole_transactions_and_no_lock() -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with Embedded() as dynamodb:
+            send(dynamodb, "CreateTable", **SHOP)
+            for turn in range(100):
+                signal.setitimer(signal.ITIMER_REAL, 0.002)
+                try:
+                    for number in itertools.count():
+                        items = [item(pk=f"{turn}-{number}", sk=f"{part}", city="Bern") for part in range(3)]
+                        puts = [{"Put": {"TableName": "shop", "Item": whole}} for whole in items]
+                        send(dynamodb, "TransactWriteItems", TransactItems=puts)
+                except KeyboardInterrupt:
+                    pass
+            found, cities = (send(dynamodb, "Scan", Select="COUNT", IndexName=name) for name in (None, "by-city"))
+            assert found["Count"] == cities["Count"] > 0
+            assert found["Count"] % 3 == 0
+    finally:
+        signal.signal(signal.SIGALRM, handler)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_forked_in_the_middle_of_another_threads_write_sees_none_of_it() -> None:
@@ -181,18 +208,20 @@ def test_a_child_forked_in_the_middle_of_another_threads_write_sees_none_of_it()
             begun.set()
             end.wait()
 
-    writer = threading.Thread(target=write)
+    def read() -> Row | None:
+        with store.reading() as session:
+            return session.get(b"a")
+
+    writer = threading.Thread(target=store.once, args=(write,))
     writer.start()
     begun.wait()
     child = os.fork()
     if child == 0:
-        with store.reading() as session:
-            os._exit(0 if session.get(b"a") is None else 1)
+        os._exit(0 if store.once(read) is None else 1)
     end.set()
     writer.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    with store.reading() as session:
-        assert session.get(b"a") == Row(1, b"1")
+    assert store.once(read) == Row(1, b"1")
 
 
 def test_a_closed_store_says_so() -> None:

@@ -287,7 +287,11 @@ def _due(second: int) -> bytes:
 
 
 class MemoryStore(Store):
-    """One session, which readers and writers of all threads wait for: none keeps it for long."""
+    """One session, which readers and writers of all threads wait for: none keeps it for long.
+
+    They wait in `patiently` and `once`, not where they begin to read or write: only `with` and a lock, and nothing of
+    Python's between, lets go of the lock wherever an interrupt may come.
+    """
 
     def __init__(self) -> None:
         self._one = _One()
@@ -302,7 +306,8 @@ class MemoryStore(Store):
         return self._writing
 
     def patiently(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        return work(*arguments, **named)  # nobody else can hold it
+        with self._one.lock:
+            return work(*arguments, **named)
 
     once = patiently
 
@@ -312,7 +317,7 @@ class MemoryStore(Store):
 
 
 class _One:
-    """The session of a store, until that is closed, and the lock that whoever uses it holds."""
+    """The session of a store, until that is closed, and the lock that whoever works with it holds."""
 
     __slots__ = ("__weakref__", "lock", "session")
 
@@ -336,7 +341,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Reading:
-    """The session, held. Not a generator: entering and leaving one takes longer than a read does."""
+    """The session, in use. Not a generator: entering and leaving one takes longer than a read does."""
 
     __slots__ = ("_one",)
 
@@ -344,27 +349,21 @@ class _Reading:
         self._one = one
 
     def __enter__(self) -> MemorySession:
-        one = self._one
-        one.lock.acquire()
-        try:
-            session = one.session
-            if session is None:
-                raise StoreError("it is closed")
-            if not session.clean:
-                session.undo(repair=True)  # somebody was interrupted, even in undoing
-        except BaseException:
-            one.lock.release()
-            raise
+        session = self._one.session
+        if session is None:
+            raise StoreError("it is closed")
+        if not session.clean:
+            session.undo(repair=True)  # somebody was interrupted, even in undoing
         return session
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._one.lock.release()
+        pass
 
 
 class _Writing(_Reading):
-    """The session, held, and then kept or undone."""
+    """The session, in use, and what was done then kept or undone."""
 
     __slots__ = ()
 
@@ -373,11 +372,8 @@ class _Writing(_Reading):
     ) -> None:
         session = self._one.session
         assert session is not None, "to close a store its session must be had"
-        try:
-            if kind is None:
-                session.keep()
-            else:
-                # Our own errors come between changes, any other may come in the middle of one.
-                session.undo(repair=not issubclass(kind, DynamoDBError))
-        finally:
-            self._one.lock.release()
+        if kind is None:
+            session.keep()
+        else:
+            # Our own errors come between changes, any other may come in the middle of one.
+            session.undo(repair=not issubclass(kind, DynamoDBError))
