@@ -1,0 +1,6 @@
+"""Run by scripts/soak --attack."""
+
+from .run import main
+
+if __name__ == "__main__":
+    main()
