@@ -2,26 +2,28 @@
 
 Every operation follows from its number. So the state after n operations is known, and a file is right when it is that
 state, or the next: the writer says a number when its operation is acknowledged, and may die between the two.
-
-Run as a program: crashing.py FILE DURABILITY TABLE FIRST
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import random
-import subprocess
-import sys
 import time
 from itertools import count
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from prejoin.engine import Durability, Embedded
 
 Items = dict[str, dict[str, Any]]
 LATE = "late"
+
+_processes = multiprocessing.get_context("forkserver")
+# Each writer is forked from a process that has imported everything and opened nothing: a kill takes milliseconds.
+_processes.set_forkserver_preload([__name__])
 
 
 def _item(number: int, chance: random.Random) -> dict[str, Any]:
@@ -150,16 +152,18 @@ def found_state(dynamodb: Embedded, table: str) -> Any:
     return scan(None), scan("by-g"), scan(LATE) if LATE in names else None
 
 
-def write_until_killed(path: Path, durability: Durability, table: str, first: int) -> None:
+def write_until_killed(path: Path, durability: Durability, table: str, first: int, to: Connection) -> None:
+    """Performs operations from number `first` on. Writes a line when it is ready, and each number when it is done."""
+    out = to.fileno()
     model = Model()
     for number in range(first):
         model.operation(table, number)
     with Embedded(path, durability=durability) as dynamodb:
-        os.write(1, b"ready\n")
+        os.write(out, b"ready\n")
         for number in count(first):
             operation, request = model.operation(table, number)
             dynamodb.send(operation, json.dumps(request).encode())
-            os.write(1, b"%d\n" % number)
+            os.write(out, b"%d\n" % number)
 
 
 class Writer:
@@ -172,15 +176,24 @@ class Writer:
         create(path, durability, table)
 
     def start(self) -> None:
-        arguments = [str(self._path), self._durability, self._table, str(self.done)]
-        self._process = subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE)
-        assert self._process.stdout is not None
-        self._process.stdout.readline()
+        receive, send = _processes.Pipe(duplex=False)
+        arguments = (self._path, self._durability, self._table, self.done, send)
+        self._process = _processes.Process(target=write_until_killed, args=arguments, daemon=True)
+        self._process.start()
+        send.close()
+        self._from = open(os.dup(receive.fileno()), "rb")  # noqa: SIM115 - closed when it is killed
+        receive.close()
+
+    def wait_until_ready(self) -> None:
+        assert self._from.readline() == b"ready\n", "the writer did not start"
 
     def kill(self) -> None:
         """Kill the process, and count what it had acknowledged."""
         self._process.kill()
-        said, _ = self._process.communicate()
+        with self._from:
+            said = self._from.read()
+        self._process.join()
+        self._process.close()
         # What is said last may be cut off; the number before it was whole.
         for line in said.split(b"\n")[:-1]:
             assert int(line) == self.done
@@ -205,12 +218,11 @@ def kill_and_check(path: Path, durability: Durability, rounds: int, seed: int, w
         for writer in crew:
             writer.start()
         for writer in crew:
+            writer.wait_until_ready()
+        for writer in crew:
             time.sleep(chance.random() ** 2 * 0.15)
             writer.kill()
         for writer in crew:
             writer.check()
     return sum(writer.done for writer in crew)
 
-
-if __name__ == "__main__":
-    write_until_killed(Path(sys.argv[1]), cast(Durability, sys.argv[2]), sys.argv[3], int(sys.argv[4]))
