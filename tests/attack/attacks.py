@@ -15,8 +15,8 @@ class Attack:
     name: str
     function: str
     """`module:function`, below `tests.attack`."""
-    description: str
-    counts: str
+    description: str = ""
+    counts: str = ""
     """What one try is."""
 
     def load(self) -> Callable[[float, int], Result]:

@@ -119,6 +119,8 @@ async def _storm(transport: Embedded | Endpoint, table: str, chance: Random) -> 
         await db.insert(Part("after", 0))
     left = asyncio.all_tasks() - {asyncio.current_task()}
     assert not left, f"tasks are left: {left}"
+    if isinstance(transport, Endpoint):
+        await transport.close_async()
     return storm
 
 

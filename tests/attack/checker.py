@@ -29,6 +29,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 Outcome = Literal["ok", "failed", "unknown"]
@@ -196,7 +197,9 @@ class _Checker:
     # --- Versions and dependencies ----------------------------------------------------------------------------------
 
     def _order_lists(self) -> None:
-        appended = {one.key for transaction in self._history for one in transaction.operations if isinstance(one, Append)}
+        appended = {
+            one.key for transaction in self._history for one in transaction.operations if isinstance(one, Append)
+        }
         for key in sorted(appended | self._list_reads.keys()):
             longest = self._longest[key]
             for number, values in self._list_reads[key]:
@@ -216,7 +219,7 @@ class _Checker:
                 if of == key and value not in seen and self._history[writer].outcome == "ok"
             }
         )
-        for one, two in zip(writers, writers[1:], strict=False):
+        for one, two in pairwise(writers):
             self._edge("ww", one, two, key)
         for late in unseen:
             self._edge("ww", writers[-1] if writers else None, late, key)
@@ -327,9 +330,11 @@ class _Checker:
     def _say_cycle(self, name: str, start: int, cycle: Sequence[_Edge] | None) -> None:
         assert cycle is not None
         said = [self._history[start].name]
-        for edge in cycle:
-            if edge.to >= 0:
-                said.append(f"→{edge.kind}{f' {edge.why}' if edge.why else ''}→ {self._history[edge.to].name}")
+        said += [
+            f"→{edge.kind}{f' {edge.why}' if edge.why else ''}→ {self._history[edge.to].name}"
+            for edge in cycle
+            if edge.to >= 0
+        ]
         self._say(name, " ".join(said))
 
     def _say(self, name: str, detail: str) -> None:

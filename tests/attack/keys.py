@@ -74,11 +74,7 @@ class Moment:
 
 
 SCHEMA = Schema(
-    Entity(
-        Text,
-        Key("TEXT#{tenant}", "A#{a}#{b}"),
-        indexes={"gsi1": Key("A#{a}", "B#{b}#{tenant}")},
-    ),
+    Entity(Text, Key("TEXT#{tenant}", "A#{a}#{b}"), indexes={"gsi1": Key("A#{a}", "B#{b}#{tenant}")}),
     Entity(Near, Key("TEXT#{tenant}", "AA#{a}")),
     Entity(Nearer, Key("TEXT#{tenant}", "@#{a}")),
     Entity(
@@ -103,14 +99,14 @@ def run(seconds: float, seed: int) -> Result:
     return result
 
 
-def attack_once(result: Result, chance: Random, name: str) -> None:
-    """A table of hostile items, questions about it, and values that cannot be keys."""
+def attack_once(result: Result, chance: Random, name: str, wrap: Callable[[Any], Any] = lambda engine: engine) -> None:
+    """A table of hostile items, questions about it, and values that cannot be keys. `wrap` changes the transport."""
 
     def find(sentence: str) -> None:
         result.findings.append(f"keys, {name}: {sentence}")
 
     with Embedded() as engine:
-        db = Client(SCHEMA, "keys", engine)
+        db = Client(SCHEMA, "keys", wrap(engine))
         db.create_table()
         items = _written(db, chance, find)
         result.tries += len(items)
@@ -156,8 +152,8 @@ def _items(chance: Random) -> list[Any]:
         tenant = chance.choice(tenants)
         # Parts moved from one value to the next: "a#b" and "c" beside "a" and "b#c".
         first, second = chance.choice(firsts), text(chance)
-        cut = chance.randrange(len(first + "#" + second) + 1)
-        joined = first + "#" + second
+        joined = f"{first}#{second}"
+        cut = chance.choice([at for at, character in enumerate(joined) if character == "#"])
         found += [Text(tenant, first, second), Text(tenant, joined[:cut], joined[cut + 1 :])]
         found += [Near(tenant, first), Nearer(tenant, first)]
         found.append(Number(tenant, number(chance), chance.choice(["", "#", "x"])))
@@ -222,7 +218,10 @@ def _refused(db: Client, chance: Random, find: Callable[[str], None]) -> int:
         Text("t\udfff", "a", "b"),
         Text("t", "a", None),  # type: ignore[arg-type]
         Text("t", 5, "b"),  # type: ignore[arg-type]
-        *(Number("t", Decimal(text), "") for text in ("NaN", "sNaN", "Infinity", "-Infinity", "1E+38", "1E-39", "1E+126")),
+        *(
+            Number("t", Decimal(text), "")
+            for text in ("NaN", "sNaN", "Infinity", "-Infinity", "1E+38", "1E-39", "1E+126")
+        ),
         Number("t", Decimal("1" * 39), ""),
         Number("t", True, ""),  # type: ignore[arg-type]
         Moment("t", datetime(2026, 1, 1), ""),

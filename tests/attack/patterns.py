@@ -319,6 +319,7 @@ RACES = {
     ),
 }
 
+
 def run(seconds: float, seed: int) -> Result:
     """Each race on memory, a file and a server in turn; on the server tasks are cancelled."""
     result = Result()

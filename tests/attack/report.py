@@ -53,7 +53,9 @@ def as_markdown(run: Run) -> str:
     """The table for the page."""
     lines = ["| Attack | What it does | Tries | Findings |", "| --- | --- | ---: | ---: |"]
     lines += [f"| {r.name} | {r.description} | {r.tries:,} {r.counts} | {len(r.findings)} |" for r in run.rows]
-    said = f"Run on {time.strftime('%d %B %Y', time.gmtime())}: {run.seconds:.0f} seconds, seed {run.seed}, {_versions()}."
+    said = (
+        f"Run on {time.strftime('%d %B %Y', time.gmtime())}: {run.seconds:.0f} seconds, seed {run.seed}, {_versions()}."
+    )
     found = [f"- {finding[:LONGEST].replace('|', chr(92) + '|')}" for finding in run.findings]
     return "\n".join([*lines, "", said, *(["", "Findings:", "", *found] if found else [])])
 

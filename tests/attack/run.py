@@ -32,7 +32,7 @@ PATIENCE = 120.0
 def main(arguments: Sequence[str] | None = None) -> None:
     asked = _parse(arguments)
     if asked.child is not None:
-        _run_here(attack(asked.child), asked.seconds, asked.seed, Path(asked.result))
+        _run_here(Attack(*asked.child), asked.seconds, asked.seed, Path(asked.result))
         return
     attacks = [attack(name) for name in asked.only] if asked.only else list(ATTACKS)
     run = run_all(attacks, asked.seconds, asked.seed)
@@ -55,9 +55,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=int(time.time()), help="to repeat a run; otherwise the time")
     parser.add_argument("--write-report", action="store_true", help="put the table into docs/reliability.md")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--result", help=argparse.SUPPRESS)
-    return parser.parse_args(arguments)
+    asked = parser.parse_args(arguments)
+    if asked.write_report and asked.only:
+        parser.error("--write-report needs all attacks: leave out --only")
+    return asked
 
 
 def run_all(attacks: Sequence[Attack], seconds: float, seed: int) -> Run:
@@ -75,19 +78,19 @@ def run_all(attacks: Sequence[Attack], seconds: float, seed: int) -> Run:
     return Run(tuple(rows), seconds, seed)
 
 
-def run_apart(one: Attack, seconds: float, seed: int) -> Result:
+def run_apart(one: Attack, seconds: float, seed: int, patience: float = PATIENCE) -> Result:
     """Runs one attack in a process of its own; that it dies, hangs or leaves processes behind is a finding."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "result.json"
-        command = [sys.executable, "-m", "tests.attack", "--child", one.name, "--result", str(file)]
+        command = [sys.executable, "-m", "tests.attack", "--child", one.name, one.function, "--result", str(file)]
         command += ["--seconds", str(seconds), "--seed", str(seed)]
         # A session of its own, so that all its processes can be ended together.
         process = subprocess.Popen(command, cwd=ROOT, stdout=sys.stderr, start_new_session=True)
         ended = ""
         try:
-            process.wait(2 * seconds + PATIENCE)
+            process.wait(2 * seconds + patience)
         except subprocess.TimeoutExpired:
-            ended = f"{one.name}, seed {seed}: did not end within {2 * seconds + PATIENCE:.0f} s"
+            ended = f"{one.name}, seed {seed}: did not end within {2 * seconds + patience:.0f} s"
         finally:
             _end(process)
         if not ended and not file.exists():

@@ -309,9 +309,7 @@ class Worker:
     def _seen(self, name: str) -> tuple[int, ...]:
         if name not in self._lists or self._random.random() < 0.5:
             start = time.monotonic()
-            self._add(
-                [self._saw(self._db.get(Log, round=self._round, name=name, consistent=True))], start, "ok"
-            )
+            self._add([self._saw(self._db.get(Log, round=self._round, name=name, consistent=True))], start, "ok")
         return self._lists[name]
 
     def _saw(self, found: Log | Register | None) -> Operation:

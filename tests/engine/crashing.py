@@ -225,4 +225,3 @@ def kill_and_check(path: Path, durability: Durability, rounds: int, seed: int, w
         for writer in crew:
             writer.check()
     return sum(writer.done for writer in crew)
-

@@ -1,0 +1,126 @@
+"""A second or two of the attacks that are cheap, and each finds what is planted.
+
+Kills and transfers are in tests/engine (test_crash, test_concurrency) already.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from tests.attack import cancellations, documents, keys, patterns
+from tests.attack.result import Result
+
+from prejoin.engine import Embedded
+from prejoin.engine.http import Server
+from prejoin.transport import Endpoint
+
+
+@pytest.mark.parametrize("name", patterns.RACES)
+def test_race_of_a_pattern(name: str) -> None:
+    result = Result()
+    with Embedded() as engine:
+        patterns.result_of(result, name, engine, "race")
+    assert result.findings == []
+    assert result.tries == patterns.THREADS * patterns.STEPS
+
+
+class LosesHalf:
+    """A transport that applies the first half of every fifth transaction, and says that it applied all."""
+
+    def __init__(self, engine: Embedded) -> None:
+        self._engine = engine
+        self._count = 0
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        self._count += operation == "TransactWriteItems"
+        if operation == "TransactWriteItems" and self._count % 5 == 0:
+            request: dict[str, Any] = msgspec.json.decode(body)
+            request["TransactItems"] = request["TransactItems"][: len(request["TransactItems"]) // 2]
+            body = msgspec.json.encode(request)
+        return self._engine.send(operation, body)
+
+    async def send_async(self, operation: str, body: bytes) -> bytes:
+        return self.send(operation, body)
+
+
+@pytest.mark.parametrize("name", ["once", "sharded counters", "soft deletes"])
+def test_race_notices_half_a_transaction(name: str) -> None:
+    result = Result()
+    with Embedded() as engine:
+        patterns.result_of(result, name, LosesHalf(engine), "race")
+    assert result.findings
+
+
+@pytest.mark.parametrize("place", ["memory", "file", "http"])
+def test_cancelled_tasks(place: str, tmp_path: Path) -> None:
+    result = Result()
+    chance = Random(1)
+    if place == "http":
+        with (
+            Embedded() as engine,
+            Server(engine, port=0) as url,
+            Endpoint(url, pool=cancellations.POOL) as http,
+            Endpoint(url) as other,
+        ):
+            cancellations.storm_on(result, place, http, other, "storm", chance)
+    else:
+        with Embedded(tmp_path / "storm.db" if place == "file" else None) as engine:
+            cancellations.storm_on(result, place, engine, engine, "storm", chance)
+    assert result.findings == []
+    assert result.tries == cancellations.TASKS
+
+
+def test_cancellations_notice_half_a_transaction() -> None:
+    result = Result()
+    with Embedded() as engine:
+        cancellations.storm_on(result, "memory", LosesHalf(engine), engine, "storm", Random(1))  # type: ignore[arg-type]
+    assert any("of 3 parts" in finding for finding in result.findings)
+
+
+def test_hostile_keys() -> None:
+    result = Result()
+    keys.attack_once(result, Random(1), "test")
+    assert result.findings == []
+    assert result.tries > 100
+
+
+class Unescaped:
+    """A transport that takes the escape of `#` out of every key, so that `a#b, c` and `a, b#c` have the same."""
+
+    def __init__(self, engine: Embedded) -> None:
+        self._engine = engine
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        return self._engine.send(operation, body.replace(b"$23", b"#"))
+
+
+def test_hostile_keys_notice_an_encoding_that_is_not_one_to_one() -> None:
+    result = Result()
+    keys.attack_once(result, Random(1), "test", Unescaped)
+    assert any("refused, and nothing like it is there" in finding for finding in result.findings)
+
+
+def test_mutated_documents(tmp_path: Path) -> None:
+    found = documents.sources("examples/teams/access-patterns.md", "tests/corpus/aws_bookmarks/access-patterns.md")
+    usual = {source.name: documents.checked(source, source.data, tmp_path)[1] for source in found}
+    problems = [documents.attack_once(found, usual, Random(number), tmp_path) for number in range(25)]
+    assert set(problems) == {""}
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "problem"),
+    [
+        (70, json.dumps({"diagnostics": []}), "status 70"),
+        (0, "Traceback (most recent call last):", "no envelope"),
+        (1, json.dumps({"diagnostics": []}), "does not say why"),
+        (0, json.dumps({"diagnostics": [{"code": "PJ1", "message": "m", "fix": ""}]}), "lacks its code, text or fix"),
+        (0, json.dumps({"diagnostics": [{"code": "PJ1", "message": "m", "fix": "f", "line": 9}]}), "line 9"),
+    ],
+)
+def test_answer_that_is_no_proper_answer_is_noticed(status: int, text: str, problem: str) -> None:
+    assert problem in documents.problem(status, text, b"one\ntwo\n")
