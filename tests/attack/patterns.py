@@ -1,9 +1,9 @@
-"""Attack: patterns under races. Threads, processes and cancelled tasks write the same items through one pattern.
+"""Attack: patterns under races. Threads and processes write the same items through one pattern; answers are lost.
 
 Afterwards the table must be what the pattern promises: unique values had once, counts and sums equal to what is there,
 copies equal to their items, records the largest and smallest ever written, no update lost, each token's work done once.
-The checks compute this anew from all items. A write whose task was cancelled may have happened or not, so a check
-either looks at the table alone or allows for both.
+The checks compute this anew from all items. A write whose answer was lost, or whose task was cancelled, may have
+happened or not, so a check either looks at the table alone or allows for both.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from prejoin.table import (
 )
 from prejoin.transport import OutcomeUnknown, Transport
 
+from .lossy import Lossy
 from .places import file_place, reach, served_place
 from .result import Result
 
@@ -67,7 +68,7 @@ class Tally:
     done: list[Any] = field(default_factory=list)
     """What the acknowledged ones returned."""
     unknown: int = 0
-    """Cancelled while they were under way."""
+    """Cancelled while they were under way, or their answers lost."""
     refused: int = 0
 
     def add(self, other: Tally) -> None:
@@ -321,7 +322,7 @@ RACES = {
 
 
 def run(seconds: float, seed: int) -> Result:
-    """Each race on memory, a file and a server in turn; on the server tasks are cancelled."""
+    """Each race on memory, a file and a server in turn; on the server tasks are cancelled, elsewhere answers lost."""
     result = Result()
     end = time.monotonic() + seconds
     context = get_context("spawn")
@@ -400,7 +401,13 @@ def race_here(
 
 
 def _race_in_a_loop(transport: Any, race: Race, table: str, cancelled: float, steps: int, seed: str) -> Tally:
-    return asyncio.run(_race(transport, race, table, cancelled, steps, Random(seed)))
+    chance = Random(seed)
+    if cancelled:
+        return asyncio.run(_race(transport, race, table, cancelled, steps, chance))
+    lossy = Lossy(transport, Random(f"{seed}/lost"))
+    tally = asyncio.run(_race(lossy, race, table, cancelled, steps, chance))
+    lossy.finish()
+    return tally
 
 
 async def _race(transport: Any, race: Race, table: str, cancelled: float, steps: int, chance: Random) -> Tally:

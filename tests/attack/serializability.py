@@ -1,8 +1,9 @@
 """Attack: many clients on the same items, and their history checked for strict serializability.
 
 Threads and processes append to lists and set registers through the typed client: single updates, conditional updates,
-transactions, checks, batches, and every kind of consistent read. `checker` then looks for anomalies. The histories are
-short (a few hundred transactions on fresh items): all that a longer one would add is time.
+transactions, checks, batches, and every kind of consistent read. Some answers to writes are lost on the way. `checker`
+then looks for anomalies. The histories are short (a few hundred transactions on fresh items): all that a longer one
+would add is time.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from prejoin.table import (
 from prejoin.transport import ConnectionFailed, OutcomeUnknown, Transport
 
 from .checker import Anomaly, Append, Operation, Outcome, ReadList, ReadRegister, Transaction, Write, check
+from .lossy import Lossy
 from .places import file_place, reach, served_place
 from .result import Result
 
@@ -133,10 +135,17 @@ def work(
     sys.setswitchinterval(1e-5)  # threads take turns within one request, not only between requests
     try:
         with ThreadPoolExecutor(threads) as pool:
-            found = pool.map(lambda n: Worker(transport, name, process * 100 + n).work(steps), range(threads))
+            found = pool.map(lambda n: _work(transport, name, process * 100 + n, steps), range(threads))
             return [transaction for part in found for transaction in part]
     finally:
         sys.setswitchinterval(switch)
+
+
+def _work(transport: Transport, name: str, number: int, steps: int) -> list[Transaction]:
+    lossy = Lossy(transport, random.Random(f"{name}/{number}/lost"))
+    history = Worker(lossy, name, number).work(steps)
+    lossy.finish()
+    return history
 
 
 def final(transport: Transport, name: str) -> list[Transaction]:
