@@ -25,7 +25,7 @@ class Attack:
 
 
 ATTACKS = (
-    Attack("kills", "kills:run", "writers killed by SIGKILL on one file, then every byte accounted for", "kills"),
+    Attack("kills", "kills:run", "writers killed by SIGKILL on one file, then every operation accounted for", "kills"),
     Attack(
         "serializability",
         "serializability:run",

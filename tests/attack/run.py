@@ -16,6 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -79,7 +80,7 @@ def run_all(attacks: Sequence[Attack], seconds: float, seed: int) -> Run:
 
 
 def run_apart(one: Attack, seconds: float, seed: int, patience: float = PATIENCE) -> Result:
-    """Runs one attack in a process of its own; that it dies, hangs or leaves processes behind is a finding."""
+    """Runs one attack in a process of its own; that it dies or hangs is a finding."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "result.json"
         command = [sys.executable, "-m", "tests.attack", "--child", one.name, one.function, "--result", str(file)]
@@ -99,9 +100,10 @@ def run_apart(one: Attack, seconds: float, seed: int, patience: float = PATIENCE
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
+    """Ends a process and all that it started and left behind."""
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    process.wait()
 
 
 def _run_here(one: Attack, seconds: float, seed: int, file: Path) -> None:

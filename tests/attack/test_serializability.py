@@ -168,6 +168,24 @@ def test_serial_history_has_no_anomaly(history: list[Transaction], chance: Rando
     assert check(history) == []
 
 
+@given(st.lists(st.booleans(), min_size=1, max_size=12), st.data())
+def test_stale_read_is_always_found(appends: list[bool], data: st.DataObject) -> None:
+    """Appends and reads of one list, one after the other; then a read that lacks what was there before it."""
+    there: tuple[int, ...] = (0,)
+    operations: list[list[Operation]] = [[to_x(0)]]
+    for number, is_append in enumerate(appends, 1):
+        if is_append:
+            there += (number,)
+            operations.append([to_x(number)])
+        else:
+            operations.append([x(*there)])
+    history = [Transaction(str(n), tuple(one), 2 * n, 2 * n + 1) for n, one in enumerate(operations)]
+    assert check(history) == []
+    stale = there[: data.draw(st.integers(0, len(there) - 1))]
+    at = 2 * len(history)
+    assert check([*history, Transaction("stale", (x(*stale),), at, at + 1)]) != []
+
+
 # --- An engine that is wrong ----------------------------------------------------------------------------------------
 
 
