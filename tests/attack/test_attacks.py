@@ -1,23 +1,61 @@
 """A second or two of the attacks that are cheap, and each finds what is planted.
 
-Kills and transfers are in tests/engine (test_crash, test_concurrency) already.
+A few kills and transfers are in tests/engine (test_crash, test_concurrency).
 """
 
 from __future__ import annotations
 
 import json
+import sqlite3
+import sys
+import time
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import msgspec
 import pytest
-from tests.attack import cancellations, documents, keys, patterns
+from tests.attack import cancellations, documents, keys, kills, patterns
 from tests.attack.result import Result
+from tests.engine.crashing import Writer
+from tests.patterns.faults import items
 
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
 from prejoin.transport import Endpoint
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_kills_notice_an_acknowledged_write_that_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "kills.db"
+    writer = Writer(path, "normal", "table")
+    while writer.done < 20:
+        writer.start()
+        writer.wait_until_ready()
+        time.sleep(0.05)
+        writer.kill()
+        writer.check()
+    with Embedded(path) as engine:
+        (item, *_) = items(engine, "table")
+        key = {name: item[name] for name in ("pk", "sk")}
+        engine.send("DeleteItem", msgspec.json.encode({"TableName": "table", "Key": key}))
+    with pytest.raises(AssertionError, match="table is in no state it ever was in"):
+        writer.check()
+
+
+def test_kills_notice_a_damaged_file(tmp_path: Path) -> None:
+    path = tmp_path / "kills.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("CREATE INDEX i ON t (a)")
+        connection.executemany("INSERT INTO t VALUES (?)", [(f"{number:0100}",) for number in range(500)])
+    assert kills.damage(str(path)) == []
+    data = bytearray(path.read_bytes())
+    at = len(data) - 2000
+    data[at : at + 50] = bytes(50)
+    path.write_bytes(data)
+    assert kills.damage(str(path)) != []
 
 
 @pytest.mark.parametrize("name", patterns.RACES)
