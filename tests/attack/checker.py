@@ -279,10 +279,10 @@ class _Checker:
                     transaction = self._history[number]
                     if any(isinstance(one, Append | Write) and one.key == key for one in transaction.operations):
                         replaced[key, version].append(transaction.name)
-        for (key, version), names in replaced.items():
+        for (key, seen), names in replaced.items():
             distinct = sorted(set(names))
             if len(distinct) > 1:
-                self._say("lost update", f"{' and '.join(distinct)} both read {key} = {version} and wrote it")
+                self._say("lost update", f"{' and '.join(distinct)} both read {key} = {seen} and wrote it")
 
     def _find_cycles(self) -> None:
         data: dict[int, list[_Edge]] = self._edges

@@ -143,7 +143,7 @@ def sources(*patterns: str) -> list[Source]:
         found += [
             Source(f"{name} as {form}", PATTERNS, form, write_text(workload, form).encode())
             for form in ("yaml", "json")
-        ]  # type: ignore[arg-type]
+        ]
         designs = {"md": path.with_name("table-design.md"), "yaml": path.with_name("expert.yaml")}
         found += [
             Source(str(design.relative_to(ROOT)), DESIGN, form, design.read_bytes(), text.encode())

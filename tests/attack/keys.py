@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, localcontext
+from operator import attrgetter
 from random import Random
 from typing import Any
 
@@ -163,10 +164,10 @@ def _items(chance: Random) -> list[Any]:
 
 def _ask(db: Client, items: set[Any], chance: Random, find: Callable[[str], None]) -> None:
     """One question, answered by the client and by a loop over all items."""
-    cls, attribute, key = chance.choice(
-        [(Text, "a", _a_b), (Text, "b", _b_tenant), (Number, "n", _n_name), (Moment, "at", _at_name)]
-    )
-    there = [one for one in items if type(one) is cls]
+    kinds: list[tuple[type[Any], str, str]] = [(Text, "a", "b"), (Text, "b", "tenant")]
+    kinds += [(Number, "n", "name"), (Moment, "at", "name")]
+    cls, attribute, next_attribute = chance.choice(kinds)
+    there: list[Any] = [one for one in items if type(one) is cls]
     sample = chance.choice(there)
     fixed = {"a": sample.a} if attribute == "b" else {"tenant": sample.tenant}
     value = getattr(chance.choice(there), attribute) if chance.random() < 0.7 else _value(attribute, chance)
@@ -196,7 +197,8 @@ def _ask(db: Client, items: set[Any], chance: Random, find: Callable[[str], None
         for one in page
     ]
     same = [one for one in there if all(getattr(one, of) == is_ for of, is_ in fixed.items())]
-    wanted = sorted((one for one in same if keeps(getattr(one, attribute))), key=key, reverse=backwards)
+    wanted = [one for one in same if keeps(getattr(one, attribute))]
+    wanted.sort(key=attrgetter(attribute, next_attribute), reverse=backwards)
     if found != wanted:
         find(
             f"{cls.__name__} of {fixed!r} with {attribute} {name} {value!r} (and {other!r}), reverse={backwards}: "
@@ -271,22 +273,6 @@ def moment(chance: Random) -> datetime:
 
 def _value(attribute: str, chance: Random) -> Any:
     return {"n": number, "at": moment}.get(attribute, text)(chance)
-
-
-def _a_b(one: Text) -> Any:
-    return one.a, one.b
-
-
-def _b_tenant(one: Text) -> Any:
-    return one.b, one.tenant
-
-
-def _n_name(one: Number) -> Any:
-    return one.n, one.name
-
-
-def _at_name(one: Moment) -> Any:
-    return one.at, one.name
 
 
 def _some(items: set[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, Literal
 
 from prejoin.table import (
     Client,
@@ -211,7 +211,8 @@ class Worker:
     def append_one(self) -> None:
         """UpdateItem that returns nothing, the old item or the new one."""
         name, value = self._one(LISTS), next(self._values)
-        key, returning = f"log {name}", self._random.choice([None, "old", "new"])
+        key = f"log {name}"
+        returning: Literal["old", "new"] | None = self._random.choice([None, "old", "new"])
         operations: list[Operation] = [Append(key, value)]
         with self._recorded(operations):
             updating = self._db.update(Log, round=self._round, name=name, returning=returning)

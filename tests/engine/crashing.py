@@ -21,7 +21,7 @@ from prejoin.engine import Durability, Embedded
 Items = dict[str, dict[str, Any]]
 LATE = "late"
 
-_processes = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
+_processes: Any = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
 # Each writer is forked from a process that has imported everything and opened nothing: a kill takes milliseconds.
 _processes.set_forkserver_preload([__name__])
 
