@@ -27,6 +27,12 @@ class Attack:
 ATTACKS = (
     Attack("kills", "kills:run", "writers killed by SIGKILL on one file, then every operation accounted for", "kills"),
     Attack(
+        "server kills",
+        "server_kills:run",
+        "`prejoin serve` killed while clients write; what each was told is so",
+        "kills",
+    ),
+    Attack(
         "serializability",
         "serializability:run",
         "threads and processes on the same items; histories checked for strict serializability",

@@ -33,23 +33,33 @@ def file_place() -> Iterator[str]:
 
 @contextmanager
 def served_place(*options: str) -> Iterator[str]:
-    """The URL of `prejoin serve`, in a process of its own, on a new file."""
+    """The URL of `prejoin serve`, in a process of its own, on a new file. It must end in order."""
     with file_place() as path:
-        command = [sys.executable, "-c", _SERVE, "serve", "--port", "0", "--db", path, *options]
-        # Its output goes to a file: nobody reads a pipe while the attack runs, and a full one would stop the server.
-        log = Path(path).with_suffix(".log")
-        with log.open("w") as out, subprocess.Popen(command, stderr=out, cwd=ROOT) as process:
+        with serving(path, *options) as (url, process):
+            yield url
+        log = _log(path).read_text()
+        if process.returncode != 0 or "Traceback" in log:
+            raise AssertionError(f"prejoin serve ended with {process.returncode}: {log[-1000:]}")
+
+
+@contextmanager
+def serving(path: str, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """`prejoin serve` on a file: its URL and its process, which may be killed."""
+    command = [sys.executable, "-c", _SERVE, "serve", "--port", "0", "--db", path, *options]
+    # Its output goes to a file: nobody reads a pipe while the attack runs, and a full one would stop the server.
+    with _log(path).open("w") as out, subprocess.Popen(command, stderr=out, cwd=ROOT) as process:
+        try:
+            yield _url(_log(path), process), process
+        finally:
+            process.terminate()
             try:
-                yield _url(log, process)
-            finally:
-                process.terminate()
-                try:
-                    process.wait(20)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-        text = log.read_text()
-        if process.returncode != 0 or "Traceback" in text:
-            raise AssertionError(f"prejoin serve ended with {process.returncode}: {text[-1000:]}")
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _log(path: str) -> Path:
+    return Path(path).with_suffix(".log")
 
 
 def _url(log: Path, process: subprocess.Popen[bytes]) -> str:

@@ -16,13 +16,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.attack import cancellations, documents, keys, kills, patterns
+from tests.attack import cancellations, documents, keys, kills, patterns, server_kills
 from tests.attack.result import Result
 from tests.engine.crashing import Writer
 from tests.patterns.faults import items
 
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
+from prejoin.table import Client
 from prejoin.transport import Endpoint
 
 
@@ -56,6 +57,22 @@ def test_kills_notice_a_damaged_file(tmp_path: Path) -> None:
     data[at : at + 50] = bytes(50)
     path.write_bytes(data)
     assert kills.damage(str(path)) != []
+
+
+def test_server_kills_notice_what_is_not_as_clients_were_told() -> None:
+    with Embedded() as engine:
+        db = Client(cancellations.SCHEMA, "kills", engine)
+        db.create_table()
+        db.put_many([cancellations.Part("a 0", part) for part in range(cancellations.PARTS)])
+        db.put_many([cancellations.Part("a 1", 0), cancellations.Hits("a", 1)])
+        writer = server_kills.Writer("a", done={"a 0", "hit 0"}, unknown={"hit 1"})
+        assert server_kills.wrong(db, [writer]) == ["a 1 has 1 of 3 parts"]
+        writer = server_kills.Writer("a", done={"a 2", "hit 0", "hit 1"}, not_done={"a 0"})
+        assert server_kills.wrong(db, [writer])[1:] == [
+            "a 2 was acknowledged, and is gone",
+            "a 0 was called not done, and is there",
+            "a has Hits(name='a', n=1), and should have 2 to 2",
+        ]
 
 
 @pytest.mark.parametrize("name", patterns.RACES)

@@ -25,7 +25,7 @@ def attack_functions() -> set[str]:
         for path in HERE.glob("*.py")
         if not path.name.startswith("test_")
         for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.FunctionDef) and [one.arg for one in node.args.args] == ["seconds", "seed"]
+        if isinstance(node, ast.FunctionDef) and [one.arg for one in node.args.args][:2] == ["seconds", "seed"]
     }
 
 
