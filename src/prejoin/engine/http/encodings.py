@@ -18,6 +18,7 @@ _LEVEL = 1
 _MOST_MEMBERS = 16
 """Gzip files that may stand one after the other in a body. SDKs send one; each costs more than its bytes."""
 _SLICE = 64 * KB
+_decompressor = zlib.decompressobj
 
 
 class TooLargeError(Exception):
@@ -57,7 +58,7 @@ def _member(body: bytes, at: int, window: int, most: int) -> tuple[bytes | None,
 
     Slices keep this linear: zlib copies all input that it has not used.
     """
-    decompressor = zlib.decompressobj(window)
+    decompressor = _decompressor(window)
     view = memoryview(body)
     pieces: list[bytes] = []
     while at < len(body) and not decompressor.eof:
