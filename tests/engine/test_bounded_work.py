@@ -140,9 +140,9 @@ def test_chunks_may_have_one_byte_each(client: Client) -> None:
 )
 def test_trailers_and_chunk_extensions_have_a_limit(client: Client, what: bytes) -> None:
     client.send(client.head("ListTables", 0, Content_Length=None, Transfer_Encoding="chunked") + what)
-    with pytest.raises(OSError):
-        for _ in range(10_000):
-            client.send(b"x" * 10_000)
+    for _ in range(100):
+        client.send(b"x" * 10_000)
+    assert client.read().status == 400
 
 
 def test_short_trailers_are_ignored(client: Client) -> None:
