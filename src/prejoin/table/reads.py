@@ -296,7 +296,7 @@ def _read(query: Query, limit: int | None, start: Position | None) -> Steps[tupl
                 more = number + 1 < len(groups) or any(stream.ready or not stream.done for stream in streams)
                 if not more:
                     return found, None
-                return found, Position(query.name, number, [stream.last for stream in streams], query.until)
+                return found, _position(query, start, number, [stream.last for stream in streams])
     return found, None
 
 
@@ -315,9 +315,14 @@ def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[
         if len(found) == limit:
             if room is not None and len(answer.found) > room:
                 after = query.keys_of(answer)[room - 1]
-            return found, None if after is None else Position(query.name, 0, [after], query.until)
+            return found, None if after is None else _position(query, start, 0, [after])
         if after is None:
             return found, None
+
+
+def _position(query: Query, start: Position | None, group: int, keys: list[Json | None]) -> Position:
+    # Where the page began after a cursor, that has the name of the query, which takes a while to make.
+    return Position(query.name if start is None else start.query, group, keys, query.until)
 
 
 def there_is(query: Query) -> Steps[bool]:
