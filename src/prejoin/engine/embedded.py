@@ -12,7 +12,7 @@ import msgspec
 
 from prejoin.engine.catalog import Catalog
 from prejoin.engine.decoding import decode
-from prejoin.engine.operations import LATER, OPERATIONS, Engine, Operation
+from prejoin.engine.operations import LATER, OPERATIONS, Engine
 from prejoin.engine.operations.timetolive import EXPIRED_AT_ONCE, expire
 from prejoin.engine.session import BusyError, Durability, Store, StoreError
 from prejoin.engine.threads import Threads
@@ -72,21 +72,13 @@ class Embedded:
             )
         if time.monotonic() > self._next_expiry:
             self._expire_some(self._store.once)
-        return self._answer(handler, body, self._store.patiently)
-
-    def _answer(self, handler: Operation[Any], body: bytes, perform: Callable[..., Any]) -> bytes:
         try:
-            answer = perform(handler.perform, self._engine, decode(handler.decoder, body))
+            answer = self._store.patiently(handler.perform, self._engine, decode(handler.decoder, body))
             return answer if isinstance(answer, bytes) else _encode(answer)
-        except (DynamoDBError, BusyError):
+        except DynamoDBError:
             raise
-        except StoreError as error:
-            raise DynamoDBError("InternalServerError", f"The store failed: {error}") from error
-        except RecursionError as error:
-            raise DynamoDBError("ValidationException", "The request is nested too deeply") from error
         except Exception as error:
-            # A mistake of ours. Callers are promised nothing but DynamoDB errors; the cause stays attached.
-            raise DynamoDBError("InternalServerError", f"The engine failed: {error!r}") from error
+            raise _as_dynamodb_error(error) from error
 
     def send_now(self, operation: str, body: bytes) -> bytes | None:
         """`send`, unless it may take long or wait for another thread or process: then None, and nothing is done."""
@@ -96,9 +88,14 @@ class Embedded:
         if time.monotonic() > self._next_expiry:
             self._expire_some(self._store.now)
         try:
-            return self._answer(handler, body, self._store.now)
+            answer = self._store.now(handler.perform, self._engine, decode(handler.decoder, body))
+            return answer if isinstance(answer, bytes) else _encode(answer)
         except BusyError:
             return None
+        except DynamoDBError:
+            raise
+        except Exception as error:
+            raise _as_dynamodb_error(error) from error
 
     async def send_async(self, operation: str, body: bytes) -> bytes:
         """`send`, for programs that await.
@@ -145,6 +142,15 @@ class Embedded:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _as_dynamodb_error(error: Exception) -> DynamoDBError:
+    """The error that DynamoDB would answer with. Callers are promised nothing but DynamoDB errors."""
+    if isinstance(error, StoreError):
+        return DynamoDBError("InternalServerError", f"The store failed: {error}")
+    if isinstance(error, RecursionError):
+        return DynamoDBError("ValidationException", "The request is nested too deeply")
+    return DynamoDBError("InternalServerError", f"The engine failed: {error!r}")  # a mistake of ours
 
 
 def _open(path: str | os.PathLike[str] | None, durability: Durability) -> Store:
