@@ -80,7 +80,8 @@ def repository() -> ShopRepository:
 
     The function has ten seconds: enough to try three times, and to say what came of it.
     """
-    db = Client(SCHEMA, place.table(), place.place(timeout=2, connect_timeout=1, attempts=3))
+    way = place.place(timeout=2, connect_timeout=1, attempts=3)
+    db = Client(SCHEMA, place.table(), way, cursors=place.cursors())
     if place.ours_to_make():
         db.create_table(if_absent=True)
     return ShopRepository(db)

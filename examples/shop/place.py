@@ -4,6 +4,7 @@ SHOP_DB=shop.db             a file, or `memory`: a DynamoDB in this process
 SHOP_ENDPOINT=http://…      a server that speaks DynamoDB's protocol: `prejoin serve`, DynamoDB Local
 neither of them             AWS, with the region and the credentials of the environment
 SHOP_TABLE=…                the table's name, if it is not the design's
+SHOP_CURSOR_KEY=…           32 random bytes in hexadecimal that sign the cursors of pages; `new,old` while it changes
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from shop.schema import TABLE
 
 if TYPE_CHECKING:
     from prejoin.engine import Embedded
+    from prejoin.table import SignedCursors
 
 
 def place(*, timeout: float = 10.0, connect_timeout: float = 3.0, attempts: int = 6) -> AWS | Endpoint | Embedded:
@@ -34,6 +36,16 @@ def place(*, timeout: float = 10.0, connect_timeout: float = 3.0, attempts: int 
 def table() -> str:
     """The name of the table."""
     return os.environ.get("SHOP_TABLE") or TABLE
+
+
+def cursors() -> SignedCursors | None:
+    """How the cursors of pages are signed. Without a key they are not: then anybody can make one."""
+    keys = [bytes.fromhex(key) for key in os.environ.get("SHOP_CURSOR_KEY", "").split(",") if key]
+    if not keys:
+        return None
+    from prejoin.table import SignedCursors  # not every function gives out pages
+
+    return SignedCursors(keys[0], previous=keys[1:])
 
 
 def ours_to_make() -> bool:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, AsyncShopRepository]]:
-    async with AsyncClient(SCHEMA, place.table(), place.place()) as db:
+    async with AsyncClient(SCHEMA, place.table(), place.place(), cursors=place.cursors()) as db:
         if place.ours_to_make():
             await db.create_table(if_absent=True)
         yield {"shop": AsyncShopRepository(db)}

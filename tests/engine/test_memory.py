@@ -22,6 +22,7 @@ from prejoin.engine import Embedded, memory, rows
 from prejoin.engine.memory import MemoryStore, Ordered
 from prejoin.engine.session import Row, StoreError, Stretch, Token
 from prejoin.protocol.keybytes import EVERYTHING, Range
+from prejoin.protocol.sizes import item_size
 
 from .conftest import SHOP, item, send
 
@@ -46,6 +47,7 @@ def test_keys_are_in_order(changes: list[tuple[bytes, bool]], bounds: Range, for
     low, high = bounds
     within = sorted(key for key in expected if low <= key and (high is None or key < high))
     assert shelf.keys(bounds, forward=forward, limit=limit) == (within if forward else within[::-1])[:limit]
+    assert shelf.number(bounds) == len(within)
     assert shelf.values.keys() == expected
     shelf.repair()
     assert shelf.keys(EVERYTHING, limit=99) == sorted(expected)
@@ -182,8 +184,8 @@ def test_interrupts_at_any_moment_leave_whole_transactions_and_no_lock() -> None
         with Embedded() as dynamodb:
             send(dynamodb, "CreateTable", **SHOP)
             for turn in range(100):
-                signal.setitimer(signal.ITIMER_REAL, 0.002)
                 try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.002)
                     for number in itertools.count():
                         items = [item(pk=f"{turn}-{number}", sk=f"{part}", city="Bern") for part in range(3)]
                         puts = [{"Put": {"TableName": "shop", "Item": whole}} for whole in items]
@@ -193,8 +195,16 @@ def test_interrupts_at_any_moment_leave_whole_transactions_and_no_lock() -> None
             found, cities = (send(dynamodb, "Scan", Select="COUNT", IndexName=name) for name in (None, "by-city"))
             assert found["Count"] == cities["Count"] > 0
             assert found["Count"] % 3 == 0
+            table = send(dynamodb, "DescribeTable", TableName="shop")["Table"]
+            assert (table["ItemCount"], table["TableSizeBytes"]) == counted(dynamodb)
     finally:
         signal.signal(signal.SIGALRM, handler)
+
+
+def counted(dynamodb: Embedded) -> tuple[int, int]:
+    """The number of items, and their size, as a Scan finds them."""
+    items = send(dynamodb, "Scan", TableName="shop")["Items"]
+    return len(items), sum(map(item_size, items))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

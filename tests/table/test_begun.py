@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from prejoin.engine import Embedded
-from prejoin.table import Client, CursorError, Entity, Key, Page, Schema, begun
+from prejoin.table import Client, CursorError, Entity, Key, Page, Schema, SignedCursors, begun
 
-NOW = datetime(2026, 5, 20, 0, 0, 1, tzinfo=UTC)
+NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=23)
+LONG_AGO = datetime(2026, 5, 20, 0, 0, 1, tzinfo=UTC)
+SIGNED = SignedCursors(bytes(32))
 
 
 @dataclass(frozen=True)
@@ -19,12 +21,21 @@ class Event:
     at: datetime
 
 
+def filled(partition: str, now: datetime, cursors: SignedCursors | None = None) -> Client:
+    db = Client(Schema(Entity(Event, Key(partition, "{at}"))), "events", Embedded(), cursors=cursors)
+    db.create_table()
+    db.put_many(Event("d", now - timedelta(hours=10 * number)) for number in range(30))
+    return db
+
+
+PARTITIONS = pytest.mark.parametrize(
+    "partition", ["DEVICE#{device}", "DEVICE#{device}#{at:day}"], ids=["one partition", "a partition a day"]
+)
+
+
 @pytest.fixture(params=["DEVICE#{device}", "DEVICE#{device}#{at:day}"], ids=["one partition", "a partition a day"])
 def db(request: pytest.FixtureRequest) -> Client:
-    db = Client(Schema(Entity(Event, Key(request.param, "{at}"))), "events", Embedded())
-    db.create_table()
-    db.put_many(Event("d", NOW - timedelta(hours=10 * number)) for number in range(30))
-    return db
+    return filled(request.param, NOW)
 
 
 def last_week(db: Client, order: str, after: str | None = None, now: datetime | None = None) -> Page[Event]:
@@ -34,16 +45,37 @@ def last_week(db: Client, order: str, after: str | None = None, now: datetime | 
     )
 
 
+@PARTITIONS
 @pytest.mark.parametrize("order", ["at", "-at"])
-def test_further_pages_are_of_the_moment_of_the_first(db: Client, order: str) -> None:
-    page = last_week(db, order, now=NOW)
+@pytest.mark.parametrize(("now", "cursors"), [(NOW, None), (LONG_AGO, SIGNED)], ids=["plain", "signed, months ago"])
+def test_further_pages_are_of_the_moment_of_the_first(
+    partition: str, order: str, now: datetime, cursors: SignedCursors | None
+) -> None:
+    db = filled(partition, now, cursors)
+    page = last_week(db, order, now=now)
     found = list(page)
     while page.cursor:
-        assert begun(page.cursor) == NOW
-        page = last_week(db, order, page.cursor)  # by the clock, months after that
+        assert begun(page.cursor) == now
+        page = last_week(db, order, page.cursor)  # by the clock, that is later
         found += page
-    times = [NOW - timedelta(hours=10 * number) for number in range(17)]
+    times = [now - timedelta(hours=10 * number) for number in range(17)]
     assert [event.at for event in found] == sorted(times, reverse=order == "-at")
+
+
+@PARTITIONS
+@pytest.mark.parametrize("moved", [-timedelta(days=40), timedelta(days=1)], ids=["past", "future"])
+def test_forged_time_of_a_plain_cursor_is_refused(partition: str, moved: timedelta) -> None:
+    then = datetime.now(UTC) + moved
+    cursor = last_week(filled(partition, then), "-at", now=then).cursor  # a caller can compute what this query gives
+    with pytest.raises(CursorError, match="begin again with the first page"):
+        last_week(filled(partition, NOW), "-at", cursor)
+
+
+@PARTITIONS
+def test_forged_time_of_a_signed_cursor_is_refused(partition: str) -> None:
+    cursor = last_week(filled(partition, LONG_AGO, SignedCursors(b"1" * 32)), "-at", now=LONG_AGO).cursor
+    with pytest.raises(CursorError, match="not a cursor"):
+        last_week(filled(partition, NOW, SIGNED), "-at", cursor)
 
 
 def test_a_page_of_another_moment_is_of_another_question(db: Client) -> None:

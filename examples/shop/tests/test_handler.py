@@ -29,6 +29,7 @@ SHIP_TO = {"street": "Bergstrasse 1", "city": "Zürich", "postcode": "8001"}
 def empty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An instance that has just started, with a table in memory."""
     monkeypatch.setenv("SHOP_DB", "memory")
+    monkeypatch.setenv("SHOP_CURSOR_KEY", "8f" * 32)
     handler.repository.cache_clear()
     yield
     handler.repository.cache_clear()

@@ -51,6 +51,7 @@ def serving() -> Iterator[httpx.Client]:
 def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
     """The service on a DynamoDB in memory."""
     monkeypatch.setenv("SHOP_DB", "memory")
+    monkeypatch.setenv("SHOP_CURSOR_KEY", "8f" * 32)
     with serving() as client:
         yield client
 

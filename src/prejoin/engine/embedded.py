@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 import msgspec
 
@@ -12,13 +14,22 @@ from prejoin.engine.catalog import Catalog
 from prejoin.engine.decoding import decode
 from prejoin.engine.operations import LATER, OPERATIONS, Engine
 from prejoin.engine.operations.timetolive import EXPIRED_AT_ONCE, expire
-from prejoin.engine.session import Durability, Store, StoreError
+from prejoin.engine.session import BusyError, Durability, Store, StoreError
+from prejoin.engine.threads import Threads
 from prejoin.engine.tokens import Tokens
 from prejoin.engine.totals import Counter
 from prejoin.protocol.errors import DynamoDBError
 
 _encode = msgspec.json.Encoder().encode
 _EXPIRY_SECONDS = 60.0
+_READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"}) | {
+    *("DescribeTable", "DescribeTimeToLive", "DescribeLimits", "ListTables")
+}
+_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "CreateTable"})
+_LONG = frozenset({"UpdateTable", "DeleteTable", "UpdateTimeToLive"})
+"""Operations that may touch every item of a table."""
+_LONG_IN_FILES = frozenset({"DescribeTable"})
+"""In a file the items are counted; in memory their number is known."""
 
 
 class Embedded:
@@ -47,6 +58,10 @@ class Embedded:
         self._store = _open(path, durability)
         self._engine = Engine(self._store, Catalog(alone=path is None), Counter(), Tokens())
         self._next_expiry = time.monotonic() + _EXPIRY_SECONDS
+        self._long = _LONG | _LONG_IN_FILES if path is not None else _LONG
+        if durability == "full":
+            self._long |= _WRITES  # each waits for the disk
+        self._threads = Threads()
 
     def send(self, operation: str, body: bytes) -> bytes:
         """Perform one operation; raise DynamoDBError for whatever DynamoDB would answer with an error."""
@@ -56,23 +71,45 @@ class Embedded:
                 "UnknownOperationException", f"This engine has no {operation} yet" if operation in LATER else ""
             )
         if time.monotonic() > self._next_expiry:
-            self._expire_some()
+            self._expire_some(self._store.once)
         try:
             answer = self._store.patiently(handler.perform, self._engine, decode(handler.decoder, body))
             return answer if isinstance(answer, bytes) else _encode(answer)
         except DynamoDBError:
             raise
-        except StoreError as error:
-            raise DynamoDBError("InternalServerError", f"The store failed: {error}") from error
-        except RecursionError as error:
-            raise DynamoDBError("ValidationException", "The request is nested too deeply") from error
         except Exception as error:
-            # A mistake of ours. Callers are promised nothing but DynamoDB errors; the cause stays attached.
-            raise DynamoDBError("InternalServerError", f"The engine failed: {error!r}") from error
+            raise _as_dynamodb_error(error) from error
+
+    def send_now(self, operation: str, body: bytes) -> bytes | None:
+        """`send`, unless it may take long or wait for another thread or process: then None, and nothing is done."""
+        handler = OPERATIONS.get(operation)
+        if handler is None or operation in self._long:
+            return None
+        if time.monotonic() > self._next_expiry:
+            self._expire_some(self._store.now)
+        try:
+            answer = self._store.now(handler.perform, self._engine, decode(handler.decoder, body))
+            return answer if isinstance(answer, bytes) else _encode(answer)
+        except BusyError:
+            return None
+        except DynamoDBError:
+            raise
+        except Exception as error:
+            raise _as_dynamodb_error(error) from error
 
     async def send_async(self, operation: str, body: bytes) -> bytes:
-        """`send`, for those who await. It is answered at once, in microseconds: there is nothing to wait for."""
-        return self.send(operation, body)
+        """`send`, for programs that await.
+
+        Most requests are answered at once, in microseconds. One that takes long, or has to wait for another thread or
+        process, is performed in a thread. If the task is cancelled meanwhile, the thread goes on: a write may be done.
+        """
+        answer = self.send_now(operation, body)
+        if answer is not None:
+            return answer
+        import asyncio
+
+        pool = self._threads.pool(reads=operation in _READS)
+        return await asyncio.get_running_loop().run_in_executor(pool, self.send, operation, body)
 
     def expire(self, now: float | None = None) -> int:
         """Remove every item whose time to live is past at `now`, by default the present; returns how many.
@@ -86,16 +123,17 @@ class Embedded:
             total += removed
         return total
 
-    def _expire_some(self) -> None:
+    def _expire_some(self, perform: Callable[..., Any]) -> None:
         try:
-            full = self._store.once(expire, self._engine, time.time()) == EXPIRED_AT_ONCE
-        except (StoreError, DynamoDBError):
+            full = perform(expire, self._engine, time.time()) == EXPIRED_AT_ONCE
+        except (StoreError, BusyError, DynamoDBError):
             full = False  # the file is busy, or closed: whoever asked is not to suffer for it
         self._next_expiry = time.monotonic() + (0.0 if full else _EXPIRY_SECONDS)
 
     def close(self) -> None:
         """Release the file; the engine answers nothing after this."""
         self._store.close()
+        self._threads.close()
 
     def __enter__(self) -> Embedded:
         return self
@@ -104,6 +142,15 @@ class Embedded:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _as_dynamodb_error(error: Exception) -> DynamoDBError:
+    """The error that DynamoDB would answer with. Callers are promised nothing but DynamoDB errors."""
+    if isinstance(error, StoreError):
+        return DynamoDBError("InternalServerError", f"The store failed: {error}")
+    if isinstance(error, RecursionError):
+        return DynamoDBError("ValidationException", "The request is nested too deeply")
+    return DynamoDBError("InternalServerError", f"The engine failed: {error!r}")  # a mistake of ours
 
 
 def _open(path: str | os.PathLike[str] | None, durability: Durability) -> Store:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from prejoin.engine.session import Durability, Row, Session, Shelf, Store, StoreError, Stretch, Token
+from prejoin.engine.session import BusyError, Durability, Row, Session, Shelf, Store, StoreError, Stretch, Token
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.keybytes import Range
 
@@ -50,6 +50,13 @@ class FileSession(Session):
         self.connection = connection
         self._cursor = connection.cursor()
         self.execute = self._cursor.execute
+        self._waits = True
+
+    def wait(self, waits: bool) -> None:
+        """Whether statements wait for other processes."""
+        if waits is not self._waits:
+            self.execute(f"PRAGMA busy_timeout={int(_BUSY_SECONDS * 1000) if waits else 0}")
+            self._waits = waits
 
     def get(self, key: bytes) -> Row | None:
         found = self.execute("SELECT size, item FROM items WHERE key = ?", (_blob(key),)).fetchone()
@@ -231,6 +238,17 @@ class FileStore(Store):
         except sqlite3.Error as error:
             raise StoreError(str(error)) from error
 
+    def now(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        _impatient.here = True
+        try:
+            return work(*arguments, **named)
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF in _BUSY_CODES:
+                raise BusyError from error
+            raise StoreError(str(error)) from error
+        finally:
+            _impatient.here = False
+
     def close(self) -> None:
         with self._shared:
             self._closed = True
@@ -251,7 +269,9 @@ class FileStore(Store):
         with self._shared:
             if self._closed:
                 raise StoreError("it is closed")
-            return self._idle.pop() if self._idle else FileSession(self._connect())
+            session = self._idle.pop() if self._idle else FileSession(self._connect())
+        session.wait(not _impatient.here)
+        return session
 
     def give_back(self, session: FileSession) -> None:
         with self._shared:
@@ -316,6 +336,13 @@ class FileStore(Store):
         return int(version)
 
 
+class _Impatient(threading.local):
+    """Whether this thread runs an event loop, and must not wait for a lock."""
+
+    here = False
+
+
+_impatient = _Impatient()
 _stores: weakref.WeakSet[FileStore] = weakref.WeakSet()
 
 
@@ -367,6 +394,8 @@ class _Writing:
 
     def __enter__(self) -> FileSession:
         writer = self._writer = self._store.writer
+        if _impatient.here and writer.locked():
+            raise BusyError
         writer.acquire()
         try:
             session = self._session = self._store.take()

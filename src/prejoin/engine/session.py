@@ -96,7 +96,7 @@ class Session(ABC):
 
     @abstractmethod
     def count(self, shelf: Shelf, bounds: Range) -> tuple[int, int]:
-        """The number of rows in a range, and what they count together."""
+        """The number of rows of a table or an index, whose keys are this range, and what they count together."""
 
     @abstractmethod
     def set_expiry(self, key: bytes, expires: int) -> None:
@@ -166,7 +166,15 @@ class Store(ABC):
         """The same for work that can wait for another time: a StoreError where somebody else holds the store."""
 
     @abstractmethod
+    def now(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """The same for work that must not wait: BusyError where somebody else holds the store. For event loops."""
+
+    @abstractmethod
     def close(self) -> None: ...
+
+
+class BusyError(Exception):
+    """Somebody else holds the store. Nothing was done."""
 
 
 class StoreError(Exception):

@@ -63,7 +63,7 @@ class KeyCondition(msgspec.Struct, frozen=True):
         at = len(self.head)
         if whole[:at] != self.head:
             return False
-        return not self.op or _admits(self.op, whole[at], self.low, self.high)
+        return not self.op or satisfies(self.op, whole[at], self.low, self.high)
 
     def __str__(self) -> str:
         texts = [_shown(self.pk), *map(_shown, self.head)]
@@ -81,7 +81,8 @@ class KeyCondition(msgspec.Struct, frozen=True):
         return " / ".join(texts)
 
 
-def _admits(op: Op, value: Any, low: Any, high: Any) -> bool:
+def satisfies(op: Op, value: Any, low: Any, high: Any) -> bool:
+    """Whether a value of a key attribute passes a test."""
     match op:
         case "=":
             return bool(value == low)

@@ -12,7 +12,16 @@ from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.answers import facet_tag
 from prejoin.table.bind import Bound, is_natural
 from prejoin.table.conversation import Request, Steps
-from prejoin.table.cursor import Position, decode_cursor, encode_cursor, fingerprint
+from prejoin.table.cursor import (
+    Cursors,
+    Position,
+    check_key,
+    check_query,
+    encode_cursor,
+    fingerprint,
+    open_cursor,
+    refusal,
+)
 from prejoin.table.physical import shown
 from prejoin.table.render import Placeholders
 from prejoin.table.schema import Schema
@@ -98,7 +107,7 @@ def reshard(
     if db.schema.fence is not None:
         raise db.schema.fence.confined("reshard()")
     entity = db.schema.entity(cls)
-    return db._run(_steps(db.schema, db.table, entity, segment, segments, after, progress))
+    return db._run(_steps(db.schema, db.table, entity, segment, segments, after, progress, db._cursors))
 
 
 def _steps(
@@ -109,9 +118,10 @@ def _steps(
     segments: int,
     after: str | None,
     progress: Progress | None,
+    cursors: Cursors | None,
 ) -> Steps[Resharded]:
     name = fingerprint("reshard", table, entity.tag, segment, segments)
-    start = decode_cursor(after, name, 1, 1).keys[0] if after is not None else None
+    start = None if after is None else _opened(schema, name, after, cursors)
     done = Resharded()
     kinds = _kinds(entity)
     while True:
@@ -120,18 +130,32 @@ def _steps(
             body |= {"Segment": segment, "TotalSegments": segments}
         if start:
             body["ExclusiveStartKey"] = start
-        answer = yield Request("Scan", body, f"{table}, to put {entity.tag} where it belongs")
+        try:
+            answer = yield Request("Scan", body, f"{table}, to put {entity.tag} where it belongs")
+        except DynamoDBError as error:
+            raise (after is not None and refusal(error)) or error from None
         for item in answer["Items"]:
             facets = kinds.get(item.get(schema.type_attribute, {}).get("S", ""))
             if facets is not None:
                 moved = yield from _put_right(schema, table, entity, facets, item)
                 done = Resharded(done.read + 1, done.moved + moved)
         start = answer.get("LastEvaluatedKey")
-        done = Resharded(done.read, done.moved, encode_cursor(Position(name, 0, [start])) if start else None)
+        done = Resharded(done.read, done.moved, encode_cursor(Position(name, 0, [start]), cursors) if start else None)
         if progress is not None:
             progress(done)
         if not start:
             return done
+
+
+def _opened(schema: Schema, name: str, after: str, cursors: Cursors | None) -> Json | None:
+    """The key that a cursor of this resharding names."""
+    position = open_cursor(after, cursors)
+    check_query(position, name, 1, 1)
+    (key,) = position.keys
+    if key is not None:
+        keys = schema.keys(TABLE)
+        check_key(key, keys.names, schema.key_types, keys, None)
+    return key
 
 
 def _kinds(entity: Bound[Any]) -> dict[str, Sequence[Facet]]:

@@ -13,6 +13,7 @@ from prejoin.protocol.errors import WordedTwiceError, refuse
 _FORM = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
 _EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)
 _EXPONENT_DIGITS = 19
+_KEPT_LENGTH = 200
 _EXPONENTS = range(-(2**63), 2**63)
 """Those that can be written. What is beyond is no number at all."""
 _OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
@@ -78,13 +79,18 @@ def render(number: Number) -> str:
     return "-" + text if number.negative else text
 
 
-@lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
     """The one text under which DynamoDB stores and answers this number.
 
     >>> normalise("00042"), normalise("1.50E2"), normalise("-0.0"), normalise("1e-3")
     ('42', '150', '0', '0.001')
     """
+    # Zeros may make a number as long as a request: that is not kept.
+    return _normalised(text) if len(text) < _KEPT_LENGTH else render(parse(text))
+
+
+@lru_cache(maxsize=4096)
+def _normalised(text: str) -> str:
     if text.isdecimal() and text.isascii() and len(text) <= limits.NUMBER_DIGITS and text[0] != "0":
         return text
     return render(parse(text))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .get_together import Get
     from .ids import ulid
     from .pages import Collection, Page
+    from .signed_cursors import EncryptedCursors, SignedCursors
     from .transactions import Transaction
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Conflict",
     "CursorError",
     "Difference",
+    "EncryptedCursors",
     "Entity",
     "Get",
     "Index",
@@ -63,6 +65,7 @@ __all__ = [
     "Page",
     "Schema",
     "SchemaError",
+    "SignedCursors",
     "TableError",
     "TooMany",
     "Transaction",
@@ -99,6 +102,7 @@ _HOMES = {
     "get_together": ("Get",),
     "ids": ("ulid",),
     "pages": ("Collection", "Page"),
+    "signed_cursors": ("EncryptedCursors", "SignedCursors"),
     "transactions": ("Transaction",),
 }
 

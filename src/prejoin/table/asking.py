@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from prejoin.keys import TABLE, Ask, Order, Plan, Role, Within, conditions
+from prejoin.keys import TABLE, Ask, KeyValueError, Order, Plan, Role, Within, conditions
 from prejoin.keys.encoding import plain
 
 from .answers import Reading, is_partial
 from .bind import Bound
 from .codec import Codec
-from .errors import TableError
+from .errors import CursorError, TableError
 from .lazy import Lazy
 from .schema import Schema
 
 if TYPE_CHECKING:
-    from . import comparing, cursor, ranges, reads, visible
+    from . import comparing, ranges, reads, visible
+    from .cursor import Position
     from .expressions import Condition
     from .reads import Query
 else:
     comparing = Lazy("prejoin.table.comparing")
-    cursor = Lazy("prejoin.table.cursor")
     ranges = Lazy("prejoin.table.ranges")
     reads = Lazy("prejoin.table.reads")
     visible = Lazy("prejoin.table.visible")
@@ -160,18 +160,23 @@ def query_of(
     reverse: bool = False,
     where: Condition | None = None,
     now: datetime | None = None,
-    after: str | None = None,
+    start: Position | None = None,
 ) -> Query:
     """The query of a question. `reverse` turns the order of the keys, or the order asked for, round.
 
-    A range over time buckets without an end goes up to `now`, or where it went on the page before, `after` which it
-    goes on.
+    A range over time buckets without an end goes up to `now`; on a further page, up to the time of the first page,
+    which is in the position that it starts from.
     """
     plan = asked.plan
-    until = now if after is None else cursor.ended(after) or now
+    until = now if start is None else start.until or now
     if _endless(plan, values):
         until = until or datetime.now(UTC)
-        found = conditions(plan, values, now=until)
+        try:
+            found = conditions(plan, values, now=until)
+        except KeyValueError:
+            if start is None or start.until is None:
+                raise
+            raise CursorError("the cursor is of a time before the range of this query") from None
     else:
         found = conditions(plan, values)
     backwards = plan.reverse != reverse

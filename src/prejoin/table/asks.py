@@ -15,6 +15,7 @@ from .asking import Asked, Roles, planned, query_of
 from .bind import Bound
 from .codec import Codec
 from .conversation import Steps
+from .cursor import Cursors, Position, open_cursor
 from .expressions import Condition, Path, Recorder, Where, recorded
 from .get_one import get_item, item_is_there
 from .pages import Collection, Page
@@ -35,10 +36,17 @@ class Asking(msgspec.Struct, frozen=True):
     consistent: bool = False
     now: datetime | None = None
     into: type | None = None
+    cursors: Cursors | None = None
+    """How the client writes cursors."""
 
     @property
     def sorted_by(self) -> Iterable[str | Order]:
         return (self.order,) if isinstance(self.order, str) else self.order
+
+    @property
+    def start(self) -> Position | None:
+        """The position after which to go on."""
+        return None if self.after is None else open_cursor(self.after, self.cursors, self.now)
 
 
 def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[Page[Any]]:
@@ -49,18 +57,11 @@ def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[P
     if asked.plan.operation == "GetItem" and asking.after is None:
         one = yield from get_item(schema, table, asked, values, test)
         return Page(() if one is None else (one,))
+    start = asking.start
     query = query_of(
-        schema,
-        table,
-        asked,
-        values,
-        entity.codec,
-        reverse=asking.reverse,
-        where=test,
-        now=asking.now,
-        after=asking.after,
+        schema, table, asked, values, entity.codec, reverse=asking.reverse, where=test, now=asking.now, start=start
     )
-    found, cursor = yield from read(query, asking.limit, asking.after)
+    found, cursor = yield from read(query, asking.limit, start, asking.cursors)
     objects, unmatched = split(found)
     return Page(objects, cursor, unmatched)
 
@@ -94,10 +95,11 @@ def collect(
             for name, attribute in names.items()
         ),
     )
+    start = asking.start
     query = query_of(
-        schema, table, asked, values, entities[0].codec, reverse=asking.reverse, now=asking.now, after=asking.after
+        schema, table, asked, values, entities[0].codec, reverse=asking.reverse, now=asking.now, start=start
     )
-    found, cursor = yield from read(query, asking.limit, asking.after)
+    found, cursor = yield from read(query, asking.limit, start, asking.cursors)
     objects, unmatched = split(found)
     return Collection(objects, cursor, unmatched)
 

@@ -23,6 +23,7 @@ from .transactions import Gathered
 from .writes import Write
 
 if TYPE_CHECKING:
+    from .cursor import Cursors
     from .drift import Difference
 
 R = TypeVar("R")
@@ -69,18 +70,28 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     """
 
     def __init__(
-        self, schema: Schema, table: str, transport: AsyncTransport, *, observe: Observer | None = None
+        self,
+        schema: Schema,
+        table: str,
+        transport: AsyncTransport,
+        *,
+        observe: Observer | None = None,
+        cursors: Cursors | None = None,
     ) -> None:
+        """`observe` is called after each request. `cursors` signs or encrypts the cursors of pages: `SignedCursors`,
+        `EncryptedCursors`."""
         self.schema = schema
         self.table = table
         self._transport = transport
         self._observe = observe
+        self._cursors = cursors
         self._fence = schema.fence
         self._lossless: bool = getattr(transport, "lossless", False)
 
     def tenant(self, tenant: Any, /) -> AsyncClient:
         """As `Client.tenant`."""
-        return AsyncClient(self.schema.of_tenant(tenant), self.table, self._transport, observe=self._observe)
+        schema = self.schema.of_tenant(tenant)
+        return AsyncClient(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
 
     async def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
         """As `Client.create_table`."""

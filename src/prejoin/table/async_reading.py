@@ -13,6 +13,7 @@ from . import asks, get_one
 from .asking import Roles
 from .asks import Asking
 from .conversation import Steps
+from .cursor import Cursors
 from .everything import Scan
 from .expressions import Where
 from .get_many import get_many
@@ -35,6 +36,7 @@ class AsyncReader(ABC):
 
     schema: Schema
     table: str
+    _cursors: Cursors | None
 
     @abstractmethod
     async def _run(self, steps: Steps[R]) -> R: ...
@@ -102,7 +104,7 @@ class AsyncReader(ABC):
         **equal: Any,
     ) -> Page[Any]:
         """As `Reader.query`."""
-        asking = Asking(where, equal, order, reverse, limit, after, filter, consistent, now, into)
+        asking = Asking(where, equal, order, reverse, limit, after, filter, consistent, now, into, self._cursors)
         return await self._run(asks.query(self.schema, self.table, cls, asking))
 
     @overload
@@ -157,7 +159,7 @@ class AsyncReader(ABC):
     ) -> AsyncIterator[Page[Any]]:
         """As `Reader.pages`."""
         while True:
-            asking = Asking(where, equal, order, reverse, size, after, filter, consistent, now, into)
+            asking = Asking(where, equal, order, reverse, size, after, filter, consistent, now, into, self._cursors)
             page = await self._run(asks.query(self.schema, self.table, cls, asking))
             yield page
             after = page.cursor
@@ -195,7 +197,7 @@ class AsyncReader(ABC):
         **equal: Any,
     ) -> Collection:
         """As `Reader.collect`."""
-        asking = Asking(where, equal, order, reverse, limit, after, None, consistent, now)
+        asking = Asking(where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors)
         return await self._run(asks.collect(self.schema, self.table, classes, asking, roles))
 
     @overload
@@ -273,6 +275,6 @@ class AsyncReader(ABC):
         hidden: bool = False,
     ) -> AsyncIterator[Page[Any]]:
         """As `Reader.everything`."""
-        scan = Scan(self.schema, self.table, classes, segments, consistent, after, hidden)
+        scan = Scan(self.schema, self.table, classes, segments, consistent, after, hidden, self._cursors)
         while not scan.done:
             yield await self._run(scan.next())

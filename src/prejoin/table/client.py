@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from . import calls, perform, transactions
     from .calls import Observer
+    from .cursor import Cursors
     from .drift import Difference
     from .schema import Schema
     from .transactions import Transaction
@@ -77,11 +78,22 @@ class Client(Reader, Writer, Batching):
     User(user_id='42', name='Alicia')
     """
 
-    def __init__(self, schema: Schema, table: str, transport: Transport, *, observe: Observer | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        table: str,
+        transport: Transport,
+        *,
+        observe: Observer | None = None,
+        cursors: Cursors | None = None,
+    ) -> None:
+        """`observe` is called after each request. `cursors` signs or encrypts the cursors of pages: `SignedCursors`,
+        `EncryptedCursors`."""
         self.schema = schema
         self.table = table
         self._transport = transport
         self._observe = observe
+        self._cursors = cursors
         self._fence = schema.fence
         self._lossless: bool = getattr(transport, "lossless", False)
 
@@ -90,7 +102,8 @@ class Client(Reader, Writer, Batching):
 
         It fills in the tenant wherever that is an attribute, and refuses what belongs to another, before it is sent.
         """
-        return Client(self.schema.of_tenant(tenant), self.table, self._transport, observe=self._observe)
+        schema = self.schema.of_tenant(tenant)
+        return Client(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
 
     def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
         """Creates the table with its indexes, and waits until it can be used.

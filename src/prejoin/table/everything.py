@@ -6,10 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from prejoin.keys import TABLE
+from prejoin.protocol.errors import DynamoDBError
 
 from .answers import Answer, Reading, Unmatched, facet_tag, values_in
 from .conversation import Request, Steps
-from .cursor import Position, decode_cursor, encode_cursor, fingerprint
+from .cursor import (
+    Cursors,
+    Position,
+    check_key,
+    check_query,
+    encode_cursor,
+    fingerprint,
+    open_cursor,
+    refusal,
+)
 from .pages import Page
 from .reads import together
 from .render import Placeholders
@@ -32,6 +42,7 @@ class Scan:
         consistent: bool,
         after: str | None = None,
         hidden: bool = False,
+        cursors: Cursors | None = None,
     ) -> None:
         if schema.fence is not None:
             raise schema.fence.confined("everything()")
@@ -43,11 +54,22 @@ class Scan:
         self._schema = schema
         self._table = table
         self._consistent = consistent
-        self._name = fingerprint(table, "everything", segments)
+        self._cursors = cursors
+        self._name = fingerprint(table, "everything", segments, [entity.tag for entity in entities], hidden)
         self._starts: list[Json | None] = [None] * segments
         """The key after which each goes on: None at the beginning, empty at the end."""
+        self._resumed = after is not None
         if after is not None:
-            self._starts = list(decode_cursor(after, self._name, segments, 1).keys)
+            self._starts = self._opened(after)
+
+    def _opened(self, after: str) -> list[Json | None]:
+        position = open_cursor(after, self._cursors)
+        check_query(position, self._name, len(self._starts), 1)
+        keys = self._schema.keys(TABLE)
+        for key in position.keys:
+            if key:
+                check_key(key, keys.names, self._schema.key_types, keys, None)
+        return list(position.keys)
 
     @property
     def done(self) -> bool:
@@ -56,13 +78,17 @@ class Scan:
     def next(self) -> Steps[Page[Any]]:
         """The next page: of each segment what one request gives."""
         going = [at for at, start in enumerate(self._starts) if start != {}]
-        answers: Sequence[Answer] = yield from together([self._request(at) for at in going])
+        try:
+            answers: Sequence[Answer] = yield from together([self._request(at) for at in going])
+        except DynamoDBError as error:
+            raise (self._resumed and refusal(error)) or error from None
+        self._resumed = False
         for at, answer in zip(going, answers, strict=True):
             self._starts[at] = answer.start or {}
         found = [one for answer in answers for one in answer.found]
         objects = tuple(one for one in found if type(one) is not Unmatched)
         unmatched = tuple(one.item for one in found if type(one) is Unmatched and not self._known(one.item))
-        cursor = None if self.done else encode_cursor(Position(self._name, 0, self._starts))
+        cursor = None if self.done else encode_cursor(Position(self._name, 0, self._starts), self._cursors)
         return Page(objects, cursor, unmatched)
 
     def _known(self, item: Json) -> bool:

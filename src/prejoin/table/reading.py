@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from . import asks, everything, get_many, get_together
     from .asking import Roles
     from .conversation import Steps
+    from .cursor import Cursors
     from .expressions import Where
     from .get_together import Get
     from .pages import Collection, Page
@@ -44,6 +45,7 @@ class Reader(ABC):
 
     schema: Schema
     table: str
+    _cursors: Cursors | None
 
     @abstractmethod
     def _run(self, steps: Steps[R]) -> R: ...
@@ -119,7 +121,7 @@ class Reader(ABC):
         turns either round. Without `limit`, all of them. `filter` tests what was read and paid for. `into` is a class
         with some of the attributes, if no others are wanted; an index that holds no others may then serve.
         """
-        asking = asks.Asking(where, equal, order, reverse, limit, after, filter, consistent, now, into)
+        asking = asks.Asking(where, equal, order, reverse, limit, after, filter, consistent, now, into, self._cursors)
         return self._run(asks.query(self.schema, self.table, cls, asking))
 
     @overload
@@ -174,7 +176,9 @@ class Reader(ABC):
     ) -> Iterator[Page[Any]]:
         """The objects of a query, page after page, each read when it is wanted."""
         while True:
-            asking = asks.Asking(where, equal, order, reverse, size, after, filter, consistent, now, into)
+            asking = asks.Asking(
+                where, equal, order, reverse, size, after, filter, consistent, now, into, self._cursors
+            )
             page = self._run(asks.query(self.schema, self.table, cls, asking))
             yield page
             after = page.cursor
@@ -218,7 +222,7 @@ class Reader(ABC):
 
         Where a class calls an attribute by another name, `roles` says so: `roles={User: {"user_id": "id"}}`.
         """
-        asking = asks.Asking(where, equal, order, reverse, limit, after, None, consistent, now)
+        asking = asks.Asking(where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors)
         return self._run(asks.collect(self.schema, self.table, classes, asking, roles))
 
     @overload
@@ -305,6 +309,6 @@ class Reader(ABC):
         what is read is the same. `segments` reads as many parts of the table side by side; a page's `cursor`, given as
         `after`, goes on after it. `hidden`: also what other reads do not show, as it is deleted or has expired.
         """
-        scan = everything.Scan(self.schema, self.table, classes, segments, consistent, after, hidden)
+        scan = everything.Scan(self.schema, self.table, classes, segments, consistent, after, hidden, self._cursors)
         while not scan.done:
             yield self._run(scan.next())

@@ -14,12 +14,13 @@ import msgspec
 
 from prejoin.keys import TABLE, KeyCondition, Plan
 from prejoin.keys.condition import Op
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.values import ordered
 
 from .answers import Answer, Reading, page_keys
 from .codec import Codec
 from .conversation import Request, Steps
-from .cursor import Position, decode_cursor, encode_cursor, fingerprint
+from .cursor import Cursors, Position, check_key, check_query, encode_cursor, fingerprint, refusal
 from .expressions import Condition
 from .physical import KeyAttributes, wire
 from .render import Placeholders, grouped, render
@@ -61,7 +62,8 @@ class Query(msgspec.Struct, frozen=True):
     def name(self) -> str:
         # Of many partitions, those between the first and the last follow from them.
         ends = self.conditions[:1], self.conditions[-1:], len(self.conditions)
-        return fingerprint(self.table, self.plan.slot, *ends, self.reverse, self.where)
+        entities = [facet.entity for facet in self.plan.facets]
+        return fingerprint(self.table, self.plan.slot, entities, *ends, self.reverse, self.where)
 
     def request(self, condition: KeyCondition, start: Json | None, limit: int | None) -> Request:
         to = Placeholders()
@@ -69,7 +71,7 @@ class Query(msgspec.Struct, frozen=True):
         if self.where is None and limit is not None:
             body["Limit"] = limit
         if self.projected:
-            wanted = sorted({*self.reading.wires, *self._key_names})
+            wanted = sorted({*self.reading.wires, *self.key_names})
             body["ProjectionExpression"] = ", ".join(map(to.name, wanted))
         return Request("Query", _with(body, to), condition, self.reading.page)
 
@@ -113,14 +115,14 @@ class Query(msgspec.Struct, frozen=True):
         return max(limit, 100) if limit is not None and self.hiding else limit
 
     @property
-    def _key_names(self) -> tuple[str, ...]:
-        """The key attributes by which reading goes on after an item."""
+    def key_names(self) -> tuple[str, ...]:
+        """The attributes of a start key: those of the table's key, and of the index's key."""
         names = self.schema.keys(TABLE).names
         return names if self.plan.slot == TABLE else (*names, *self.schema.keys(self.plan.slot).names)
 
     def keys_of(self, answer: Answer) -> list[Json]:
         """The keys of the items of an answer."""
-        return page_keys(self._key_names).decode(answer.body).Items  # type: ignore[no-any-return]
+        return page_keys(self.key_names).decode(answer.body).Items  # type: ignore[no-any-return]
 
     def order_of(self, answer: Answer) -> list[Any]:
         """What the items of an answer are sorted by."""
@@ -245,14 +247,35 @@ class _Stream:
         return self._order
 
 
-def read(query: Query, limit: int | None, after: str | None) -> Steps[tuple[list[Any], str | None]]:
+def read(
+    query: Query, limit: int | None, start: Position | None, cursors: Cursors | None = None
+) -> Steps[tuple[list[Any], str | None]]:
     """Objects in order, at most `limit` of them, and the cursor to go on from if there may be more."""
     if limit is not None and limit < 1:
         raise ValueError(f"limit is {limit}, and a page has at least one item")
+    if start is None:
+        found, end = yield from _read(query, limit, None)
+    else:
+        _check(query, start)
+        try:
+            found, end = yield from _read(query, limit, start)
+        except DynamoDBError as error:
+            raise refusal(error) or error from None
+    return found, None if end is None else encode_cursor(end, cursors)
+
+
+def _check(query: Query, start: Position) -> None:
+    """Refuse a position that this query cannot have reached."""
+    groups, schema = query.groups, query.schema
+    check_query(start, query.name, query.plan.shards, len(groups))
+    names, keys = query.key_names, schema.keys(query.plan.slot)
+    for key, condition in zip(start.keys, groups[start.group], strict=True):
+        if key is not None:
+            check_key(key, names, schema.key_types, keys, condition)
+
+
+def _read(query: Query, limit: int | None, start: Position | None) -> Steps[tuple[list[Any], Position | None]]:
     groups = query.groups
-    start: Position | None = None
-    if after is not None:
-        start = decode_cursor(after, query.name, query.plan.shards, len(groups))
     if len(query.conditions) == 1:
         return (yield from _read_one(query, limit, start))
     found: list[Any] = []
@@ -273,13 +296,12 @@ def read(query: Query, limit: int | None, after: str | None) -> Steps[tuple[list
                 more = number + 1 < len(groups) or any(stream.ready or not stream.done for stream in streams)
                 if not more:
                     return found, None
-                here = Position(query.name, number, [stream.last for stream in streams], query.until)
-                return found, encode_cursor(here)
+                return found, _position(query, start, number, [stream.last for stream in streams])
     return found, None
 
 
-def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[tuple[list[Any], str | None]]:
-    """What one condition gives: most queries are that."""
+def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[tuple[list[Any], Position | None]]:
+    """The results of a single condition, as most queries have."""
     (condition,) = query.conditions
     after = start.keys[0] if start else None
     found: list[Any] = []
@@ -293,9 +315,14 @@ def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[
         if len(found) == limit:
             if room is not None and len(answer.found) > room:
                 after = query.keys_of(answer)[room - 1]
-            return found, None if after is None else encode_cursor(Position(query.name, 0, [after], query.until))
+            return found, None if after is None else _position(query, start, 0, [after])
         if after is None:
             return found, None
+
+
+def _position(query: Query, start: Position | None, group: int, keys: list[Json | None]) -> Position:
+    # Where the page began after a cursor, that has the name of the query, which takes a while to make.
+    return Position(query.name if start is None else start.query, group, keys, query.until)
 
 
 def there_is(query: Query) -> Steps[bool]:

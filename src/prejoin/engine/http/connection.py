@@ -43,8 +43,9 @@ class Connection(asyncio.Protocol):
         self._in_body = False
         self._head_size = 0
         self._request = Request()
-        self._body: list[bytes] = []
-        self._body_size = 0
+        self._body: bytes | bytearray = b""
+        self._unused = 0
+        """Bytes since the last piece of the body: sizes and extensions of chunks, or trailers."""
 
     # --- asyncio -----------------------------------------------------------------------------------------------------
 
@@ -62,7 +63,9 @@ class Connection(asyncio.Protocol):
         self._heard = self._loop.time()
         if self._started is None:
             self._started = self._heard
-        if not self._in_body:
+        if self._in_body:
+            self._unused += len(data)
+        else:
             self._head_size += len(data)
         try:
             self._parser.feed_data(data)
@@ -72,7 +75,9 @@ class Connection(asyncio.Protocol):
             self._refuse(FAULT)
         except httptools.HttpParserError:
             self._refuse(MALFORMED)
-        if not self._in_body and self._started is not None and self._head_size > self._limits.head:
+        waiting_for = self._unused if self._in_body else self._head_size
+        if self._started is not None and waiting_for > self._limits.head:
+            # The parser collects the trailers of a chunked body, and copies each as it grows.
             self._refuse(HEAD_TOO_LARGE)
         if len(self._waiting) >= self._limits.waiting:
             self._transport.pause_reading()
@@ -92,7 +97,7 @@ class Connection(asyncio.Protocol):
     # --- httptools ---------------------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        self._request, self._body, self._body_size = Request(), [], 0
+        self._request, self._body = Request(), b""
 
     def on_url(self, url: bytes) -> None:
         self._request.url += url
@@ -103,7 +108,7 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._in_body = True
-        self._head_size = 0
+        self._head_size = self._unused = 0
         size = sum(len(name) + len(value) + 4 for name, value in self._request.headers) + len(self._request.url)
         length = self._request.header(b"content-length")
         if size > self._limits.head:
@@ -114,12 +119,18 @@ class Connection(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        self._body_size += len(body)
-        if self._body_size > self._limits.body:
-            self._body.clear()
+        self._unused = 0
+        if self._refused:
+            return
+        if len(self._body) + len(body) > self._limits.body:
+            self._body = b""
             self._refuse(TOO_LARGE)
-        if not self._refused:
-            self._body.append(body)
+        elif not self._body:
+            self._body = body  # most bodies come in one piece
+        elif isinstance(self._body, bytearray):
+            self._body += body
+        else:
+            self._body = bytearray(self._body) + body
 
     def on_message_complete(self) -> None:
         self._in_body = False
@@ -129,8 +140,8 @@ class Connection(asyncio.Protocol):
         request = self._request
         request.method = self._parser.get_method()
         request.keep_alive = self._parser.should_keep_alive()
-        request.body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self._body = []
+        request.body = bytes(self._body)
+        self._body = b""
         if not request.keep_alive:
             self._refused = True
         self._waiting.append(request)
@@ -154,14 +165,12 @@ class Connection(asyncio.Protocol):
             if isinstance(waits, Answer):
                 self._send(waits, keep_alive=False)
                 continue
-            admitted = self._front.admit(waits)
-            if isinstance(admitted, Answer):
-                self._send(admitted, keep_alive=waits.keep_alive)
-            elif admitted in self._front.at_once:
-                self._send(self._front.perform(admitted, waits), keep_alive=waits.keep_alive)
+            found = self._front.answer_now(waits)
+            if isinstance(found, Answer):
+                self._send(found, keep_alive=waits.keep_alive)
             else:
                 self._running = True
-                self._pool.submit(self._work, admitted, waits)
+                self._pool.submit(self._work, waits, found)
         if self._running or self._waiting or self._transport.is_closing():
             return
         if self._stopping:
@@ -172,9 +181,9 @@ class Connection(asyncio.Protocol):
                 self._started = self._heard
             self._transport.resume_reading()
 
-    def _work(self, operation: str, request: Request) -> None:
+    def _work(self, request: Request, operation: str) -> None:
         """In a thread of the pool."""
-        answer = self._front.perform(operation, request)
+        answer = self._front.answer(request, operation)
         self._loop.call_soon_threadsafe(self._finished, answer, request.keep_alive)
 
     def _finished(self, answer: Answer, keep_alive: bool) -> None:

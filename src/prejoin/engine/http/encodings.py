@@ -15,6 +15,12 @@ _LEVEL = 1
 """The client is on this machine, as a rule: time is worth more than bytes."""
 
 
+_MOST_MEMBERS = 16
+"""Gzip files that may stand one after the other in a body. SDKs send one; each costs more than its bytes."""
+_SLICE = 64 * KB
+_decompressor = zlib.decompressobj
+
+
 class TooLargeError(Exception):
     """A body has more bytes than may be, once it is decompressed."""
 
@@ -30,24 +36,39 @@ def decompressed(body: bytes, encoding: str, most: int) -> bytes:
     window = _WINDOWS.get(encoding)
     if window is None:
         raise DynamoDBError("InternalServerError", f"A body cannot be in the encoding {encoding!r}")
-    pieces: list[bytes] = []
-    while body:
-        decompressor = zlib.decompressobj(window)
+    found = b""
+    at = 0
+    for _ in range(_MOST_MEMBERS):
         try:
-            pieces.append(decompressor.decompress(body, most + 1))
+            member, at = _member(body, at, window, most - len(found))
         except zlib.error:
-            if not pieces:
+            if not at:
                 break
-            return b"".join(pieces)  # what follows a whole body is ignored, as at AWS
+            return found  # what follows a whole body is ignored, as at AWS
+        if member is None:
+            break
+        found += member
+        if encoding == "deflate" or at == len(body):
+            return found
+    raise DynamoDBError("InternalServerError", f"The body is not what {encoding} makes")
+
+
+def _member(body: bytes, at: int, window: int, most: int) -> tuple[bytes | None, int]:
+    """Decompress what begins at a position, and say where it ends. None: it does not end.
+
+    Slices keep this linear: zlib copies all input that it has not used.
+    """
+    decompressor = _decompressor(window)
+    view = memoryview(body)
+    pieces: list[bytes] = []
+    while at < len(body) and not decompressor.eof:
+        given = view[at : at + _SLICE]
+        pieces.append(decompressor.decompress(given, most + 1))
         most -= len(pieces[-1])
         if most < 0:
             raise TooLargeError
-        if not decompressor.eof:
-            break
-        if encoding == "deflate" or not decompressor.unused_data:
-            return b"".join(pieces)
-        body = decompressor.unused_data
-    raise DynamoDBError("InternalServerError", f"The body is not what {encoding} makes")
+        at += len(given) - len(decompressor.unused_data)
+    return b"".join(pieces) if decompressor.eof else None, at
 
 
 def compressed(body: bytes, encoding: str) -> bytes:

@@ -159,11 +159,13 @@ def _check_scope(given: _Authorization, now: datetime) -> None:
 
 def _signature(request: Request, given: _Authorization, secret: str) -> str:
     path, _, query = request.url.partition(b"?")
+    values = _joined(request)
+    names = [name.encode("latin-1") for name in given.signed]
     lines = [
         request.method,
         _canonical_path(path),
         _canonical_query(query),
-        *(name.encode("latin-1") + b":" + _joined(request, name.encode("latin-1")) for name in given.signed),
+        *(name + b":" + values.get(name, b"") for name in names),
         b"",
         ";".join(given.signed).encode("latin-1"),
         hashlib.sha256(request.body).hexdigest().encode(),
@@ -177,9 +179,12 @@ def _signature(request: Request, given: _Authorization, secret: str) -> str:
     return key.hex()
 
 
-def _joined(request: Request, name: bytes) -> bytes:
-    values = [b" ".join(value.split()) for known, value in request.headers if known == name]
-    return b",".join(values)
+def _joined(request: Request) -> dict[bytes, bytes]:
+    """The values of each header, by its name."""
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in request.headers:
+        values.setdefault(name, []).append(b" ".join(value.split()))
+    return {name: b",".join(found) for name, found in values.items()}
 
 
 def _canonical_path(path: bytes) -> bytes:
