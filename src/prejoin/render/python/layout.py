@@ -33,7 +33,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Code with a comment at the end of its line. The comment is never looked for in the text: a string may hold a `#`."""
+    """Code with a comment at the end of its line. It is kept apart from the code because a string may hold a `#`."""
 
     code: str
     remark: str
