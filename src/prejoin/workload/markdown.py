@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from prejoin.diagnostics import Span
 
-_BREAK = re.compile(r"\s*<br\s*/?>\s*", re.IGNORECASE)
+_BREAK = re.compile(r"(?:(?<!\s)\s++)?<br\s*+/?>\s*+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ MOST_CHARACTERS = 2_000_000
 _SECTIONS = Names((*SECTIONS, "Notes and Decisions"))
 _TABLES = {"Reads", "Writes", "Deletes"}
 _CONTEXT = Names(CONTEXT_LABELS)
-_HEADER_LINE = re.compile(r"\s*(?:>|[-*]\s)?\s*\**([A-Za-z][\w \-]{0,40}?)\**\s*:\**\s*(.*?)\s*\Z")
+_HEADER_LINE = re.compile(r"\s*+(?:>|[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
 _PIN_WORDS = re.compile(
     r"\b(GSIs?|indexe?s?|under|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|scope|named)\b", re.IGNORECASE
 )

@@ -13,7 +13,7 @@ from prejoin.workload.grammar.lexer import WORD
 
 _TYPE_NAMES = re.compile(r"_?(?:_?entity|item|record|object)?[-_ ]?(?:type|typename|et|kind|entity)", re.I)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)?")
-_WORD = re.compile(r"[^\W\d]+(?:[_ -][^\W\d]+)*")
+_WORD = re.compile(r"[^\W\d]+(?:[ -][^\W\d]+)*")
 _PHYSICAL = re.compile(
     r"(?:gsi|lsi|index|idx)?[-_ ]?\d*[-_ ]?(?:pk|sk|hk|rk|p|s|partition|sort|hash|range)[-_ ]?(?:key)?[-_ ]?\d*"
     r"|data|(?:gsi|lsi)[-_ ]?\d*[-_ ]?\w{0,4}",
