@@ -122,7 +122,9 @@ def _workbench(text: str) -> object:
 
 def _keys_line(text: str) -> object:
     description = f"Keys (separator `#`, type attribute {text}):"
-    return read_workbench(json.dumps({"ModelName": "m", "ModelMetadata": {"Description": description}, "DataModel": []}))
+    return read_workbench(
+        json.dumps({"ModelName": "m", "ModelMetadata": {"Description": description}, "DataModel": []})
+    )
 
 
 def _interview(text: str) -> object:
@@ -223,7 +225,9 @@ def _rows(n: int) -> str:
 
 
 def _attributes(n: int) -> str:
-    return HEAD + "".join(f"  - `attribute{at:05d}x` (string)\n" for at in range(n)) + "  - `x` (string, references y)\n"
+    return (
+        HEAD + "".join(f"  - `attribute{at:05d}x` (string)\n" for at in range(n)) + "  - `x` (string, references y)\n"
+    )
 
 
 def _wrong_names(n: int) -> str:

@@ -13,7 +13,7 @@ from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_count
 from prejoin.workload.grammar.statements import PIN_FIX, read_pin
-from prejoin.workload.markdown import Item, Section, Text, parse, whole_text
+from prejoin.workload.markdown import Item, Section, Text, TooLargeError, parse, whole_text
 from prejoin.workload.model import (
     Context,
     Decision,
@@ -101,7 +101,12 @@ def read_document(source: str) -> Reading:
         problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
         notes.say(codes.UNREADABLE, None, f"the document {problem}", "see `prejoin explain PJ100`")
         return Reading(Workload(), tuple(notes.diagnostics), notes.places)
-    for section, below in _grouped(parse(source)):
+    try:
+        sections = parse(source)
+    except TooLargeError as problem:
+        notes.say(codes.UNREADABLE, problem.where, str(problem), "split it; see `prejoin explain PJ100`")
+        return Reading(Workload(), tuple(notes.diagnostics), notes.places)
+    for section, below in _grouped(sections):
         _section(section, below, document)
     if not document.title:
         notes.say(codes.NO_TITLE, None, "the document has no title", "begin it with `# ` and the application's name")

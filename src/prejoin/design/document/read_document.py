@@ -27,7 +27,7 @@ from prejoin.design.fits import misfits
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Choice, Facet, Guard, Slot
 from prejoin.diagnostics import has_errors, in_order
-from prejoin.workload.markdown import Block, Section, Text, parse, whole_text
+from prejoin.workload.markdown import Block, Section, Text, TooLargeError, parse, whole_text
 from prejoin.workload.markdown import Item as Entry
 from prejoin.workload.model import Section as OwnSection
 from prejoin.workload.model import Status, Workload
@@ -82,7 +82,12 @@ def _parsed(text: str) -> Draft:
         problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
         draft.notes.say(codes.UNREADABLE, None, f"the design {problem}", "see `prejoin explain PJ620`")
         return draft
-    for section, below in _grouped(parse(source)):
+    try:
+        sections = parse(source)
+    except TooLargeError as problem:
+        draft.notes.say(codes.UNREADABLE, problem.where, str(problem), "split it; see `prejoin explain PJ620`")
+        return draft
+    for section, below in _grouped(sections):
         _section(section, below, draft)
     return draft
 

@@ -20,6 +20,8 @@ _PHYSICAL = re.compile(
     re.IGNORECASE,
 )
 _MOST_KINDS = 60
+_MOST_PARTS = 40
+"""Parts of a key. Finding names for them takes time that grows with their square."""
 _PLAIN = {
     "S": STRING,
     "N": Type(Kind.NUMBER),
@@ -92,6 +94,8 @@ def tokens(text: str, separator: str) -> list[str]:
     ['User', 'ann', '2026-01-15T10:30:00Z']
     """
     masked = _MOMENT.sub(lambda found: "\0" * len(found[0]), text)
+    if masked.count(separator) > _MOST_PARTS:
+        return [text]  # a value that holds the separator: no template has so many parts
     parts, start = [], 0
     for end in [*(at for at, char in enumerate(masked) if char == separator), len(text)]:
         parts.append(text[start:end])
