@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import jsonschema
@@ -11,7 +10,7 @@ import pytest
 import yaml
 
 from prejoin.workload.data import json_schema
-from prejoin.workload.files import read_file, read_text, save, write_text
+from prejoin.workload.files import read_file, read_text, write_text
 from prejoin.workload.model import Workload
 
 ROOT = Path(__file__).parents[2]
@@ -36,32 +35,6 @@ def test_checks_are_the_same_for_data_and_say_where() -> None:
     text = "title: T\nentities:\n- name: User\n  attributes:\n  - {name: userId, id: true}\nreads:\n- id: AP-001\n  entities: [User]\n  inputs:\n  - attribute: usrId\n  result: Single\n"
     said = [(d.code, d.line) for d in read_text(text, "yaml").diagnostics if d.severity == "error"]
     assert said == [("PJ202", 10)]
-
-
-def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.md"
-    save(path, "old")
-    path.chmod(0o640)
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        save(path, "new")
-    monkeypatch.undo()
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-    save(path, "new")
-    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
-
-
-def test_a_link_keeps_pointing_at_what_it_points_at(tmp_path: Path) -> None:
-    (tmp_path / "real.md").write_text("old")
-    (tmp_path / "link.md").symlink_to("real.md")
-    save(tmp_path / "link.md", "new")
-    assert (tmp_path / "link.md").is_symlink()
-    assert (tmp_path / "real.md").read_text() == "new"
 
 
 @pytest.mark.parametrize("text", ["\u2028", "\x7f", "\ufeff", "a\tb", "--- #", "x" * 2000, "\U0001f642", '"\\', "\x85"])

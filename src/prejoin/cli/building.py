@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from prejoin.cli import codes
@@ -31,6 +31,7 @@ from prejoin.cli.settings import (
 from prejoin.cli.show import counted
 from prejoin.cli.sources import Document, files_or_default, load
 from prejoin.cli.status import Status
+from prejoin.cli.writing import check_writable
 from prejoin.design.files import design_beside
 from prejoin.design.model import Design
 from prejoin.diagnostics import Severity, has_errors
@@ -84,14 +85,29 @@ def _product(file: str, asked: Asked, steps: Progress) -> Product:
     steps.result(contents(read.workload))
     text = text_at(Path(file)) or ""
     source = source_of(text, settings_text(folder), asked.overrides)
-    where = target(design_beside(Path(file)))
+    place = design_beside(Path(file))
+    check_writable(place)
+    where = target(place)
     designed = None if asked.check else read_again(read, where, read_record(folder), steps)
     designed = designed or design_anew(read, where, folder, steps)
     steps.begin("code, infrastructure, pages, pictures", "render")
     own = PurePosixPath(where.path.name)
     files = {**dict(_rendered(read, designed.design, settings, folder)), own: designed.text}
+    _compile(files)
     steps.result(counted(len(files), "file"))
     return Product(read, folder, settings, designed, files, own, source)
+
+
+def _compile(files: Mapping[PurePosixPath, str]) -> None:
+    """Compiles the generated Python before anything is written. A file that does not compile is our mistake."""
+    for path, text in files.items():
+        if path.suffix == ".py":
+            try:
+                compile(text, str(path), "exec", dont_inherit=True)
+            except (SyntaxError, ValueError) as problem:
+                message = f"the generated {path} is not Python ({problem}); nothing was written"
+                fix = "report it together with the document"
+                raise CommandError(codes.FAULT, message, fix, Status.FAULT, str(path)) from None
 
 
 def _settings(folder: Path, read: Document) -> Settings:

@@ -25,6 +25,7 @@ from prejoin.cli.progress import Progress
 from prejoin.cli.show import coded, counted
 from prejoin.cli.sources import Document, files_or_default, load
 from prejoin.cli.status import Status
+from prejoin.cli.writing import check_writable
 from prejoin.design.explain import UnknownTopicError, as_text, why, without
 from prejoin.design.files import design_beside
 from prejoin.diagnostics import Severity, has_errors
@@ -122,6 +123,7 @@ def design(
     if made.unserved:
         notes.append(f"not served: {', '.join(operation.pattern for operation in made.unserved)}")
     if yes:
+        check_writable(where.path, *([Path(read.file)] if remember and pins else []))
         notes += _announced(where, made)
         notes.append(save(made, where))
         data["output"] = str(where.path)

@@ -10,7 +10,7 @@ from prejoin.cli.designs import DesignFile
 from prejoin.cli.outcome import Outcome, Source
 from prejoin.cli.sources import DEFAULT, FORMS
 from prejoin.cli.status import Status
-from prejoin.cli.writing import as_text, refuse_to_overwrite, write, written_for
+from prejoin.cli.writing import as_text, check_writable, refuse_to_overwrite, write, written_for
 from prejoin.design.document.kept import Kept
 from prejoin.design.document.write_document import write_document
 from prejoin.design.files import write_design
@@ -74,6 +74,7 @@ def from_workbench(file: str, to: Form, output: Path | None, force: bool, table:
     if output is None or patterns is None:
         note = "with `-o table-design.md` the access patterns are written beside it"
         return Outcome(result={**result, "text": written}, page=written, sources=(source,), notes=(note,))
+    check_writable(patterns, output)
     write(patterns, asked)
     write(output, written)
     notes = (f"wrote {output} and {patterns}", f"`prejoin check {output}` says what there is to say about it")

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import EnumType
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +30,8 @@ Style = Literal["dataclass", "msgspec", "pydantic"]
 Language = Literal["cloudformation", "terraform", "cdk-python", "cdk-typescript", "sst"]
 KINDS = ("all", "reads", "writes")
 """Access patterns that a role may name together."""
+_MOST = 50
+"""Messages about one file."""
 _TAKEN = frozenset({"prejoin", "tests", "pictures", "terraform", "cdk", "infra"})
 """Folders beside the package, and what it imports."""
 
@@ -90,8 +93,11 @@ def read_settings(text: str) -> Reading:
         message = re.sub(r" \(at .*\)$", "", str(problem))
         fix = 'see https://toml.io: `key = "text"`, `key = 5`, `key = true`, `key = ["a", "b"]`'
         return Reading(Settings(), text, (codes.TOML.at(span, f"it is not TOML: {_small(message)}", fix),))
+    except RecursionError:
+        return Reading(Settings(), text, (codes.TOML.at(None, "it is nested too deep", "write fewer brackets"),))
     found: dict[str, Any] = {}
-    said = [*_read(data, Settings, (), text, found)]
+    # Each message looks for its place in the text: past some, messages help nobody and take long.
+    said = [*islice(_read(data, Settings, (), text, found), _MOST)]
     settings = Settings(**found)
     said += _misnamed(settings.package, _span(text, ("package",)))
     return Reading(settings, text, in_order(said))

@@ -14,8 +14,8 @@ import yaml
 from prejoin.cli import codes
 from prejoin.cli.command import command
 from prejoin.cli.outcome import CommandError, Line, Outcome
+from prejoin.cli.output_files import check_outputs, write_file
 from prejoin.cli.status import Status
-from prejoin.cli.writing import write
 
 _STEPS = ("access-patterns", "table-design", "query-interfaces")
 FILE = "SKILL.md"
@@ -58,7 +58,8 @@ def skill(action: str, names: tuple[str, ...], to: Path | None, yes: bool) -> Ou
     """
     chosen = _chosen(names)
     if action == "install":
-        return _install(chosen, to or _folder(), yes)
+        # A folder that the user names may be a link; in the project's own folders no link is followed.
+        return _install(chosen, to or _folder(), yes, base=to or Path())
     if to or yes:
         raise click.UsageError("`--to` and `--yes` are for `prejoin skill install`")
     if action == "show":
@@ -81,7 +82,9 @@ def _folder() -> Path:
     return Path(".claude/skills") if Path(".claude").is_dir() else Path(".agents/skills")
 
 
-def _install(chosen: Sequence[Skill], folder: Path, yes: bool) -> Outcome:
+def _install(chosen: Sequence[Skill], folder: Path, yes: bool, base: Path) -> Outcome:
+    outputs = {one: (folder / one.place).relative_to(base) for one in chosen}
+    check_outputs(base, outputs.values())
     found = {one: _there(folder / one.place) for one in chosen}
     changed = [one for one, text in found.items() if text is not None and text != one.text]
     if changed and not yes:
@@ -92,16 +95,15 @@ def _install(chosen: Sequence[Skill], folder: Path, yes: bool) -> Outcome:
         fix = "look at the differences, then say `--yes` to replace, or give another folder with `--to`"
         raise CommandError(codes.WOULD_OVERWRITE, f"{message}:\n{diff.rstrip()}", fix, Status.REFUSED, str(folder))
     written = [one for one, text in found.items() if text != one.text]
-    for one in written:
-        path = folder / one.place
+    if written:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            base.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            message = f"{path.parent} cannot be made: {problem.strerror or problem}"
-            raise CommandError(
-                codes.CANNOT_WRITE, message, "check the path and its permissions", Status.FAILED, str(path)
-            ) from None
-        write(path, one.text)
+            message = f"{base} cannot be made: {problem.strerror or problem}"
+            fix = "check the path and its permissions"
+            raise CommandError(codes.CANNOT_WRITE, message, fix, Status.FAILED, str(base)) from None
+    for one in written:
+        write_file(base, outputs[one], one.text)
     kept = [one for one in chosen if one not in written]
     notes = [*(f"wrote {folder / one.place}" for one in written), *(f"{folder / one.place} is as here" for one in kept)]
     result = {

@@ -1,20 +1,22 @@
-"""Files that a command writes: never over another one unless told to, whole or not at all, and nothing lost unsaid."""
+"""Documents that a command writes: not over another file unless told to, and nothing lost by a rewrite."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from prejoin.cli import codes
 from prejoin.cli.check import contents
 from prejoin.cli.outcome import CommandError
+from prejoin.cli.output_files import check_outputs, write_file
 from prejoin.cli.sources import DEFAULT, load
 from prejoin.cli.status import Status
-from prejoin.workload.files import Form, form_of, save, write_text
+from prejoin.workload.files import Form, form_of, write_text
 from prejoin.workload.model import Workload
 from prejoin.workload.write_document import UnwritableError
 
@@ -70,14 +72,14 @@ def _described(path: Path) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    try:
-        save(path, text)
-    except OSError as problem:
-        what = problem.strerror or str(problem)
-        fix = "check that the folder exists and that you may write there"
-        raise CommandError(
-            codes.CANNOT_WRITE, f"{path} cannot be written: {what}", fix, Status.FAILED, str(path)
-        ) from None
+    """Writes a file that the user named. Its folder is taken as it is; the file itself must not be a link."""
+    write_file(path.parent, PurePath(path.name), text)
+
+
+def check_writable(*paths: Path) -> None:
+    """Refuses files that `write` would refuse, before the first of several is written."""
+    for path in paths:
+        check_outputs(path.parent, [PurePath(path.name)])
 
 
 def lost(before: str, after: str) -> list[str]:
@@ -87,9 +89,10 @@ def lost(before: str, after: str) -> list[str]:
 
 
 def keep_original(path: Path, before: str) -> Path:
-    """Puts a text aside, beside its file, under a name that is free."""
+    """Puts a text aside, beside its file, under a name that is free. Refuses if the file cannot be rewritten."""
+    check_writable(path)
     number = 0
-    while (aside := path.with_name(f"{path.name}.orig{number or ''}")).exists():
+    while os.path.lexists(aside := path.with_name(f"{path.name}.orig{number or ''}")):
         number += 1
     write(aside, before)
     return aside

@@ -1,9 +1,7 @@
-"""Workloads in files: Markdown, YAML or JSON by their ending; read with every check, saved whole or not at all."""
+"""Workloads in files: Markdown, YAML or JSON by their ending; read with every check."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -54,32 +52,6 @@ def read_text(text: str, form: Form) -> Reading:
 
 def write_text(workload: Workload, form: Form) -> str:
     return write_document(workload) if form == "md" else write_data(workload, form)
-
-
-def save(path: Path, text: str) -> None:
-    """Replaces the file as a whole or not at all."""
-    path = path.resolve()  # a link keeps pointing at what it points at
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            temporary.chmod(path.stat().st_mode)
-        else:
-            temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    """The process's mask; there is no way to ask for it but to set it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _unreadable(message: str, fix: str) -> Reading:

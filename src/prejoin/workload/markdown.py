@@ -12,7 +12,20 @@ from markdown_it.token import Token
 
 from prejoin.diagnostics import Span
 
-_BREAK = re.compile(r"\s*<br\s*/?>\s*", re.IGNORECASE)
+_BREAK = re.compile(r"(?:(?<!\s)\s++)?<br\s*+/?>\s*+", re.IGNORECASE)
+
+
+MOST_COLUMNS = 100
+MOST_LINE = 20_000
+"""Characters of a line. The grammars of cells are not made for more, and people do not write more."""
+
+
+class TooLargeError(ValueError):
+    """A line or a table is larger than any that people write."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.where = Text("", line, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +102,14 @@ class Section:
 
 
 def parse(source: str) -> tuple[Section, ...]:
-    """The sections of a document, in order and not nested."""
+    """The sections of a document, in order and not nested. TooLargeError where a line or a table is too large."""
     lines = source.split("\n")
+    for number, line in enumerate(lines, 1):
+        if len(line) > MOST_LINE:
+            raise TooLargeError(f"line {number} has more than {MOST_LINE:,} characters", number)
+        # The parser takes time that grows with the cube of the columns, so it must not see them.
+        if line.count("|") > MOST_COLUMNS and line.count("|") - line.count("\\|") > MOST_COLUMNS + 1:
+            raise TooLargeError(f"the table in line {number} has more than {MOST_COLUMNS} columns", number)
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     tokens = parser.parse(source)

@@ -13,7 +13,7 @@ from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_count
 from prejoin.workload.grammar.statements import PIN_FIX, read_pin
-from prejoin.workload.markdown import Item, Section, Text, parse, whole_text
+from prejoin.workload.markdown import Item, Section, Text, TooLargeError, parse, whole_text
 from prejoin.workload.model import (
     Context,
     Decision,
@@ -37,7 +37,7 @@ MOST_CHARACTERS = 2_000_000
 _SECTIONS = Names((*SECTIONS, "Notes and Decisions"))
 _TABLES = {"Reads", "Writes", "Deletes"}
 _CONTEXT = Names(CONTEXT_LABELS)
-_HEADER_LINE = re.compile(r"\s*(?:>|[-*]\s)?\s*\**([A-Za-z][\w \-]{0,40}?)\**\s*:\**\s*(.*?)\s*\Z")
+_HEADER_LINE = re.compile(r"\s*+(?:>|[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
 _PIN_WORDS = re.compile(
     r"\b(GSIs?|indexe?s?|under|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|scope|named)\b", re.IGNORECASE
 )
@@ -101,7 +101,12 @@ def read_document(source: str) -> Reading:
         problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
         notes.say(codes.UNREADABLE, None, f"the document {problem}", "see `prejoin explain PJ100`")
         return Reading(Workload(), tuple(notes.diagnostics), notes.places)
-    for section, below in _grouped(parse(source)):
+    try:
+        sections = parse(source)
+    except TooLargeError as problem:
+        notes.say(codes.UNREADABLE, problem.where, str(problem), "split it; see `prejoin explain PJ100`")
+        return Reading(Workload(), tuple(notes.diagnostics), notes.places)
+    for section, below in _grouped(sections):
         _section(section, below, document)
     if not document.title:
         notes.say(codes.NO_TITLE, None, "the document has no title", "begin it with `# ` and the application's name")

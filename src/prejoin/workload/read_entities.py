@@ -17,7 +17,7 @@ from prejoin.workload.model import Attribute, Entity, Relationship
 from prejoin.workload.reading import Notes, Path
 
 _LABELS = Names(ENTITY_LABELS)
-LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*:?\s*")
+LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*+:?\s*+")
 _BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
 
 

@@ -21,8 +21,8 @@ READ_FIX = (
     "write `Order by userId sort placedAt DESC`, `User by email`, `User, Order by userId`, `count Order by userId` or "
     "`all User`"
 )
-_SORT = re.compile(r"\s+sort(?:ed)?(?:\s+by)?\s+", re.IGNORECASE)
-_HEAD = re.compile(r"\s*(?:(all|count)\s+)?(.+?)(?:\s+by\s+(.*))?\s*\Z", re.IGNORECASE | re.DOTALL)
+_SORT = re.compile(r"(?<!\s)\s++sort(?:ed)?(?:\s++by)?\s++", re.IGNORECASE)
+_HEAD = re.compile(r"\s*+(?:(all|count)\s++)?(.+?)(?:(?<!\s)\s++by\s++(.*)|(?<!\s)\s*+)\Z", re.IGNORECASE | re.DOTALL)
 
 
 def starter() -> str:

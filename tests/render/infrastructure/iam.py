@@ -57,6 +57,8 @@ def _asked(action: str, request: Json, keys: list[str]) -> Asked:
         everything = "ALL_PROJECTED_ATTRIBUTES" if index else "ALL_ATTRIBUTES"
         some = "SPECIFIC_ATTRIBUTES" if "ProjectionExpression" in request else everything
         context["dynamodb:Select"] = [request.get("Select", some)]
+    if "ReturnValues" in request:
+        context["dynamodb:ReturnValues"] = [request["ReturnValues"]]
     return Asked(f"dynamodb:{action}", resource, {name: values for name, values in context.items() if values})
 
 

@@ -333,3 +333,61 @@ def test_a_design_that_does_not_say_its_operations_has_them_from_its_keys() -> N
 def test_the_same_roles_give_the_same_policies() -> None:
     workload, design = designed(SHOP)
     assert policies_of(workload, design, Infrastructure()) == policies_of(workload, design, Infrastructure())
+
+
+def attacked(asked: Asked, **keys: str) -> Asked:
+    """The same request with another value of a condition key."""
+    return replace(asked, context={**asked.context, **{f"dynamodb:{key}": [value] for key, value in keys.items()}})
+
+
+WRITES = {f"dynamodb:{action}" for action in ("PutItem", "UpdateItem", "DeleteItem")}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_a_role_reads_nothing_by_the_answers_of_its_writes(path: Path) -> None:
+    workload, design = designed(path)
+    tried = 0
+    for answer in ran(path):
+        policy = role(workload, design, answer.pattern)
+        for asked in asks(answer, design):
+            if asked.action in WRITES:
+                tried += 1
+                assert allowed(policy, attacked(asked, ReturnValues="NONE"))
+                for values in ("ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"):
+                    assert not allowed(policy, attacked(asked, ReturnValues=values)), (answer.pattern, values)
+    assert tried or not (workload.writes or workload.deletes)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_a_role_reaches_no_other_table_index_or_partition(path: Path) -> None:
+    workload, design = designed(path)
+    tried = 0
+    for answer in ran(path):
+        policy = role(workload, design, answer.pattern)
+        for asked in asks(answer, design):
+            tried += 1
+            for resource in (f"{asked.resource}2", f"{asked.resource}/index/other", ARN.format(table="other")):
+                assert not allowed(policy, replace(asked, resource=resource))
+            leading = asked.context.get("dynamodb:LeadingKeys", [])
+            limited = any("dynamodb:LeadingKeys" in str(one.get("Condition")) for one in policy["Statement"])
+            if limited and all("#" in key for key in leading):
+                assert not allowed(policy, attacked(asked, LeadingKeys="somebody-else")), (answer.pattern, asked)
+    assert tried
+
+
+def test_a_projecting_role_reads_no_other_attribute() -> None:
+    tried = 0
+    for path in DOCUMENTS:
+        workload, design = designed(path)
+        for answer in ran(path):
+            policy = role(workload, design, answer.pattern)
+            for asked in asks(answer, design):
+                limits = [one for one in policy["Statement"] if asked.action in one["Action"] and "Condition" in one]
+                if limits and all("ForAllValues:StringEquals" in one["Condition"] for one in limits):
+                    tried += 1
+                    names = [*asked.context.get("dynamodb:Attributes", []), "secret"]
+                    context = {**asked.context, "dynamodb:Attributes": names}
+                    assert not allowed(policy, replace(asked, context=context))
+                    assert not allowed(policy, attacked(asked, Select="ALL_ATTRIBUTES"))
+                    assert not allowed(policy, attacked(asked, Select="ALL_PROJECTED_ATTRIBUTES"))
+    assert tried

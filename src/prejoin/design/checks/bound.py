@@ -21,7 +21,8 @@ from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import Attribute, Entity, Workload
 
 _FIELD = re.compile(r"\{(?P<name>[^{}:?]+)\??(?::(?P<spec>[^{}]*))?\}")
-_PICTURE = re.compile(r"(?:Y{4}|Y{2}|M{1,2}|D{1,2}|h{1,2}|m{1,2}|s{1,2}|S{1,6}|[-/. :TZ])+")
+# One way to read each text: a repeated `M{1,2}` would have as many as there are ways to cut it.
+_PICTURE = re.compile(r"(?:YY|[MDhmsS/. :TZ-])+")
 _LOSSY = re.compile(r"floor|ceil|round|trunc")
 _COARSER = ("Y", "M", "D", "h", "m", "s", "S")
 

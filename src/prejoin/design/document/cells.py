@@ -21,7 +21,7 @@ _ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 _TYPES = {"s": "S", "string": "S", "n": "N", "number": "N", "b": "B", "binary": "B"}
 BASE_NAMES = frozenset({"table", "main", "main table", "base", "base table"})
 """What people call the table among its indexes."""
-_TYPED = re.compile(r"(.*?)\s*\(\s*(\w+)\s*\)", re.DOTALL)
+_TYPED = re.compile(r"(.*?)(?<!\s)\s*+\(\s*+(\w+)\s*+\)", re.DOTALL)
 
 
 # --- One text -------------------------------------------------------------------------------------------------------

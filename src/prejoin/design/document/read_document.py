@@ -27,7 +27,7 @@ from prejoin.design.fits import misfits
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Choice, Facet, Guard, Slot
 from prejoin.diagnostics import has_errors, in_order
-from prejoin.workload.markdown import Block, Section, Text, parse, whole_text
+from prejoin.workload.markdown import Block, Section, Text, TooLargeError, parse, whole_text
 from prejoin.workload.markdown import Item as Entry
 from prejoin.workload.model import Section as OwnSection
 from prejoin.workload.model import Status, Workload
@@ -39,10 +39,10 @@ from prejoin.workload.tables import Row
 _SECTIONS = titles.names(*titles.SECTIONS)
 _SETTINGS = titles.names(*titles.SETTINGS)
 _LABELS = titles.names(*titles.LABELS)
-_HEADER_LINE = re.compile(r"\s*>?\s*\**([A-Za-z][\w \-]{0,40}?)\**\s*:\**\s*(.*?)\s*\Z")
-_TITLE = re.compile(r"(.*?)(?:\s*\(copy\s+(.*)\)|\s+/\s+(.*))?", re.DOTALL)
-_ABOUT = re.compile(r"(?:\*\*([^*`]+?):?\*\*|((`+)(?!`).+?(?<!`)\3(?!`)))\s*:?\s*", re.DOTALL)
-_INSTEAD = re.compile(r"(?:instead|alternative|rejected)\s*:\s*", re.IGNORECASE)
+_HEADER_LINE = re.compile(r"\s*+>?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
+_TITLE = re.compile(r"(.*?)(?:(?<!\s)\s*+\(copy\s++(.*)\)|(?<!\s)\s++/\s++(.*))?", re.DOTALL)
+_ABOUT = re.compile(r"(?:\*\*([^*`]+?):?\*\*|((`++).+?(?<!`)\3(?!`)))\s*+:?\s*+", re.DOTALL)
+_INSTEAD = re.compile(r"(?:instead|alternative|rejected)\s*+:\s*+", re.IGNORECASE)
 
 
 def read_document(text: str, workload: Workload) -> Reading:
@@ -82,7 +82,12 @@ def _parsed(text: str) -> Draft:
         problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
         draft.notes.say(codes.UNREADABLE, None, f"the design {problem}", "see `prejoin explain PJ620`")
         return draft
-    for section, below in _grouped(parse(source)):
+    try:
+        sections = parse(source)
+    except TooLargeError as problem:
+        draft.notes.say(codes.UNREADABLE, problem.where, str(problem), "split it; see `prejoin explain PJ620`")
+        return draft
+    for section, below in _grouped(sections):
         _section(section, below, draft)
     return draft
 
@@ -324,7 +329,7 @@ def _item_name(title: str) -> tuple[str, str]:
     """
     if title.startswith("`") and (code := re.match(r"(`+)(?!`).+?(?<!`)\1(?!`)", title)):
         head, rest = code[0], title[code.end() :]
-        copy = re.fullmatch(r"\s*\(copy\s+(.*)\)", rest, re.DOTALL)
+        copy = re.fullmatch(r"\s*+\(copy\s++(.*)\)", rest, re.DOTALL)
         return (read_code(head), read_code(copy[1])) if copy else (read_code(head + rest), "")
     match = _TITLE.fullmatch(title)
     return (read_code(match[1]), read_code(match[2] or match[3] or "")) if match else (title, "")

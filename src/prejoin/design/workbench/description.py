@@ -38,7 +38,9 @@ PATTERNS = "## Access Patterns"
 OPERATION = "Operation"
 """The column that is written for people, and not read."""
 LEFT_OUT = "Not in this model:"
-_KEYS = re.compile(r"Keys \(separator (`+.+?`+), type attribute (`+.+?`+)(, values as they stand)?\):")
+_KEYS = re.compile(
+    r"Keys \(separator (`{1,9}.{1,20}?`{1,9}), type attribute (`{1,9}.{1,300}?`{1,9})(, values as they stand)?\):"
+)
 T = TypeVar("T")
 P = TypeVar("P", Read, Write)
 

@@ -13,13 +13,15 @@ from prejoin.workload.grammar.lexer import WORD
 
 _TYPE_NAMES = re.compile(r"_?(?:_?entity|item|record|object)?[-_ ]?(?:type|typename|et|kind|entity)", re.I)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)?")
-_WORD = re.compile(r"[^\W\d]+(?:[_ -][^\W\d]+)*")
+_WORD = re.compile(r"[^\W\d]+(?:[ -][^\W\d]+)*")
 _PHYSICAL = re.compile(
     r"(?:gsi|lsi|index|idx)?[-_ ]?\d*[-_ ]?(?:pk|sk|hk|rk|p|s|partition|sort|hash|range)[-_ ]?(?:key)?[-_ ]?\d*"
     r"|data|(?:gsi|lsi)[-_ ]?\d*[-_ ]?\w{0,4}",
     re.IGNORECASE,
 )
 _MOST_KINDS = 60
+_MOST_PARTS = 40
+"""Parts of a key. Finding names for them takes time that grows with their square."""
 _PLAIN = {
     "S": STRING,
     "N": Type(Kind.NUMBER),
@@ -92,6 +94,8 @@ def tokens(text: str, separator: str) -> list[str]:
     ['User', 'ann', '2026-01-15T10:30:00Z']
     """
     masked = _MOMENT.sub(lambda found: "\0" * len(found[0]), text)
+    if masked.count(separator) > _MOST_PARTS:
+        return [text]  # a value that holds the separator: no template has so many parts
     parts, start = [], 0
     for end in [*(at for at, char in enumerate(masked) if char == separator), len(text)]:
         parts.append(text[start:end])

@@ -25,6 +25,8 @@ _WRITES = {
 }
 READS = frozenset({"GetItem", "Query", "BatchGetItem", "ConditionCheckItem"})
 """Actions that change nothing."""
+RETURNING = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
+"""Actions that can answer with the item: `ReturnValues`."""
 ANY: frozenset[str] = frozenset()
 """Partitions or attributes that are not limited."""
 _FIELD = re.compile(r"\{[^{}]+\}")

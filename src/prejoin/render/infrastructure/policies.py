@@ -14,7 +14,7 @@ from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Model, Workload
 
 from .errors import InfrastructureError
-from .grants import READS, Grant, grants_of, merged
+from .grants import READS, RETURNING, Grant, grants_of, merged
 from .options import Encryption, Infrastructure, Role
 
 EVERYTHING = Role("Application")
@@ -90,7 +90,7 @@ def statements_of(grants: Iterable[Grant]) -> tuple[Statement, ...]:
         places.setdefault((tuple(sorted(named)), keys, attributes, counts), []).append(place)
     taken: set[str] = set()
     return tuple(
-        Statement(_sid(named, where, taken), named, _table_first(where), _condition(keys, attributes, counts))
+        Statement(_sid(named, where, taken), named, _table_first(where), _condition(named, keys, attributes, counts))
         for (named, keys, attributes, counts), where in places.items()
     )
 
@@ -168,14 +168,20 @@ def _length(statements: list[Statement], table: str) -> int:
     return len(json.dumps(policy_document(policy, arns, f"{_LONGEST_ARN}{'0' * 36}"), separators=(",", ":")))
 
 
-def _condition(keys: frozenset[str], attributes: frozenset[str], counts: bool) -> dict[str, dict[str, Any]]:
+def _condition(
+    actions: Sequence[str], keys: frozenset[str], attributes: frozenset[str], counts: bool
+) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     if keys:
         found["ForAllValues:StringLike"] = {"dynamodb:LeadingKeys": sorted(keys)}
     if attributes:
         found["ForAllValues:StringEquals"] = {"dynamodb:Attributes": sorted(attributes)}
         # Who does not say which attributes would get all of them, and names none.
-        found["StringEqualsIfExists"] = {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}
+        found.setdefault("StringEqualsIfExists", {})["dynamodb:Select"] = "SPECIFIC_ATTRIBUTES"
+    if RETURNING.intersection(actions):
+        # Generated methods ask for no values. Without this, `ReturnValues=ALL_OLD` reads the item that is written.
+        # The key is absent where the parameter is, and from the writes of a transaction.
+        found.setdefault("StringEqualsIfExists", {})["dynamodb:ReturnValues"] = "NONE"
     if counts:
         found["StringEquals"] = {"dynamodb:Select": "COUNT"}
     if keys:

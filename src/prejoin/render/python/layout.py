@@ -11,7 +11,6 @@ from unicodedata import combining, east_asian_width
 WIDTH = 88
 """What formatters assume where nobody says otherwise. A wider setting leaves what is written for this one."""
 STEP = "    "
-_COMMENT = "  # "
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +31,31 @@ class Group:
         return f"{self.head[:-1]}{inner}{self.tail[1:]}" if self.loose else f"{self.head}{inner}{self.tail}"
 
 
-Part = str | Group
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Code with a comment at the end of its line. It is kept apart from the code because a string may hold a `#`."""
+
+    code: str
+    remark: str
+
+
+Part = str | Group | Noted
 
 
 def flat(part: Part) -> str:
-    return part if isinstance(part, str) else part.flat
+    """The code of a part on one line, without comments."""
+    match part:
+        case str():
+            return part
+        case Noted():
+            return part.code
+        case Group():
+            return part.flat
+
+
+def _has_comment(part: Part) -> bool:
+    """Whether a part holds a comment, and so cannot share its line with what follows."""
+    return isinstance(part, Noted) or (isinstance(part, Group) and any(map(_has_comment, part.items)))
 
 
 def wide(text: str) -> int:
@@ -62,10 +81,10 @@ def lay(part: Part, indent: str = "", suffix: str = "") -> list[str]:
     )
     """
     line = f"{indent}{flat(part)}{suffix}"
-    if isinstance(part, str) and _COMMENT in part:
-        code, _, remark = part.partition(_COMMENT)
-        return [f"{indent}{code}{suffix}{_COMMENT}{remark}"]
-    if isinstance(part, str) or not part.items or (wide(line) <= WIDTH and _COMMENT not in line):
+    if isinstance(part, Noted):
+        return [f"{line}  # {part.remark}"]
+    noted = _has_comment(part)
+    if isinstance(part, str) or not part.items or (wide(line) <= WIDTH and not noted):
         return [line]
     together = " ".join(map(flat, part.items))
     if not part.commas and not part.loose and isinstance(part.items[0], Group):
@@ -75,7 +94,7 @@ def lay(part: Part, indent: str = "", suffix: str = "") -> list[str]:
         rest = [f"{indent}{STEP}{flat(item)}" for item in part.items[1:]]
         lead = [f"{indent}{STEP}{first.head}", *made, f"{indent}{STEP}{first.tail}"]
         return [f"{indent}{part.head}", *lead, *rest, f"{indent}{part.tail}{suffix}"]
-    if not part.commas and wide(indent + STEP + together) <= WIDTH and _COMMENT not in together:
+    if not part.commas and wide(indent + STEP + together) <= WIDTH and not noted:
         return [f"{indent}{part.head}", f"{indent}{STEP}{together}", f"{indent}{part.tail}{suffix}"]
     inner = [
         text for item in part.items for text in lay(item, indent + STEP, "," if part.commas and item != "/" else "")
@@ -101,9 +120,13 @@ def keyword(name: str, value: Part) -> Part:
 
 
 def _prefixed(prefix: str, value: Part) -> Part:
-    if isinstance(value, str):
-        return prefix + value
-    return replace(value, head=prefix + value.head)
+    match value:
+        case str():
+            return prefix + value
+        case Noted():
+            return replace(value, code=prefix + value.code)
+        case Group():
+            return replace(value, head=prefix + value.head)
 
 
 def string(text: str) -> str:

@@ -11,7 +11,7 @@ from prejoin.design.model import Design, Operation
 from prejoin.design.price import Bill
 from prejoin.keys import Facet
 from prejoin.render.python.entities import View
-from prejoin.render.python.layout import STEP, WIDTH, Group, Imports, Part, docstring, lay, wide
+from prejoin.render.python.layout import STEP, WIDTH, Group, Imports, Noted, Part, docstring, lay, wide
 from prejoin.render.python.names import Names
 from prejoin.workload.model import Pattern, Workload
 
@@ -181,12 +181,15 @@ class Module:
         return [pattern.description or pattern.name or pattern.id, f"{pattern.id}: {said}", assumed, price]
 
 
-def bodied(lines: Sequence[Part | str]) -> tuple[str, ...]:
+def bodied(lines: Sequence[Part]) -> tuple[str, ...]:
     """Lines of a body, each laid out for where it will stand."""
     found: list[str] = []
     for part in lines:
         if isinstance(part, str):
             found.append(part)
+            continue
+        if isinstance(part, Noted):
+            found += lay(part)
             continue
         depth = len(part.head) - len(part.head.lstrip(" "))
         inner = replace(part, head=part.head.lstrip(" "))

@@ -9,7 +9,7 @@ from prejoin import keys
 from prejoin.design.map_reads import ask_of, followed, is_filtered, plain, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
-from prejoin.render.python.layout import STEP, WIDTH, Group, Part, call, flat, keyword, listing, mapping, string
+from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
 from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, Param, bodied
 from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation, constant_text, moment_text
@@ -244,7 +244,7 @@ class _Reading:
             head = last.head.replace("return ", f"{lead} = ", 1)
             body = [*first[:-1], Group(head, last.items, last.tail, last.commas)]
         else:
-            body = [*first[:-1], last.replace("return ", f"{lead} = ", 1)]
+            body = [*first[:-1], flat(last).replace("return ", f"{lead} = ", 1)]
         results = [result]
         names: list[str] = []
         for at, name in enumerate(self.read.entities[1:]):
@@ -441,8 +441,10 @@ def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
     """A function of an item. In a loop it sees the loop's variables, and is done with before these change."""
     first = tests[0]
     if looped:
-        noted = [f"{'& ' * bool(at)}{_apart(test, tests)}  # noqa: B023" for at, test in enumerate(tests)]
-        return f"lambda o: {noted[0]}" if len(tests) == 1 else Group("lambda o: (", tuple(noted), ")", commas=False)
+        noted = [Noted(f"{'& ' * bool(at)}{_apart(test, tests)}", "noqa: B023") for at, test in enumerate(tests)]
+        if len(tests) == 1:
+            return Noted(f"lambda o: {noted[0].code}", noted[0].remark)
+        return Group("lambda o: (", tuple(noted), ")", commas=False)
     if len(tests) == 1 and isinstance(first, Group):
         return replace(first, head=f"lambda o: {first.head}")
     parts = tuple(f"{'& ' * bool(at)}{_apart(test, tests)}" for at, test in enumerate(tests))
@@ -478,6 +480,7 @@ def test_text(op: Op, field: str, values: Sequence[str], attribute: Attribute, m
         case _ if attribute.optional:
             # To a type checker what may be None cannot be compared; to the recorder it is an attribute like others.
             module.imports.name("typing", "cast")
-            return f'cast("{annotation(attribute.type, module.imports)}", {at}) {_SIGN[op]} {values[0]}'
+            type_ = string(annotation(attribute.type, module.imports))
+            return f"cast({type_}, {at}) {_SIGN[op]} {values[0]}"
         case _:
             return f"{at} {_SIGN[op]} {values[0]}"

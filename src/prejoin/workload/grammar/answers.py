@@ -88,7 +88,7 @@ def read_page(text: str) -> tuple[bool, int | None]:
     >>> read_page("Yes (20)")
     (True, 20)
     """
-    match = re.fullmatch(r"(yes)?\s*\(?\s*(\d{1,6})\s*\)?", text.strip(), re.IGNORECASE | re.ASCII)
+    match = re.fullmatch(r"(yes)?\s*+\(?\s*+(\d{1,6})\s*+\)?", text.strip(), re.IGNORECASE | re.ASCII)
     return (True, int(match[2])) if match and int(match[2]) else (read_yes_no(text, PAGE_FIX), None)
 
 

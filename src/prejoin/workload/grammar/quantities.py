@@ -9,8 +9,8 @@ from prejoin.workload.grammar.lexer import Inexact, write_name
 from prejoin.workload.model import Cardinality, Level, Per, Rate
 
 _NUMBER = r"\d[\d_,]*(?:\.\d+)?"
-_COUNT = re.compile(rf"({_NUMBER})\s*([kKmMbB]?)\Z")
-_SIZE = re.compile(rf"~?\s*({_NUMBER})\s*(B|bytes?|KB|KiB|MB|MiB)\Z", re.IGNORECASE)
+_COUNT = re.compile(rf"({_NUMBER})\s*+([kKmMbB]?)\Z")
+_SIZE = re.compile(rf"~?\s*+({_NUMBER})\s*+(B|bytes?|KB|KiB|MB|MiB)\Z", re.IGNORECASE)
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 _UNITS = {"b": 1, "byte": 1, "bytes": 1, "kb": 1024, "kib": 1024, "mb": 1024**2, "mib": 1024**2}
 _MOST = 10**15
@@ -83,11 +83,11 @@ def write_size(size: int) -> str:
 
 _WORD = r"(?:\w+|`[^`]+`)"
 _CARDINALITY = re.compile(
-    rf"""(?P<bound>~|about|around|at\smost|max(?:imum)?|up\sto|≤|<=)?\s*
-    (?:(?P<low>{_NUMBER}\s*[kKmMbB]?)\s*(?:-|–|—|to)\s*)?
-    (?:(?P<count>{_NUMBER}\s*[kKmMbB]?)(?![\w:])|(?P<unbounded>unbounded|unlimited))\s*
-    (?P<noun>[^\W\d]\w*(?:\s+|\Z))??
-    (?:per\s+(?P<per>{_WORD})|(?P<total>total|in\s+all|in\s+total|overall|globally))?\s*\Z""",
+    rf"""(?P<bound>~|about|around|at\smost|max(?:imum)?|up\sto|≤|<=)?\s*+
+    (?:(?P<low>{_NUMBER}(?:\s*+[kKmMbB])?)\s*+(?:-|–|—|to)\s*+)?
+    (?:(?P<count>{_NUMBER}(?:\s*+[kKmMbB])?)(?![\w:])|(?P<unbounded>unbounded|unlimited))\s*+
+    (?P<noun>[^\W\d]\w*+(?:\s++|\Z))??
+    (?:per\s++(?P<per>{_WORD})|(?P<total>total|in\s++all|in\s++total|overall|globally))?\s*+\Z""",
     re.VERBOSE | re.IGNORECASE,
 )
 
@@ -139,12 +139,12 @@ def _write_cardinality(c: Cardinality) -> str:
 
 _LEVEL = re.compile(r"(hot|warm|cold)\Z", re.IGNORECASE)
 _FIGURE = re.compile(
-    rf"~?\s*({_NUMBER})\s*([kKmMbB]?)\s*(?:/|per\s+|a\s+)\s*(s|sec|second|min|minute|h|hour|day|month)\Z",
+    rf"~?\s*+({_NUMBER})\s*+([kKmMbB]?)\s*+(?:/|per\s++|a\s++)\s*+(s|sec|second|min|minute|h|hour|day|month)\Z",
     re.IGNORECASE,
 )
-_PEAK = re.compile(rf"peak\s+({_NUMBER})\s*([kKmMbB]?)\s*/\s*s\Z", re.IGNORECASE)
-_WEIGHT = re.compile(rf"weight\s+({_NUMBER})\Z", re.IGNORECASE)
-_HOTTEST = re.compile(rf"hottest\s+({_NUMBER})\s*%\Z", re.IGNORECASE)
+_PEAK = re.compile(rf"peak\s++({_NUMBER})\s*+([kKmMbB]?)\s*+/\s*+s\Z", re.IGNORECASE)
+_WEIGHT = re.compile(rf"weight\s++({_NUMBER})\Z", re.IGNORECASE)
+_HOTTEST = re.compile(rf"hottest\s++({_NUMBER})\s*+%\Z", re.IGNORECASE)
 _PER = {"sec": "s", "second": "s", "minute": "min", "hour": "h"}
 
 
@@ -155,7 +155,7 @@ def read_rate(text: str) -> Rate:
     Rate(level=None, value=2000000.0, per=<Per.DAY: 'day'>, peak=555.0, weight=None, hottest=None)
     """
     fields: dict[str, object] = {}
-    for part in re.split(r"(?:,\s+|\s+(?=peak\b|hottest\b))", text.strip(), flags=re.IGNORECASE):
+    for part in re.split(r"(?:,\s++|(?<!\s)\s++(?=peak\b|hottest\b))", text.strip(), flags=re.IGNORECASE):
         known = len(fields)
         if match := _LEVEL.match(part):
             fields["level"] = Level(match[1].capitalize())

@@ -33,7 +33,7 @@ PIN_FIX = (
 _NAME = r"(`[^`]+`|[^\W\d]\w*)"
 _RELATIONSHIP = re.compile(
     rf"{_NAME}\s+(?:(1:1|1:N|N:1|N:N|N:M|M:N)\s+{_NAME}|(hierarchy))"
-    rf"(?:\s+via\s+(.+?))?(?:\s+as\s+{_NAME})?(?:\s+[-–—]\s+(.*))?\Z",
+    rf"(?:\s++via\s++(.+?))?(?:(?<!\s)\s++as\s++{_NAME})?(?:(?<!\s)\s++[-–—]\s++(.*))?\Z",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -59,7 +59,7 @@ def read_relationship(text: str, own: str = "") -> Relationship:
 _BELONGS = re.compile(
     r"\b(?:belongs?\s+to|owned\s+by|part\s+of|child\s+of)\s+(?:an?\s+|the\s+|one\s+)?([A-Z]\w*)", re.IGNORECASE
 )
-_HAS = re.compile(r"\b(?:has|have|owns?|contains?)\s+(many|one|a|an)?\s*([A-Z]\w*)", re.IGNORECASE)
+_HAS = re.compile(r"\b(?:has|have|owns?|contains?)\s++(many|one|a|an)?\s*+([A-Z]\w*)", re.IGNORECASE)
 
 
 def _meant(text: str, own: str) -> str:
