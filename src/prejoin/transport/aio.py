@@ -39,7 +39,11 @@ class AsyncDriver:
             elif type(step) is Pause:
                 await asyncio.sleep(step.seconds)
             elif type(step) is Blocking:
-                result = await self.loop.run_in_executor(None, step.call)
+                try:
+                    result = await self.loop.run_in_executor(None, step.call)
+                except Exception as error:
+                    step = exchange.throw(error)
+                    continue
             try:
                 step = exchange.send(result)
             except StopIteration as stop:
@@ -58,8 +62,8 @@ class AsyncDriver:
     async def _attempt(self, attempt: Attempt) -> Answer | Failure:
         try:
             connection = await self._take(fresh=attempt.fresh)
-        except OSError as error:
-            return Failure(How.UNREACHED, error)
+        except (OSError, TransportError) as error:
+            return Failure(How.UNSENT, error)
         try:
             return await connection.ask(attempt.request)
         finally:
@@ -198,7 +202,6 @@ class Connection(asyncio.Protocol):
         self._end = 0.0
         """When it has waited long enough: for the answer, or for a request."""
         self._used = False
-        self._unsent = False
         self._lost = False
         self.reply = Reply()
 
@@ -212,12 +215,14 @@ class Connection(asyncio.Protocol):
     async def ask(self, request: bytes) -> Answer | Failure:
         """Send a request and wait for its answer. The connection can be used again where `reply.keep_alive` says so."""
         self.reply.begin()
+        if self.is_closing():
+            # The only way for a request to be unsent: once `write` has it, asyncio does not tell how much has left.
+            # Its TLS transport calls `pause_writing` also for bytes that are long gone.
+            return Failure(How.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
         answered: asyncio.Future[Answer | Failure] = self._loop.create_future()
         self._answered = answered
         self._until(self._timeout)
         self._transport.write(request)
-        if self._transport.is_closing():
-            return Failure(How.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
         try:
             return await answered
         except BaseException:
@@ -242,13 +247,12 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        # With no room at all, `pause_writing` tells whether all of a request has left.
-        self._transport.set_write_buffer_limits(high=0)
         self._quiet = quiet_check(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         if self._answered is None:
-            self._driver._gone(self)  # nobody asked
+            self._driver._gone(self)
+            self.close()  # nobody asked: what follows would be taken for the next request's answer
             return
         try:
             if self.reply.feed(data):
@@ -274,21 +278,14 @@ class Connection(asyncio.Protocol):
         else:
             self._fail(exc or ConnectionResetError("the connection was closed"))
 
-    def pause_writing(self) -> None:
-        self._unsent = True
-
-    def resume_writing(self) -> None:
-        self._unsent = False
-
     def _tell(self, outcome: Answer | Failure) -> None:
         if self._answered is not None and not self._answered.done():
             self._answered.set_result(outcome)
 
     def _fail(self, error: Exception) -> None:
         self.reply.keep_alive = False
-        kind = How.UNSENT if self._unsent else How.LOST
         stale = self._used and not self.reply.began and not isinstance(error, TimeoutError)
-        self._tell(Failure(kind, error, stale=stale))
+        self._tell(Failure(How.LOST, error, stale=stale))
 
     def _until(self, seconds: float) -> None:
         """Have the timer go off then, or before: it is set anew only where it must be, not for each request."""
