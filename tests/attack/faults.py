@@ -167,7 +167,7 @@ OPERATIONS: dict[str, Operation] = {
         "DeleteItem", lambda key: {"Key": _key(key), "ConditionExpression": "attribute_exists(pk)"}
     ),
     "BatchWriteItem": Operation("BatchWriteItem", lambda key: _batch(key, "new"), repeatable=True),
-    "BatchWriteItem, large": Operation("BatchWriteItem", lambda key: _batch(key, _LARGE), repeatable=True),
+    "BatchWriteItem, large": Operation("BatchWriteItem", lambda key: _batch(key, _LARGE[:60_000]), repeatable=True),
     "TransactWriteItems": Operation("TransactWriteItems", _transaction, counter=True),
     "TransactWriteItems with token": Operation(
         "TransactWriteItems", lambda key: {**_transaction(key), "ClientRequestToken": key}, counter=True
