@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.attack.faults import DRIVERS, OPERATIONS, Account, Cell, Matrix, broken, request, run
+from tests.attack.faults import DRIVERS, OPERATIONS, SCHEMA, Account, Cell, Matrix, broken, request, run
 from tests.attack.proxy import FAULTS, Exchange, Fault, FaultProxy, Identity, has_openssl, make_identity
 
 from prejoin.engine import Embedded
-from prejoin.table import Client, Entity, Key, Schema
-from prejoin.transport import Endpoint, OutcomeUnknown
+from prejoin.table import AsyncClient, Client
+from prejoin.transport import AnswerLost, Endpoint, OutcomeUnknown
 
 from .conftest import KEYS, QUICK
 
@@ -85,7 +87,7 @@ def test_matrix_finds_a_client_that_calls_lost_writes_unsent(matrix: Matrix, mon
 def test_cancelled_task_leaves_no_answer_for_the_next(identity: Identity, scheme: str) -> None:
     """A cancelled write may be applied, and its late answer is not taken for that of the next request."""
     engine = Embedded()
-    db = Client(Schema(Entity(Account, Key("{account_id}", "ACCOUNT"))), "faults", engine)
+    db = Client(SCHEMA, "faults", engine)
     db.create_table()
     db.insert(Account("a"))
     met = asyncio.Event()
@@ -115,9 +117,59 @@ def test_cancelled_task_leaves_no_answer_for_the_next(identity: Identity, scheme
     assert len(proxy.applied) == 3
 
 
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_answer_that_cannot_be_read_is_as_good_as_lost(driver: str, observed: bool) -> None:
+    """Without a checksum, only the reader of the answer finds out that it is damaged."""
+
+    def damaged(exchange: Exchange) -> None:
+        exchange.read()
+        exchange.apply()
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{'Item':")
+
+    async def main(endpoint: Endpoint) -> None:
+        db = AsyncClient(SCHEMA, "faults", endpoint, observe=(lambda call: None) if observed else None)
+        with pytest.raises(AnswerLost, match="the answer to GetItem cannot be read") as read:
+            await db.get(Account, account_id="a")
+        assert not isinstance(read.value, OutcomeUnknown)
+        with pytest.raises(OutcomeUnknown, match="the answer to PutItem cannot be read"):
+            await db.insert(Account("a"))
+        await db.close()
+
+    with Embedded() as engine, FaultProxy(engine) as proxy, Endpoint(proxy.url, credentials=KEYS) as endpoint:
+        Client(SCHEMA, "faults", engine).create_table()
+        proxy.play([Fault("damaged", damaged)] * 2)
+        if driver == "async":
+            asyncio.run(main(endpoint))
+        else:
+            db = Client(SCHEMA, "faults", endpoint, observe=(lambda call: None) if observed else None)
+            with pytest.raises(AnswerLost, match="the answer to GetItem cannot be read") as read:
+                db.get(Account, account_id="a")
+            assert not isinstance(read.value, OutcomeUnknown)
+            with pytest.raises(OutcomeUnknown, match="the answer to PutItem cannot be read"):
+                db.insert(Account("a"))
+    assert [one.operation for one in proxy.applied] == ["GetItem", "PutItem"]
+
+
+def test_message_tells_the_lost_answer_and_the_last_error() -> None:
+    with Embedded() as engine, FaultProxy(engine) as proxy:
+        Client(SCHEMA, "faults", engine).create_table()
+
+        def last(exchange: Exchange) -> None:
+            proxy.refuse()
+            FAULTS["close_after_applying"](exchange)
+
+        proxy.play([Fault("last", last)])
+        with Endpoint(proxy.url, credentials=KEYS, retries=QUICK) as endpoint, pytest.raises(OutcomeUnknown) as caught:
+            endpoint.send(*request(OPERATIONS["PutItem"], "a"))
+    refused = OSError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+    lost = "the connection was closed without an answer"
+    assert str(caught.value) == f"PutItem was sent and no answer says whether it was applied: {lost}; then: {refused}"
+
+
 def test_transport_that_is_closed_after_a_lost_answer_leaves_it_unknown(identity: Identity) -> None:
     with Embedded() as engine, FaultProxy(engine) as proxy:
-        Client(Schema(Entity(Account, Key("{account_id}", "ACCOUNT"))), "faults", engine).create_table()
+        Client(SCHEMA, "faults", engine).create_table()
         endpoint = Endpoint(proxy.url, credentials=KEYS, retries=QUICK, on_retry=lambda *_: endpoint.close())
         proxy.play([FAULTS["close_after_applying"]])
         with pytest.raises(OutcomeUnknown, match="; then: the transport is closed"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import deque
-from typing import cast
+from typing import Any, cast
 
 from prejoin.transport.core import Attempt, Blocking, Core, Failure, How, Pause
 from prejoin.transport.errors import TransportError
@@ -133,33 +133,32 @@ class AsyncDriver:
                 return
 
     async def _connect(self) -> Connection:
-        core, loop = self.core, self.loop
+        core, loop, settings = self.core, self.loop, self.core.settings
+        made = Connection(self, settings.timeout, settings.idle)
         try:
-            async with asyncio.timeout(core.settings.connect_timeout):
+            async with asyncio.timeout(settings.connect_timeout):
                 # Reading the system's authorities takes milliseconds: not on the loop, and not where there is no TLS.
                 context = await loop.run_in_executor(None, context_for, core) if core.url.tls else None
-                name = core.url.host if context is not None else None
-                if core.proxy is not None and context is not None:
-                    sock = await self._tunnel()
-                    try:
-                        _, made = await loop.create_connection(
-                            self._connection, sock=sock, ssl=context, server_hostname=name
-                        )
-                    except BaseException:
-                        sock.close()
-                        raise
-                else:
+                if context is None:
                     door = core.proxy or core.url
-                    _, made = await loop.create_connection(
-                        self._connection, door.host, door.port, ssl=context, server_hostname=name
-                    )
+                    await loop.create_connection(lambda: made, door.host, door.port)
+                    return made
+                tls: Any = {
+                    "ssl": context,
+                    "server_hostname": core.url.host,
+                    "ssl_handshake_timeout": settings.connect_timeout,
+                }
+                if core.proxy is not None:
+                    # From here on the socket is asyncio's, also where it fails: to close it would be to close another.
+                    await loop.create_connection(lambda: made, sock=await self._tunnel(), **tls)
+                else:
+                    await loop.create_connection(lambda: made, core.url.host, core.url.port, **tls)
                 return made
-        except TimeoutError as error:
-            raise TimeoutError("timed out connecting") from error
-
-    def _connection(self) -> Connection:
-        settings = self.core.settings
-        return Connection(self, settings.timeout, settings.idle)
+        except BaseException as error:
+            made.abandon()
+            if isinstance(error, TimeoutError):
+                raise TimeoutError("timed out connecting") from error
+            raise
 
     async def _tunnel(self) -> socket.socket:
         """A socket through the proxy, as good as one to the server itself."""
@@ -203,6 +202,7 @@ class Connection(asyncio.Protocol):
         """When it has waited long enough: for the answer, or for a request."""
         self._used = False
         self._lost = False
+        self._abandoned = False
         self.reply = Reply()
 
     def is_closing(self) -> bool:
@@ -243,10 +243,16 @@ class Connection(asyncio.Protocol):
         if not self._lost:
             self._transport.abort()
 
+    def abandon(self) -> None:
+        """Give up a connection that is being made. asyncio may finish it all the same, if that is cancelled early."""
+        self._abandoned = True
+
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        if self._abandoned:
+            self._transport.abort()
         self._quiet = quiet_check(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:

@@ -175,7 +175,11 @@ def connect(core: Core) -> Connection:
                 tunnel = Tunnel()
                 while not tunnel.feed(sock.recv(4096)):
                     sock.settimeout(max(0.001, end - monotonic()))
+            # A connection that was reset already would be wrapped without a handshake, and send in clear.
+            sock.getpeername()
             sock = context.wrap_socket(sock, server_hostname=url.host)
+            if sock.version() is None:
+                raise ConnectionResetError("the connection was reset before the TLS handshake")
         sock.settimeout(settings.timeout)
         return Connection(sock, settings.timeout)
     except BaseException:
