@@ -16,7 +16,7 @@ import pytest
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import ConnectionFailed, Endpoint, OutcomeUnknown, TransportError
-from prejoin.transport.aio import AsyncDriver
+from prejoin.transport.aio import AsyncDriver, Connection
 from prejoin.transport.core import Failure, How
 from prejoin.transport.settings import Settings
 
@@ -204,6 +204,22 @@ def test_server_that_speaks_before_it_is_asked_is_not_sent_anything(serve: Serve
             outcome = await connection.ask(b"POST / HTTP/1.1\r\n\r\n")
             assert isinstance(outcome, Failure)
             assert outcome.how is How.UNSENT
+
+    asyncio.run(main())
+    assert server.asked == []
+
+
+def test_connection_that_was_given_up_is_closed_when_it_is_made(serve: Serve) -> None:
+    """asyncio finishes some connections whose making was cancelled; nobody would ever close them."""
+    server = serve()
+
+    async def main() -> None:
+        async with Endpoint(server.url, credentials=KEYS) as endpoint:
+            driver = await opened_driver(endpoint)
+            connection = Connection(driver, 1, 1)
+            connection.abandon()
+            await asyncio.get_running_loop().create_connection(lambda: connection, "127.0.0.1", server.port)
+            assert connection.is_closing()
 
     asyncio.run(main())
     assert server.asked == []
