@@ -99,7 +99,8 @@ class FaultProxy:
         self._threads: list[threading.Thread] = []
         self._busy = 0
         self._idle = threading.Condition(self._lock)
-        self.port = 0
+        self._reserved = self._bound(0)
+        self.port: int = self._reserved.getsockname()[1]
         self._listen()
 
     @property
@@ -140,6 +141,7 @@ class FaultProxy:
         """Closes all connections and waits for the threads."""
         self._hurry.set()
         self.refuse()
+        self._reserved.close()
         with self._lock:
             for sock in self._open:
                 with contextlib.suppress(OSError):
@@ -170,11 +172,19 @@ class FaultProxy:
         return 200, answer
 
     def _listen(self) -> None:
-        self._listening = socket.create_server(("127.0.0.1", self.port), backlog=64)
-        # A small window: the client's send buffer fills soon where the request is not read.
-        self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.port = self._listening.getsockname()[1]
+        self._listening = self._reserved
+        # The next one to listen, bound before this one listens: so nobody else gets the port after `refuse`.
+        self._reserved = self._bound(self.port)
+        self._listening.listen(64)
         self._start(self._accept, self._listening)
+
+    def _bound(self, port: int) -> socket.socket:
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # A small window: the client's send buffer fills soon where the request is not read.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.bind(("127.0.0.1", port))
+        return sock
 
     def _start(self, target: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=target, args=arguments, daemon=True)
