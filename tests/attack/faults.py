@@ -43,6 +43,7 @@ from prejoin.transport import (
 )
 
 from .proxy import FAULTS, Fault, FaultProxy, Identity, make_identity
+from .result import Result
 
 TABLE = "faults"
 DRIVERS = ("sync", "async")
@@ -56,14 +57,6 @@ _TIMEOUT = 0.25
 _RETRIES = Retries(attempts=3, base=0.001, longest=0.005)
 _KEYS = Credentials("AKIDEXAMPLE", "secret")
 _LARGE = "x" * 350_000
-
-
-@dataclass(frozen=True)
-class Result:
-    """What `run` did: the number of cells tried, and a sentence for each that broke the law."""
-
-    tries: int
-    findings: list[str]
 
 
 @dataclass(frozen=True)
