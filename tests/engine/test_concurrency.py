@@ -117,7 +117,7 @@ def test_a_file_held_for_too_long_is_a_dynamodb_error_that_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "shop.db"
-    monkeypatch.setattr("prejoin.engine.file._PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("prejoin.engine.file.store._PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr("prejoin.engine.file._BUSY_SECONDS", 0.05)
     with Embedded(path) as dynamodb:
         send(dynamodb, "CreateTable", **SHOP)
