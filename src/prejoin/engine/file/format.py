@@ -60,6 +60,8 @@ DROP TABLE old_items;
 DROP TABLE old_entries;
 DROP TABLE old_tables;
 """
+_HEADER = 100
+"""The length of the header of a SQLite file."""
 _OUR_TABLES = {"tables", "items", "entries", "tokens"}
 
 
@@ -105,18 +107,23 @@ def check_ours(path: str) -> None:
     the locks that SQLite holds.
     """
     try:
-        if os.path.getsize(path) == 0:
-            return
+        length = os.path.getsize(path)
     except OSError:
         return  # a new one, or one that will not open: SQLite says why
+    if length == 0:
+        return
+    if length < _HEADER:  # which SQLite may take for empty
+        raise OpenError(f"{path} is not a file of prejoin's, or its end is missing")
     has_log = os.path.exists(f"{path}-wal")
     try:
         version, mark, names = _look(path, "mode=ro" if has_log else "mode=ro&immutable=1")
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         try:
             version, mark, names = _look(path, "mode=ro")  # another process may be writing: look again, with locks
         except sqlite3.DatabaseError as error:
             raise OpenError(sentence(error, path)) from error
+        except UnicodeDecodeError as error:
+            raise OpenError(f"{path} is damaged: its list of tables cannot be read") from error
     _check_version(path, version, mark, names)
 
 
@@ -176,6 +183,8 @@ def sentence(error: sqlite3.Error, path: str) -> str:
         return f"{path} is damaged: {error}"
     if code == sqlite3.SQLITE_FULL:
         return f"{path} cannot be written: the disk is full"
+    if code == sqlite3.SQLITE_IOERR:
+        return f"{path} cannot be read or written: {error}. The disk may be full, or failing"
     if code == sqlite3.SQLITE_READONLY:
         return f"{path} cannot be written: it, or its folder, is read-only"
     if code == sqlite3.SQLITE_CANTOPEN:
