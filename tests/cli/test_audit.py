@@ -107,7 +107,7 @@ def test_damaged_file_is_told_before_anything_else(app: Any, here: Path, prejoin
     file.write_bytes(content.replace(b'"b@b.com"', b'"b@b.con"'))
     ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db")
     assert ran.status == 1
-    assert 'damaged: table shop: the item {"pk":{"S":"T#acme#USER#2"},"sk":{"S":"PROFILE"}} is damaged' in ran.out
+    assert 'file: table shop: the item {"pk":{"S":"T#acme#USER#2"},"sk":{"S":"PROFILE"}} is damaged' in ran.out
     assert "shop.db is damaged in" in ran.err
     ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db", "--format", "json")
     assert ran.status == 1

@@ -511,6 +511,15 @@ def test_log_of_another_program_beside_the_file_is_refused(shop: Embedded, path:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("index", [False, True])
+def test_file_copied_with_its_log_is_whole(shop: Embedded, path: Path, tmp_path: Path, index: bool) -> None:
+    copied = tmp_path / "copied.db"
+    for suffix in ("", "-wal", *(["-shm"] if index else [])):
+        Path(f"{copied}{suffix}").write_bytes(Path(f"{path}{suffix}").read_bytes())
+    with Embedded(copied) as engine:
+        assert send(engine, "Scan")["Count"] == 5
+
+
 def test_places_that_cannot_hold_a_file_are_named(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

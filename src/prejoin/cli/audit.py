@@ -51,7 +51,7 @@ def audit(
     with connected(load_schema(schema), table, db, endpoint, region) as client:
         if damage := _damage(client):
             if not as_json:
-                show([(("damaged", "bold red"), safe(f": {text}")) for text in damage])
+                show([(("file", "bold red"), safe(f": {text}")) for text in damage])
             return _damaged(db or "", table, damage)
         progress = _Progress()
         findings: list[Finding] = []

@@ -60,6 +60,7 @@ DROP TABLE old_items;
 DROP TABLE old_entries;
 DROP TABLE old_tables;
 """
+_BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _HEADER = 100
 """The length of the header of a SQLite file."""
 _OUR_TABLES = {"tables", "items", "entries", "tokens"}
@@ -121,6 +122,8 @@ def check_ours(path: str) -> None:
         try:
             version, mark, names = _look(path, "mode=ro")  # another process may be writing: look again, with locks
         except sqlite3.DatabaseError as error:
+            if is_busy(error):
+                raise
             raise OpenError(sentence(error, path)) from error
         except UnicodeDecodeError as error:
             raise OpenError(f"{path} is damaged: its list of tables cannot be read") from error
@@ -172,6 +175,11 @@ def prepare(connection: sqlite3.Connection, path: str) -> None:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version={VERSION}")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection holds the file: the same may work a moment later."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _BUSY_CODES
 
 
 def sentence(error: sqlite3.Error, path: str) -> str:

@@ -13,7 +13,7 @@ from threading import get_ident
 from typing import TypeVar, TypeVarTuple
 
 from prejoin.engine.file.fork import REFUSED, gate, pass_gate, register
-from prejoin.engine.file.format import check_ours, checked_path, prepare, sentence, uri
+from prejoin.engine.file.format import check_ours, checked_path, is_busy, prepare, sentence, uri
 from prejoin.engine.file.session import FileSession, Snapshot, Transaction
 from prejoin.engine.session import Durability, OpenError, Store, StoreError
 from prejoin.protocol.errors import DynamoDBError
@@ -23,7 +23,6 @@ Ts = TypeVarTuple("Ts")
 
 _BUSY_SECONDS = 5.0
 _PATIENCE_SECONDS = 60.0
-_BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _SYNCHRONOUS = {"normal": "NORMAL", "full": "FULL"}
 _LOG_BYTES = 32 * 1024 * 1024
 """How long the log becomes before it goes into the file. Each time waits for the disk, and takes a page once however
@@ -91,7 +90,7 @@ class FileStore(Store):
 
     def _again(self, error: sqlite3.Error, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
         """Try some work again if it failed because another process holds the file; else say what is wrong."""
-        if not _is_busy(error):
+        if not is_busy(error):
             raise StoreError(sentence(error, self._path)) from error
         try:
             return _patiently(work, *arguments)
@@ -263,10 +262,6 @@ def _keep_for_ever(connection: sqlite3.Connection) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
-def _is_busy(error: sqlite3.Error) -> bool:
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _BUSY_CODES
-
-
 def _patiently(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
     """Do some work, and again while another process holds the file, for a minute at most.
 
@@ -280,7 +275,7 @@ def _patiently(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
         except sqlite3.OperationalError as error:
             now = time.monotonic()
             deadline = deadline or now + _PATIENCE_SECONDS
-            if not _is_busy(error):
+            if not is_busy(error):
                 raise
             if now > deadline:
                 raise DynamoDBError(
