@@ -51,8 +51,8 @@ DROP TABLE tokens;
 """
 """The first step of the upgrade from version 3. Tokens are dropped: they live ten minutes."""
 _TAKE_OVER = """
-INSERT INTO items SELECT key, size, item_checksum(size, item), item, expires FROM old_items ORDER BY key;
-INSERT INTO entries SELECT key, size, item_checksum(size, item), item FROM old_entries ORDER BY key;
+INSERT INTO items SELECT key, size, item_checksum(key, size, item), item, expires FROM old_items ORDER BY key;
+INSERT INTO entries SELECT key, size, item_checksum(key, size, item), item FROM old_entries ORDER BY key;
 INSERT INTO tables SELECT id, name, revision, table_checksum(name, definition), definition FROM old_tables;
 DELETE FROM sqlite_sequence WHERE name = 'tables';
 INSERT INTO sqlite_sequence SELECT 'tables', seq FROM sqlite_sequence WHERE name = 'old_tables';
@@ -66,9 +66,9 @@ _HEADER = 100
 _OUR_TABLES = {"tables", "items", "entries", "tokens"}
 
 
-def item_checksum(size: int, content: bytes | bytearray) -> int:
-    """What is stored beside an item or an index entry, to notice when either has changed on the disk."""
-    return crc32(content, size)
+def item_checksum(key: bytes, size: int, content: bytes) -> int:
+    """What is stored beside an item or an index entry, to notice when any of these has changed on the disk."""
+    return crc32(key + content, size)
 
 
 def table_checksum(name: str, definition: bytes) -> int:
@@ -168,7 +168,7 @@ def prepare(connection: sqlite3.Connection, path: str) -> None:
     if version == VERSION:
         return
     if names:
-        connection.create_function("item_checksum", 2, item_checksum, deterministic=True)
+        connection.create_function("item_checksum", 3, item_checksum, deterministic=True)
         connection.create_function("table_checksum", 2, table_checksum, deterministic=True)
     steps = (_SET_ASIDE, _SCHEMA, _TAKE_OVER) if names else (_SCHEMA,)
     for statement in "".join(steps).split(";"):

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from operator import add
 from types import TracebackType
 from typing import Any
 from zlib import crc32
@@ -119,7 +120,7 @@ class FileSession(Session):
             return None
         size, content, checksum = found
         try:
-            if crc32(content, size) == checksum:
+            if crc32(key + content, size) == checksum:
                 return Row(size, content)
         except (TypeError, OverflowError):
             pass  # the damage made it another type
@@ -127,50 +128,46 @@ class FileSession(Session):
 
     def put(self, key: bytes, before: Row | None, row: Row) -> None:
         # An upsert would look again for what was there.
-        size, content = row.size, _blob(row.content)
+        size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
         if before is None:
-            self.execute(
-                "INSERT INTO items VALUES (?, ?, ?, ?, NULL)", (_blob(key), size, item_checksum(size, content), content)
-            )
+            self.execute("INSERT INTO items VALUES (?, ?, ?, ?, NULL)", (_blob(key), size, checksum, content))
         else:
             self.execute(
                 "UPDATE items SET size = ?, checksum = ?, item = ? WHERE key = ?",
-                (size, item_checksum(size, content), content, _blob(key)),
+                (size, checksum, content, _blob(key)),
             )
 
     def put_expiring(self, key: bytes, before: Row | None, row: Row, expires: int | None) -> None:
-        size, content = row.size, _blob(row.content)
+        size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
         if before is None:
             self.execute(
                 "INSERT INTO items VALUES (?, ?, ?, ?, ?)",
-                (_blob(key), size, item_checksum(size, content), content, expires),
+                (_blob(key), size, checksum, content, expires),
             )
         else:
             self.execute(
                 "UPDATE items SET size = ?, checksum = ?, item = ?, expires = ? WHERE key = ?",
-                (size, item_checksum(size, content), content, expires, _blob(key)),
+                (size, checksum, content, expires, _blob(key)),
             )
 
     def delete(self, key: bytes) -> None:
         self.execute("DELETE FROM items WHERE key = ?", (_blob(key),))
 
     def put_entry(self, key: bytes, row: Row, *, new: bool) -> None:
-        size, content = row.size, _blob(row.content)
+        size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
         if new:
-            self.execute(
-                "INSERT INTO entries VALUES (?, ?, ?, ?)", (_blob(key), size, item_checksum(size, content), content)
-            )
+            self.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (_blob(key), size, checksum, content))
         else:
             self.execute(
                 "UPDATE entries SET size = ?, checksum = ?, item = ? WHERE key = ?",
-                (size, item_checksum(size, content), content, _blob(key)),
+                (size, checksum, content, _blob(key)),
             )
 
     def move_entry(self, old: bytes, key: bytes, row: Row) -> None:
-        size, content = row.size, _blob(row.content)
+        size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
         self.execute(
             "UPDATE entries SET key = ?, size = ?, checksum = ?, item = ? WHERE key = ?",
-            (_blob(key), size, item_checksum(size, content), content, _blob(old)),
+            (_blob(key), size, checksum, content, _blob(old)),
         )
 
     def delete_entry(self, key: bytes) -> None:
@@ -192,7 +189,7 @@ class FileSession(Session):
             bounds,
         )
         for key, size, content, checksum in self._second:
-            if _is_whole(size, content, checksum):
+            if _is_whole(key, size, content, checksum):
                 yield key, Row(size, content)
             elif damaged is None:
                 raise DamageError(shelf, key, content)
@@ -208,11 +205,11 @@ class FileSession(Session):
             yield [content for (content,) in found]
 
     def _verified(self, stretch: Stretch) -> Iterator[list[bytes]]:
-        self.execute(f"SELECT item, size, checksum {_source(stretch)}", (*stretch.bounds, stretch.limit, 0))
+        self.execute(f"SELECT key, item, size, checksum {_source(stretch)}", (*stretch.bounds, stretch.limit, 0))
         while found := self._cursor.fetchmany(_AT_ONCE):
-            contents, sizes, checksums = zip(*found, strict=True)
+            keys, contents, sizes, checksums = zip(*found, strict=True)
             with suppress(TypeError, OverflowError):  # the damage made it another type
-                if tuple(map(crc32, contents, sizes)) == checksums:
+                if tuple(map(crc32, map(add, keys, contents), sizes)) == checksums:
                     yield list(contents)
                     continue
             for _ in self.rows(stretch, 0):
@@ -226,7 +223,7 @@ class FileSession(Session):
         )
         while found := self._cursor.fetchmany(_AT_ONCE):
             for key, size, content, checksum in found:
-                if not _is_whole(size, content, checksum):
+                if not _is_whole(key, size, content, checksum):
                     raise DamageError(stretch.shelf, key, content)
                 yield Row(size, content)
 
@@ -238,7 +235,7 @@ class FileSession(Session):
                 f"ORDER BY key {order} LIMIT 1",
                 (_blob(key),),
             ).fetchone()
-            if found is not None and not _is_whole(*found[1:]):
+            if found is not None and not _is_whole(*found):
                 raise DamageError("items", found[0], found[2])
 
     def size(self, stretch: Stretch) -> int:
@@ -309,14 +306,14 @@ class FileSession(Session):
         if found is None:
             return None
         record, checksum = found
-        if not _is_whole(0, record, checksum):
+        if not _is_whole(token, 0, record, checksum):
             raise StoreError("the record of a ClientRequestToken is damaged; it is forgotten after ten minutes")
         return record  # type: ignore[no-any-return]
 
     def keep_token(self, token: bytes, record: bytes, expires: float) -> None:
         self.execute(
             "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)",
-            (_blob(token), crc32(record), _blob(record), expires),
+            (_blob(token), item_checksum(token, 0, record), _blob(record), expires),
         )
 
     def forget_tokens(self, before: float, most: int) -> None:
@@ -333,9 +330,9 @@ _blob = bytearray
 """How bytes are handed to SQLite where it counts: for bytes its driver looks for adapters first, each time."""
 
 
-def _is_whole(size: Any, content: Any, checksum: Any) -> bool:
+def _is_whole(key: Any, size: Any, content: Any, checksum: Any) -> bool:
     try:
-        return bool(crc32(content, size) == checksum)
+        return bool(crc32(key + content, size) == checksum)
     except (TypeError, OverflowError):
         return False  # the damage made it another type
 
