@@ -282,8 +282,8 @@ def _preexec(path: Path, chance: random.Random, result: Result) -> set[tuple[str
 # Interrupts
 
 
-class Interrupted(BaseException):
-    """What a signal raises, wherever the program is."""
+class Interrupted(KeyboardInterrupt):
+    """What a signal raises, wherever the program is. asyncio lets only a KeyboardInterrupt through."""
 
 
 def run_signals(seconds: float, seed: int, path: Path | None = None) -> Result:
