@@ -44,7 +44,7 @@ def find(case: Case, name: str, steps: Sequence[Step]) -> None:
     bench, first = case.bench, steps[0]
     entity = bench.entity(name)
     names = known(bench.workload, case.write, first.action)
-    request = next(r for r in case.finds if name in r.entities)
+    request = next(r for r in case.operation.finds if name in r.entities)
     filtered = sorted(text.partition(" ")[0] for text in request.filters)
     python = bench.built.names[name]
     tests = [(python[n], list({id(s.item.get(n)): s.item.get(n) for s in steps}.values())) for n in filtered]
@@ -89,7 +89,7 @@ def send(case: Case, writer: Any, step: Step) -> None:
     if step.action.verb is Verb.PUT:
         writer.put(bench.record(entity.name, step.after or {}), where=where, read=read)
         return
-    given = _given(case, step, read)
+    given = _given(case, step)
     if step.action.verb is Verb.DELETE:
         writer.delete(cls, where=_all(where, _there(case, entity)), read=read, **given)
         return
@@ -101,13 +101,13 @@ def send(case: Case, writer: Any, step: Step) -> None:
     writer.apply(cls, changed, where=where, read=read, **given)
 
 
-def _given(case: Case, step: Step, read: bool) -> dict[str, Any]:
-    """What an application says of an item that it changes: its key, and what else it knows, unless that is read."""
+def _given(case: Case, step: Step) -> dict[str, Any]:
+    """What an application says of an item that it changes: its key, and what else it knows of it."""
     names = set(_base(case, step.entity))
     before = step.before or {}
     if step.entity.name in case.found_first:
         names |= {a.name for a in step.entity.attributes if a.name in before or a.optional}
-    elif not read:
+    else:
         names |= known(case.bench.workload, case.write, step.action)
     # What is changed is said only where a condition says what it was.
     return case.bench.named(step.entity.name, {name: before.get(name) for name in sorted(names)})

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from prejoin.design.addressing import NEW, actions_of, links
-from prejoin.design.model import Call, Operation, Request
+from prejoin.design.model import Operation
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
 from prejoin.proof.data import Values
@@ -78,17 +78,12 @@ class Case:
     @property
     def found_first(self) -> frozenset[str]:
         """The entities whose items are found first, by another key than their own."""
-        return frozenset(e for r in self.finds for e in r.entities)
-
-    @property
-    def finds(self) -> list[Request]:
-        """The requests that find items: those that read one by its own key first do so consistently."""
-        return [r for r in self.operation.requests if r.call in (Call.QUERY, Call.GET) and not r.consistent]
+        return self.operation.found_first
 
     @property
     def read_first(self) -> frozenset[str]:
         """The entities whose items are read first."""
-        return frozenset(e for r in self.operation.requests if r.call is Call.GET and r.consistent for e in r.entities)
+        return self.operation.read_first
 
     def param(self, name: str, like: Attribute) -> Any:
         """The value of an input that is no attribute: small, so that stock and balances suffice."""

@@ -222,7 +222,7 @@ class _Writing:
         """The Query by which what is to be written is found: by all that is known of it."""
         entity = self.sources.entity(action.entity)
         cls, wait = self.module.cls(entity.name), self.module.wait
-        request = next(r for r in self.operation.requests if r.call is Call.QUERY and entity.name in r.entities)
+        request = next(r for r in self.operation.finds if entity.name in r.entities)
         filtered = {text.partition(" ")[0] for text in request.filters}
         names = sorted(known(self.module.workload, self.write, action))
         lists = Loop(action)
