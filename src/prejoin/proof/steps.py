@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from prejoin.design.addressing import NEW, actions_of, links
+from prejoin.design.addressing import NEW, actions_of, is_absence, links, looked_at
 from prejoin.design.model import Operation
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
@@ -68,6 +68,10 @@ class Case:
     given: Values = field(default_factory=dict)
     checked: dict[str, Values] = field(default_factory=dict)
     """The items that are looked at and not written, by entity."""
+    absent: set[str] = field(default_factory=set)
+    """Of the entities that are checked, those of which there must be no item."""
+    gone: list[tuple[Entity, Values]] = field(default_factory=list)
+    """Items of the data that must not be there, and are deleted first."""
     made: list[tuple[Entity, Values]] = field(default_factory=list)
     """Items that had to be there first, and were not in the data."""
     lists: dict[str, list[Any]] = field(default_factory=dict)
@@ -107,6 +111,9 @@ def steps_of(case: Case, replacing: bool = False) -> list[Step]:
         case.turn, case.anew = first + attempt, attempt == _ATTEMPTS - 1
         case.given.clear()
         case.lists.clear()
+        case.checked.clear()
+        case.absent.clear()
+        case.gone.clear()
         try:
             return _steps(case, replacing)
         except NothingFitsError:
@@ -133,9 +140,14 @@ def _steps(case: Case, replacing: bool) -> list[Step]:
             else:
                 found[at] = [Step(action, entity, None, item) for item in _make(case, action, entity)]
     steps = [step for at in sorted(found) for step in found[at]]
-    for check in case.write.checks:
-        if check.entity and check.entity not in {s.entity.name for s in steps}:
-            case.checked[check.entity] = _looked_at(case, bench.entity(check.entity), check, steps)
+    written = {step.entity.name for step in steps}
+    conditions = [check for check in case.write.checks if check.entity not in written]
+    for entity, own in looked_at(bench.workload, conditions):
+        if is_absence(own):
+            case.absent.add(entity.name)
+            case.checked[entity.name] = _nobody(case, entity, steps)
+        else:
+            case.checked[entity.name] = _looked_at(case, entity, own, steps)
     return steps
 
 
@@ -272,11 +284,34 @@ def _replaced(case: Case, action: Action, entity: Entity) -> Step:
     return Step(action, entity, before, {k: v for k, v in after.items() if k not in kept or k in before})
 
 
-def _looked_at(case: Case, entity: Entity, check: Check, steps: Iterable[Step]) -> Values:
-    """The item that a condition is about and that is not written: the one that the others refer to."""
+def _nobody(case: Case, entity: Entity, steps: Iterable[Step]) -> Values:
+    """The item that must not be there, by what names it; one that is there is deleted first."""
+    wanted = {a.name: case.given[a.name] for a in entity.id if a.name in case.given}
+    for step in steps:
+        item = step.after or step.before or {}
+        for attribute in step.entity.attributes:
+            held = target(case.bench.workload, attribute)
+            if held and held[0] is entity and attribute.name in item:
+                wanted.setdefault(held[1].name, item[attribute.name])
+    ids = {a.name for a in entity.id}
+    if ids <= wanted.keys():
+        there = [i for i in case.bench.items.get(entity.name, []) if all(i.get(n) == wanted[n] for n in ids)]
+        case.gone += [(entity, item) for item in there]
+        found: Values | None = case.bench.maker.make(entity, wanted)
+    else:
+        found = case.bench.maker.another(entity, wanted)
+    if found is None:
+        raise NothingFitsError(f"the data has no room for another {entity.name}")
+    for name in ids & found.keys():
+        case.given.setdefault(name, found[name])
+    return found
+
+
+def _looked_at(case: Case, entity: Entity, checks: Sequence[Check], steps: Iterable[Step]) -> Values:
+    """The item that conditions are about and that is not written: the one that the others refer to."""
     items = case.bench.items.get(entity.name, [])
     named = [i for s in steps for i in _referred(case, s.entity, s.after or s.before or {}, entity)]
-    found = [i for i in named or items if holds(case, check, entity, i)]
+    found = [i for i in named or items if all(holds(case, check, entity, i) for check in checks)]
     if named and found:
         return found[0]
     for item in found:

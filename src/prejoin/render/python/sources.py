@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from prejoin.design.addressing import NEW, actions_of, known, links, said_equal, unknown
+from prejoin.design.addressing import NEW, actions_of, known, links, looked_at, said_equal, unknown
 from prejoin.design.model import Operation
 from prejoin.keys import TABLE
 from prejoin.render.naming import RESERVED
@@ -54,6 +54,10 @@ class Sources:
         self.inputs = {i.attribute: i for i in write.inputs}
         self.found_first = operation.found_first
         self.read_first = operation.read_first
+        written = {action.entity for action in self.actions}
+        conditions = [check for check in write.checks if check.entity not in written]
+        self.checked = {entity.name: own for entity, own in looked_at(module.workload, conditions)}
+        """The conditions on items that are not written, by their entities."""
         for at, action in enumerate(self.actions):
             if action.verb in NEW:
                 self.records[at] = self.record(action)
@@ -117,11 +121,20 @@ class Sources:
         name = free(identifier(self.module.names.classes[entity]), [*LOCAL, *self.params])
         return Loop(action, name, param.name, entity)
 
-    def found(self, at: int) -> str:
-        names = [a.entity for a in self.actions if a.entity in self.found_first and a.verb not in NEW]
-        if len(names) == 1:
+    def found(self, at: int | str) -> str:
+        """The variable of what an action finds first, by its position; or a condition, by the entity it is on."""
+        finding: list[tuple[int | str, str]] = [
+            (position, action.entity)
+            for position, action in enumerate(self.actions)
+            if action.entity in self.found_first and action.verb not in NEW
+        ]
+        finding += [(name, name) for name in self.checked if name in self.found_first]
+        if len(finding) == 1:
             return "found"
-        return f"found_{identifier(self.module.names.classes[self.actions[at].entity])}"
+        names: dict[int | str, str] = {}
+        for key, entity in finding:
+            names[key] = free(f"found_{identifier(self.module.names.classes[entity])}", names.values())
+        return names[at]
 
     # --- Values -----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from prejoin.design.addressing import NEW, actions_of, known, links, said_equal
+from prejoin.design.addressing import NEW, actions_of, is_absence, known, links, looked_at, said_equal
 from prejoin.design.document.samples import sample_values
 from prejoin.design.facets import ending
 from prejoin.design.map_reads import followed
@@ -37,7 +37,6 @@ from prejoin.workload.model import (
     Action,
     Attribute,
     ChangeOp,
-    CheckKind,
     Combine,
     Entity,
     Op,
@@ -88,6 +87,8 @@ class _Item:
     entity: Entity
     values: dict[str, object]
     seed: dict[str, object]
+    there: bool = True
+    """Whether the test declares it; of one that must not be in the table only the values are used."""
 
     @property
     def changed(self) -> dict[str, object]:
@@ -246,11 +247,13 @@ class _Test:
                         values[attribute.name] = item.values[attribute.name]
                     elif attribute.name in values:
                         item.values[attribute.name] = values[attribute.name]
-        looked_at = {c.entity for c in write.checks if c.entity and c.kind is not CheckKind.UNIQUE}
-        looked_at -= {a.entity for a in actions}
-        for action in [*actions, *(Action(Verb.UPDATE, name) for name in sorted(looked_at))]:
+        written = {a.entity for a in actions}
+        checked = looked_at(workload, [c for c in write.checks if c.entity not in written])
+        absent = {entity.name for entity, own in checked if is_absence(own)}
+        for action in [*actions, *(Action(Verb.UPDATE, entity.name) for entity, _ in checked)]:
             if action.verb not in NEW:
                 item = self._item(action.entity)
+                item.there = action.entity not in absent
                 there.append((action, item))
                 self._fit(write, action, item, new, texts, values)
         for action, item in there:
@@ -268,7 +271,7 @@ class _Test:
         for _, item in there:
             self._fulfil(write, item, texts, values)
         self._declared(new)
-        self._written([item for _, item in there], declared=new)
+        self._written([item for _, item in there if item.there])
         arguments = [self._given(p.meaning, new, there, texts) for p in self.method.params]
         self.lines.append(call(f"repository.{self.method.name}", *(a for a in arguments if a)))
         self._seen(write, actions, new, there, texts)
@@ -294,6 +297,7 @@ class _Test:
                 if source in values:
                     item.values[name] = values[source]
                 else:
+                    self._tell_apart(item, name)
                     values[source] = item.values[name]
                     texts[source] = self._at(item, name)
                 continue
@@ -311,6 +315,17 @@ class _Test:
             elif value.param not in texts:
                 texts[value.param] = self._at(item, name)
                 values[value.param] = item.values[name]
+
+    def _tell_apart(self, item: _Item, name: str) -> None:
+        """Gives an item another id than the other items of its entity have, where that is free to choose."""
+        attribute = single(self.module.workload, item.entity.name, name)
+        others = [other.values[name] for other in self.items if other.entity is item.entity and other is not item]
+        if not attribute.id or item.values[name] not in others:
+            return
+        choices: list[object] = [item.seed[name], self._second(item.entity, attribute), *attribute.type.values]
+        for _ in range(len(others)):
+            choices.append(beside(choices[-1], 1, attribute))
+        item.values[name] = next((one for one in choices if one not in others), item.values[name])
 
     def _fulfil(self, write: Write, item: _Item, texts: dict[str, str], values: dict[str, object]) -> None:
         """Makes the conditions hold for an item."""
@@ -434,7 +449,7 @@ class _Test:
         self.items.append(item)
         return item
 
-    def _written(self, items: Iterable[_Item], declared: Iterable[_Item] = ()) -> None:
+    def _written(self, items: Iterable[_Item]) -> None:
         """The items in the table, and the repository that reads them."""
         items = list(items)
         self._declared(items)
@@ -472,7 +487,7 @@ class _Test:
 
     def _at(self, item: _Item, attribute: str) -> str:
         """A value of a sample: by its field, unless that may be None to a type checker."""
-        if single(self.module.workload, item.entity.name, attribute).optional:
+        if not item.there or single(self.module.workload, item.entity.name, attribute).optional:
             return literal(item.values[attribute], self.imports)
         return f"{item.name}.{self._field(item, attribute)}"
 

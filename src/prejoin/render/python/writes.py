@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.addressing import NEW, known
+from prejoin.design.addressing import NEW, is_absence, known, known_of_checked
 from prejoin.design.facets import ending
 from prejoin.design.model import Call, Operation
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
@@ -64,13 +64,18 @@ class _Writing:
 
     def _body(self) -> Iterator[Part]:
         wait = self.module.wait
-        checked = self._checked()
+        checked = self.sources.checked
         several = len(self.sources.actions) > 1 or any(a.many for a in self.sources.actions)
         together = bool(checked) or (self.write.atomic is not False and several)
         loops = [self.sources.loop(at, action) for at, action in enumerate(self.sources.actions)]
         for at, action in enumerate(self.sources.actions):
             if action.entity in self.sources.found_first and action.verb not in NEW:
-                yield from self._find(at, action, loops[at])
+                names = known(self.module.workload, self.write, action)
+                yield from self._find(self.sources.found(at), action, loops[at], names)
+        for name in checked:
+            if name in self.sources.found_first:
+                names = known_of_checked(self.module.workload, self.write, self.sources.entity(name))
+                yield from self._find(self.sources.found(name), Action(Verb.UPDATE, name), None, names)
         if together:
             self.token = self._token(checked)
             yield f"{'async ' if wait else ''}with self.db.transaction({self.token}) as tx:"
@@ -104,15 +109,6 @@ class _Writing:
         name = "request_token" if "token" in given else "token"
         sources.locals.add(name)
         return name
-
-    def _checked(self) -> dict[str, list[Check]]:
-        """The conditions on entities that are not written."""
-        written = {a.entity for a in self.sources.actions}
-        found: dict[str, list[Check]] = {}
-        for check in self.write.checks:
-            if check.entity and check.entity not in written and check.kind is not CheckKind.UNIQUE:
-                found.setdefault(check.entity, []).append(check)
-        return found
 
     def _do(self, at: int, action: Action, loop: Loop | None, together: bool) -> Iterator[Part]:
         entity = self.sources.entity(action.entity)
@@ -218,13 +214,13 @@ class _Writing:
 
     # --- What is found first, and batches ---------------------------------------------------------------------------
 
-    def _find(self, at: int, action: Action, loop: Loop | None) -> Iterator[Part]:
-        """The Query by which what is to be written is found: by all that is known of it."""
+    def _find(self, found: str, action: Action, loop: Loop | None, names: Iterable[str]) -> Iterator[Part]:
+        """The request that finds what is to be written or checked: by all that is known of it."""
         entity = self.sources.entity(action.entity)
         cls, wait = self.module.cls(entity.name), self.module.wait
         request = next(r for r in self.operation.finds if entity.name in r.entities)
         filtered = {text.partition(" ")[0] for text in request.filters}
-        names = sorted(known(self.module.workload, self.write, action))
+        names = sorted(names)
         lists = Loop(action)
         sources = {n: self.sources.source(n, action, entity, lists if loop else None) for n in names}
         equal = [keyword(self.module.names.field(entity.name, n), sources[n]) for n in names if n not in filtered]
@@ -235,7 +231,6 @@ class _Writing:
             field_ = self.module.names.field(entity.name, name)
             tests.append(test_text(Op.EQ, field_, [sources[name]], attribute, self.module))
         options = [keyword("filter", as_lambda(tests, self._looped(tests, lists)))] if tests else []
-        found = self.sources.found(at)
         if loop is not None and lists.lists:
             yield f"{found}: list[{cls}] = []"
             yield f"{lists.head}:"
@@ -273,9 +268,17 @@ class _Writing:
         """A condition on an item that is not written."""
         entity = self.sources.entity(name)
         action = Action(Verb.UPDATE, name)
-        where = self._tests(checks, entity, None, ())
-        pairs = [(n, self.sources.source(n, action, entity, None)) for n in self.sources.base(entity)]
+        base = self.sources.base(entity)
+        if name in self.sources.found_first:
+            found = self.sources.found(name)
+            pairs = [(n, f"{found}.{self.module.names.field(name, n)}") for n in base]
+        else:
+            pairs = [(n, self.sources.source(n, action, entity, None)) for n in base]
         fields = [keyword(self.module.names.field(name, n), v) for n, v in pairs]
+        if is_absence(checks):
+            yield call(f"{STEP}tx.check_absent", self.module.cls(name), *fields)
+            return
+        where = self._tests(checks, entity, None, ())
         options = [keyword("where", as_lambda(where))] if where else []
         yield call(f"{STEP}tx.check", self.module.cls(name), *options, *fields)
 
