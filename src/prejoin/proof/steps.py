@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from prejoin.design.addressing import NEW, actions_of, is_absence, links, looked_at
+from prejoin.design.agreement import Agreement, agreements
 from prejoin.design.model import Operation
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
@@ -28,6 +29,7 @@ from prejoin.workload.model import (
     Op,
     Value,
     Verb,
+    Workload,
     Write,
 )
 
@@ -132,13 +134,20 @@ def _steps(case: Case, replacing: bool) -> list[Step]:
             taken = [s.before for steps in found.values() for s in steps if s.entity is entity]
             items = _pick(case, action, entity, taken)
             found[at] = [_change(case, action, entity, item) for item in items]
-    for at, action in enumerate(actions):
-        if action.verb in NEW:
-            entity = bench.entity(action.entity)
-            if replacing and action.verb is Verb.PUT and bench.items.get(entity.name):
-                found[at] = [_replaced(case, action, entity)]
-            else:
-                found[at] = [Step(action, entity, None, item) for item in _make(case, action, entity)]
+    together = agreements(bench.workload, case.write, actions)
+    for at in _owners_first(bench.workload, actions, together):
+        action = actions[at]
+        entity = bench.entity(action.entity)
+        owners = {
+            one.part_attribute: (found[one.owner][0].after or {}).get(one.owner_attribute)
+            for one in together
+            if one.part == at and one.owner in found
+        }
+        replaced = _replaced(case, action, entity, owners) if replacing and action.verb is Verb.PUT else None
+        if replaced is not None:
+            found[at] = [replaced]
+        else:
+            found[at] = [Step(action, entity, None, item) for item in _make(case, action, entity, owners)]
     steps = [step for at in sorted(found) for step in found[at]]
     written = {step.entity.name for step in steps}
     conditions = [check for check in case.write.checks if check.entity not in written]
@@ -149,6 +158,24 @@ def _steps(case: Case, replacing: bool) -> list[Step]:
         else:
             case.checked[entity.name] = _looked_at(case, entity, own, steps)
     return steps
+
+
+def _owners_first(workload: Workload, actions: Sequence[Action], together: Sequence[Agreement]) -> list[int]:
+    """The positions of the actions that make items, in an order in which each comes after those its items refer to."""
+    left = [at for at, action in enumerate(actions) if action.verb in NEW]
+    found: list[int] = []
+    while left:
+        waiting = {one.part for one in together if one.owner in left}
+        names = {actions[at].entity for at in left}
+        for at in left:
+            entity = workload.entity(actions[at].entity)
+            held = [target(workload, attribute) for attribute in entity.attributes] if entity else []
+            if any(one[0].name in names - {actions[at].entity} for one in held if one):
+                waiting.add(at)
+        first = next((at for at in left if at not in waiting), left[0])
+        found.append(first)
+        left.remove(first)
+    return found
 
 
 # --- Which items ----------------------------------------------------------------------------------------------------
@@ -234,13 +261,14 @@ def _provide(case: Case, entity: Entity, linked: dict[str, str]) -> Values:
     return item
 
 
-def _make(case: Case, action: Action, entity: Entity) -> list[Values]:
-    """New items: each takes what is given, and belongs to the items that were picked."""
+def _make(case: Case, action: Action, entity: Entity, owners: Values) -> list[Values]:
+    """New items: each takes what is given, and belongs to the items that were picked or made before."""
     linked = links(case.bench.workload, case.write, action, entity)
     counts = [len(case.lists[source]) for source in linked.values() if source in case.lists]
     found: list[Values] = []
     for index in range((max(counts) if counts else SEVERAL) if action.many else 1):
         wanted = {name: case.given[source] for name, source in linked.items() if source in case.given}
+        wanted |= {name: value for name, value in owners.items() if value is not None}
         for name, source in linked.items():
             if source in case.lists and index < len(case.lists[source]):
                 wanted[name] = case.lists[source][index]
@@ -273,10 +301,21 @@ def _elsewhere(case: Case, entity: Entity, wanted: Values) -> Values:
     raise NothingFitsError(f"the data has no room for another {entity.name}")
 
 
-def _replaced(case: Case, action: Action, entity: Entity) -> Step:
-    """An item that is there, put again with other values."""
-    items = case.bench.items[entity.name]
+def _replaced(case: Case, action: Action, entity: Entity, owners: Values) -> Step | None:
+    """An item that is there, put again with other values; None where none fits what was picked before."""
+    linked = links(case.bench.workload, case.write, action, entity)
+    wanted = {name: case.given[source] for name, source in linked.items() if source in case.given} | owners
+    items = [
+        item
+        for item in case.bench.items.get(entity.name, [])
+        if all(item.get(n) == v for n, v in wanted.items() if (a := entity.attribute(n)) and (a.id or n in owners))
+    ]
+    if not items:
+        return None
     before = items[case.turn % len(items)]
+    for name, source in linked.items():
+        if (attribute := entity.attribute(name)) and attribute.id and before.get(name) is not None:
+            case.given.setdefault(source, before[name])
     base = next(f for f in case.bench.facets if f.entity == entity.name and f.slot == "table" and not f.copy)
     kept = {a.name for a in entity.attributes if a.id or a.unique or a.name in base.attributes or a.references}
     kept |= {name for group in entity.unique for name in group}

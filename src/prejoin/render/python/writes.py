@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from prejoin.design.addressing import NEW, is_absence, known, known_of_checked
+from prejoin.design.agreement import agreements, shared_inputs
 from prejoin.design.facets import ending
 from prejoin.design.model import Call, Operation
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
-from prejoin.render.python.method import LOCAL, Method, Module, Option, Param, bodied
+from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, Param, Refusal, bodied
 from prejoin.render.python.names import free, identifier
 from prejoin.render.python.reads import as_lambda, test_text
 from prejoin.render.python.sources import Loop, Sources
@@ -51,6 +52,8 @@ class _Writing:
 
     def method(self) -> Method:
         body = list(self._body())
+        refusals: list[Refusal] = []
+        body = [*self._belonging(refusals), *body]
         params = self.sources.ordered
         if self.sources.timed:
             self.module.imports.module("datetime as dt")
@@ -58,7 +61,43 @@ class _Writing:
             body = ["now = now or dt.datetime.now(dt.UTC)", *body]
         if self.token:
             params.append(Param(self.token, "str | None", Option("token"), "None"))
-        return Method(self.write, self.module.names.methods[self.write.id], tuple(params), "None", bodied(body))
+        name = self.module.names.methods[self.write.id]
+        return Method(self.write, name, tuple(params), "None", bodied(body), tuple(refusals))
+
+    # --- What belongs together --------------------------------------------------------------------------------------
+
+    def _belonging(self, refusals: list[Refusal]) -> Iterator[Part]:
+        """Refuses objects that do not belong together, before anything is sent."""
+        workload, actions, records = self.module.workload, self.sources.actions, self.sources.records
+        owners = {(a.part, a.part_attribute): a for a in agreements(workload, self.write, actions)}
+        asked = {p.meaning.input: p.name for p in self.sources.params.values() if isinstance(p.meaning, Asked)}
+        for at, param in records.items():
+            action = actions[at]
+            entity = self.sources.entity(action.entity)
+            shared = {attribute.name for attribute in shared_inputs(workload, self.write, action)}
+            loop = self.sources.over(action, param, entity.name) if action.many else None
+            record = loop.record if loop else param.name
+            lines: list[Part] = []
+            for attribute in entity.attributes:
+                left = f"{record}.{self.module.names.field(entity.name, attribute.name)}"
+                if owned := owners.get((at, attribute.name)):
+                    cls = actions[owned.owner].entity
+                    right = f"{records[owned.owner].name}.{self.module.names.field(cls, owned.owner_attribute)}"
+                elif attribute.name in shared and attribute.name in asked:
+                    right = asked[attribute.name]
+                elif attribute.name in shared and loop:
+                    right = left.replace(record, f"{param.name}[0]", 1)
+                else:
+                    continue
+                message = f"{left} is not {right}"
+                if not right.startswith(f"{param.name}["):
+                    refusals.append(Refusal(at, attribute.name, message))
+                depth = STEP if loop else ""
+                lines.append(Group(f"{depth}if (", (left, f"!= {right}"), "):", commas=False, loose=True))
+                lines.append(call(f"{depth}{STEP}raise ValueError", string(message)))
+            if lines and loop:
+                yield f"{loop.head}:"
+            yield from lines
 
     # --- What is done -----------------------------------------------------------------------------------------------
 
