@@ -184,7 +184,10 @@ def test_a_transaction_can_depend_on_an_item_not_being_there() -> None:
         tx.check_absent(Account, account_id="2")
         tx.insert(Account("3"))
     assert db.get(Account, account_id="3") is None
-    with pytest.raises(TableError, match="takes the key of Account and no more: leave out owner"), db.transaction() as tx:
+    with (
+        pytest.raises(TableError, match="takes the key of Account and no more: leave out owner"),
+        db.transaction() as tx,
+    ):
         tx.check_absent(Account, account_id="1", owner="a")
 
 

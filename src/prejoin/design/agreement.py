@@ -45,13 +45,14 @@ def agreements(workload: Workload, write: Write, actions: Sequence[Action]) -> l
 
 
 def shared_inputs(workload: Workload, write: Write, action: Action) -> list[Attribute]:
-    """The attributes of an action's new items that one input gives to all of them, and that tell what they belong to."""
+    """The ids and references that one input gives to all new items of an action."""
     entity = workload.entity(action.entity)
     if entity is None or action.verb not in NEW:
         return []
-    inputs = {one.attribute for one in write.inputs if not one.many}
-    settled = _settled(action)
-    return [a for a in entity.attributes if a.name in inputs - settled and _is_identity(workload, a)]
+    inputs = {one.attribute for one in write.inputs if not one.many} - _settled(action)
+    found = [a for a in entity.attributes if a.name in inputs and _is_identity(workload, a)]
+    # Several items cannot have their whole id in common: an input of such a name is then each one's own.
+    return [] if action.many and set(entity.id) <= set(found) else found
 
 
 def _is_owner(workload: Workload, action: Action, other: Action, first: bool) -> bool:
@@ -72,12 +73,12 @@ def _between(
     one, other = workload.entity(owner[1].entity), workload.entity(part[1].entity)
     if one is None or other is None:
         return
-    inputs = {i.attribute for i in write.inputs if not i.many}
+    shared = {a.name for a in shared_inputs(workload, write, part[1])}
     for own in one.attributes:
         for attribute in other.attributes:
             if own.name in _settled(owner[1]) or attribute.name in _settled(part[1]) or own.type != attribute.type:
                 continue
-            given = own.name == attribute.name and own.name in inputs and _is_identity(workload, own)
+            given = own.name == attribute.name and own.name in shared
             if given or _names(workload, (one, own), (other, attribute)):
                 yield Agreement(owner[0], own.name, part[0], attribute.name)
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from prejoin.design.addressing import NEW, actions_of, is_absence, links, looked_at
-from prejoin.design.agreement import Agreement, agreements
+from prejoin.design.agreement import Agreement, agreements, shared_inputs
 from prejoin.design.model import Operation
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
@@ -279,6 +279,9 @@ def _make(case: Case, action: Action, entity: Entity, owners: Values) -> list[Va
         item = case.bench.maker.another(entity, wanted) or _elsewhere(case, entity, wanted)
         case.bench.maker.reserve(entity, item)
         found.append(item)
+        for attribute in shared_inputs(case.bench.workload, case.write, action):
+            if item.get(attribute.name) is not None:
+                case.given.setdefault(attribute.name, item[attribute.name])
     if not action.many:
         for name, source in linked.items():
             if found[0].get(name) is not None:
@@ -350,14 +353,13 @@ def _looked_at(case: Case, entity: Entity, checks: Sequence[Check], steps: Itera
     """The item that conditions are about and that is not written: the one that the others refer to."""
     items = case.bench.items.get(entity.name, [])
     named = [i for s in steps for i in _referred(case, s.entity, s.after or s.before or {}, entity)]
-    found = [i for i in named or items if all(holds(case, check, entity, i) for check in checks)]
+    fitting = [i for i in items if all(holds(case, check, entity, i) for check in checks)]
+    found = [i for i in named if any(i is one for one in fitting)] or fitting or [_provide(case, entity, {})]
     if named and found:
         return found[0]
     for item in found:
         if all(item.get(a.name) == case.given.get(a.name, item.get(a.name)) for a in entity.id):
             return item
-    if not found:
-        raise NothingFitsError(f"the data has no {entity.name} for which the condition holds")
     return found[0]
 
 

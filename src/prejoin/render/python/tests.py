@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from prejoin.design.addressing import NEW, actions_of, is_absence, known, links, looked_at, said_equal
+from prejoin.design.agreement import agreements
 from prejoin.design.document.samples import sample_values
 from prejoin.design.facets import ending
 from prejoin.design.map_reads import followed
@@ -26,7 +27,7 @@ from prejoin.render.python.layout import (
     string,
     wide,
 )
-from prejoin.render.python.method import Asked, Known, Method, Module, Option, Whole
+from prejoin.render.python.method import Asked, Known, Method, Module, Option, Refusal, Whole
 from prejoin.render.python.names import free, identifier, single
 from prejoin.render.python.seed import maker
 from prejoin.render.python.values import literal
@@ -70,6 +71,11 @@ def tests_module(module: Module, methods: dict[str, Method], package: str) -> li
         body += ["", "", f"def {test_name(method)}() -> None:"]
         body += docstring(f"{method.pattern.id}: {method.pattern.description or method.name}", indent=STEP)
         body += [line for part in lines for line in lay(part, STEP)]
+        for refusal in method.refusals[:1]:
+            test = _Test(module, method, imports, package)
+            body += ["", "", f"def {test_name(method)}_refuses_what_does_not_belong() -> None:"]
+            body += docstring(f"{method.pattern.id}: {refusal.message}", indent=STEP)
+            body += [line for part in test.of_write(refusal) for line in lay(part, STEP)]
     head = docstring(f"Every access pattern of {module.workload.title or 'the application'}, run on an empty table.")
     return [*head, "", *imports.lines(package), "", "", *body]
 
@@ -228,7 +234,8 @@ class _Test:
 
     # --- Writes -----------------------------------------------------------------------------------------------------
 
-    def of_write(self) -> list[Part]:
+    def of_write(self, refusal: Refusal | None = None) -> list[Part]:
+        """The write done, and what is in the table then; or with one thing wrong, for which it is refused."""
         write, workload = self.method.pattern, self.module.workload
         assert isinstance(write, Write)
         actions = [a for a in actions_of(workload, write) if a.verb is not Verb.EXPIRE]
@@ -236,10 +243,11 @@ class _Test:
         texts: dict[str, str] = {}
         values: dict[str, object] = {}
         new: list[_Item] = []
+        made: dict[int, _Item] = {}
         there: list[tuple[Action, _Item]] = []
-        for action in actions:
+        for at, action in enumerate(actions):
             if action.verb in NEW:
-                item = self._item(action.entity)
+                item = made[at] = self._item(action.entity)
                 new.append(item)
                 for attribute in item.entity.attributes:
                     if attribute.name in inputs and attribute.name not in texts:
@@ -247,6 +255,8 @@ class _Test:
                         values[attribute.name] = item.values[attribute.name]
                     elif attribute.name in values:
                         item.values[attribute.name] = values[attribute.name]
+        for one in agreements(workload, write, actions):
+            made[one.part].values[one.part_attribute] = made[one.owner].values[one.owner_attribute]
         written = {a.entity for a in actions}
         checked = looked_at(workload, [c for c in write.checks if c.entity not in written])
         absent = {entity.name for entity, own in checked if is_absence(own)}
@@ -270,9 +280,18 @@ class _Test:
                 texts[source] = literal(values[source], self.imports)
         for _, item in there:
             self._fulfil(write, item, texts, values)
+        if refusal:
+            self._spoil(made[refusal.record], refusal.attribute, texts)
         self._declared(new)
         self._written([item for _, item in there if item.there])
         arguments = [self._given(p.meaning, new, there, texts) for p in self.method.params]
+        if refusal:
+            self.imports.module("pytest")
+            self.imports.module("re")
+            match = keyword("match", f"re.escape({string(refusal.message)})")
+            self.lines.append(call("with pytest.raises", "ValueError", match, tail="):"))
+            self.lines.append(call(f"{STEP}repository.{self.method.name}", *(a for a in arguments if a)))
+            return self.lines
         self.lines.append(call(f"repository.{self.method.name}", *(a for a in arguments if a)))
         self._seen(write, actions, new, there, texts)
         return self.lines
@@ -326,6 +345,14 @@ class _Test:
         for _ in range(len(others)):
             choices.append(beside(choices[-1], 1, attribute))
         item.values[name] = next((one for one in choices if one not in others), item.values[name])
+
+    def _spoil(self, item: _Item, name: str, texts: dict[str, str]) -> None:
+        """Gives an item another value than the one that it has to have in common with others."""
+        attribute = single(self.module.workload, item.entity.name, name)
+        right = item.values[name]
+        choices = [item.seed[name], self._second(item.entity, attribute), beside(right, 1, attribute)]
+        texts |= {s: literal(right, self.imports) for s, text in texts.items() if text == self._at(item, name)}
+        item.values[name] = next((one for one in choices if one != right), right)
 
     def _fulfil(self, write: Write, item: _Item, texts: dict[str, str], values: dict[str, object]) -> None:
         """Makes the conditions hold for an item."""
