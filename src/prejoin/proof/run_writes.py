@@ -19,7 +19,7 @@ def run_write(bench: Bench, write: Write, state: State | None = None) -> Answer:
     """One write: done, the table compared with what it should hold; and its conditions broken, one by one."""
     operation = bench.design.operation(write.id)
     if write.id in bench.outside:
-        return Answer(write.id, write.description, problem="it is out of scope", outside=True)
+        return Answer(write.id, write.description, problem=bench.outside[write.id], outside=True)
     if operation is None or not operation.served:
         problem, remedy = (operation.problem, operation.remedy) if operation else ("it is not in the design", "")
         return Answer(write.id, write.description, problem=problem, remedy=remedy)

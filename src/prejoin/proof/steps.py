@@ -78,6 +78,8 @@ class Case:
     """Items that had to be there first, and were not in the data."""
     lists: dict[str, list[Any]] = field(default_factory=dict)
     """The values of inputs that are lists."""
+    taken: list[Values] = field(default_factory=list)
+    """The items of the data that it changes."""
     anew: bool = False
     """Whether what it is about is made for it: among what is there, nothing fits together."""
 
@@ -116,6 +118,7 @@ def steps_of(case: Case, replacing: bool = False) -> list[Step]:
         case.checked.clear()
         case.absent.clear()
         case.gone.clear()
+        case.taken.clear()
         try:
             return _steps(case, replacing)
         except NothingFitsError:
@@ -133,6 +136,7 @@ def _steps(case: Case, replacing: bool) -> list[Step]:
             entity = bench.entity(action.entity)
             taken = [s.before for steps in found.values() for s in steps if s.entity is entity]
             items = _pick(case, action, entity, taken)
+            case.taken += items
             found[at] = [_change(case, action, entity, item) for item in items]
     together = agreements(bench.workload, case.write, actions)
     for at in _owners_first(bench.workload, actions, together):
@@ -301,7 +305,14 @@ def _elsewhere(case: Case, entity: Entity, wanted: Values) -> Values:
             item = case.bench.maker.another(entity, {**wanted, attribute.name: parent[held[1].name]})
             if item is not None:
                 return item
-    raise NothingFitsError(f"the data has no room for another {entity.name}")
+    # Of a type with few values all ids may be taken: then one that is there makes room.
+    ids = [a.name for a in entity.id]
+    for item in case.bench.items.get(entity.name, []):
+        free = not any(item is one for _, one in (*case.gone, *case.made)) and item not in case.taken
+        if free and all(item.get(name) == value for name, value in wanted.items() if name in ids):
+            case.gone.append((entity, item))
+            return case.bench.maker.make(entity, {**wanted, **{name: item[name] for name in ids}})
+    raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")
 
 
 def _replaced(case: Case, action: Action, entity: Entity, owners: Values) -> Step | None:
