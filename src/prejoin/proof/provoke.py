@@ -90,6 +90,7 @@ def supply(bench: Bench, state: State, case: Case) -> None:
         bench.client.delete(bench.built.classes[entity.name], read=True, **key)
         kept = bench.maker.made[entity.name]
         kept[:] = [one for one in kept if one is not item]
+        bench.maker.release(entity, item)
         state.replace(entity.name, item, None)
     case.gone.clear()
 

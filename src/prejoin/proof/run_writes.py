@@ -66,4 +66,5 @@ def _keep(bench: Bench, state: State, step: Step) -> None:
         items[:] = [i for i in items if i is not step.before]
     if step.after is not None:
         items.append(step.after)
+        bench.maker.reserve(step.entity, step.after)
     state.replace(step.entity.name, step.before, step.after)

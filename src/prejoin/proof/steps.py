@@ -13,7 +13,7 @@ from prejoin.design.agreement import Agreement, agreements, shared_inputs
 from prejoin.design.model import Operation
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
-from prejoin.proof.data import Values
+from prejoin.proof.data import Values, identities
 from prejoin.proof.reference import compare
 from prejoin.table import Changes
 from prejoin.types import Kind
@@ -78,6 +78,8 @@ class Case:
     """Items that had to be there first, and were not in the data."""
     lists: dict[str, list[Any]] = field(default_factory=dict)
     """The values of inputs that are lists."""
+    new: list[tuple[Entity, Values]] = field(default_factory=list)
+    """The items that it makes."""
     taken: list[Values] = field(default_factory=list)
     """The items of the data that it changes."""
     anew: bool = False
@@ -119,6 +121,7 @@ def steps_of(case: Case, replacing: bool = False) -> list[Step]:
         case.absent.clear()
         case.gone.clear()
         case.taken.clear()
+        case.new.clear()
         try:
             return _steps(case, replacing)
         except NothingFitsError:
@@ -282,6 +285,7 @@ def _make(case: Case, action: Action, entity: Entity, owners: Values) -> list[Va
                 wanted[attribute.name] = case.value(change.value, attribute)
         item = case.bench.maker.another(entity, wanted) or _elsewhere(case, entity, wanted)
         case.bench.maker.reserve(entity, item)
+        case.new.append((entity, item))
         found.append(item)
         for attribute in shared_inputs(case.bench.workload, case.write, action):
             if item.get(attribute.name) is not None:
@@ -305,10 +309,16 @@ def _elsewhere(case: Case, entity: Entity, wanted: Values) -> Values:
             item = case.bench.maker.another(entity, {**wanted, attribute.name: parent[held[1].name]})
             if item is not None:
                 return item
-    # Of a type with few values all ids may be taken: then one that is there makes room.
+    # Of a type with few values all ids may have been given out: one that nothing has is taken again, or makes room.
+    there = [*case.bench.items.get(entity.name, []), *(one for other, one in case.new if other is entity)]
+    used = {identity for one in there for identity in identities(entity, one)}
+    for _ in range(30):
+        again = case.bench.maker.make(entity, wanted)
+        if used.isdisjoint(identities(entity, again)):
+            return again
     ids = [a.name for a in entity.id]
     for item in case.bench.items.get(entity.name, []):
-        free = not any(item is one for _, one in (*case.gone, *case.made)) and item not in case.taken
+        free = not any(item is one for _, one in (*case.gone, *case.made, *case.new)) and item not in case.taken
         if free and all(item.get(name) == value for name, value in wanted.items() if name in ids):
             case.gone.append((entity, item))
             return case.bench.maker.make(entity, {**wanted, **{name: item[name] for name in ids}})
