@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,8 +196,11 @@ def _pick(case: Case, action: Action, entity: Entity, taken: list[Values | None]
     items = case.bench.items.get(entity.name, [])
     turned = items[case.turn % len(items) :] + items[: case.turn % len(items)] if items else []
     found = [i for i in turned if not any(i is t for t in taken) and _fits(case, entity, i, single)]
-    if not found or (case.anew and not action.many and not entity.singleton):
+    if not found:
         found = [_provide(case, entity, single)]
+    elif case.anew and not action.many and not entity.singleton:
+        with suppress(NothingFitsError):  # of a type with few values there may be no other
+            found = [_provide(case, entity, single)]
     first = found[0]
     many = {i.attribute for i in case.write.inputs if i.many}
     for name, source in single.items():
@@ -283,7 +287,7 @@ def _make(case: Case, action: Action, entity: Entity, owners: Values) -> list[Va
             attribute = entity.attribute(change.attribute)
             if attribute and change.value and change.op is ChangeOp.SET:
                 wanted[attribute.name] = case.value(change.value, attribute)
-        item = case.bench.maker.another(entity, wanted) or _elsewhere(case, entity, wanted)
+        item = _room(case, entity, wanted)
         case.bench.maker.reserve(entity, item)
         case.new.append((entity, item))
         found.append(item)
@@ -309,7 +313,18 @@ def _elsewhere(case: Case, entity: Entity, wanted: Values) -> Values:
             item = case.bench.maker.another(entity, {**wanted, attribute.name: parent[held[1].name]})
             if item is not None:
                 return item
-    # Of a type with few values all ids may have been given out: one that nothing has is taken again, or makes room.
+    raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")
+
+
+def _room(case: Case, entity: Entity, wanted: Values) -> Values:
+    """A new item also where all ids have been given out, as those of a type with few values are.
+
+    It has an id that nothing has any more, or that of an item which is deleted before.
+    """
+    try:
+        return case.bench.maker.another(entity, wanted) or _elsewhere(case, entity, wanted)
+    except NothingFitsError:
+        pass
     there = [*case.bench.items.get(entity.name, []), *(one for other, one in case.new if other is entity)]
     used = {identity for one in there for identity in identities(entity, one)}
     for _ in range(30):
