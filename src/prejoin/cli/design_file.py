@@ -129,10 +129,11 @@ def _validation(
     if proof is None:
         yield Validation("Proven by running", "not run", "`--no-proof`")
     else:
-        ran = [answer for answer in proof.answers if not answer.problem]
-        right = sum(answer.right for answer in ran)
         how = "each answer compared with the data itself, each write with the table it should leave"
-        yield Validation("Proven by running", f"{right} of {len(ran)}", f"on the embedded engine; {how}")
+        result = f"{proof.proven} of {len(proof.asked)}"
+        unproven = ", ".join(answer.pattern for answer in proof.failed)
+        detail = f"on the embedded engine; {how}" + (f"; not proven: {unproven}" if unproven else "")
+        yield Validation("Proven by running", result, detail)
         if proof.findings:
             yield Validation("Table after the proof", "not as it should be", "; ".join(proof.findings))
     yield fewest

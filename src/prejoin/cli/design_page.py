@@ -236,12 +236,11 @@ def _proven(made: Made) -> Line:
     proof = made.proof
     if proof is None:
         return ("Not proven: ", *coded("`--no-proof` was said."))
-    ran = [answer for answer in proof.answers if not answer.problem]
-    cases = sum(answer.cases for answer in ran)
-    right = sum(answer.right for answer in ran)
-    words = "" if right == len(ran) and not proof.findings else f"; {right} of {len(ran)} were right"
+    cases = sum(answer.cases for answer in proof.asked)
+    whole = proof.right
+    number = counted(len(proof.asked), "pattern")
     return (
-        ("Proven" if not words else "Not proven", "bold green" if not words else "bold red"),
-        f": {counted(len(ran), 'pattern')} run {cases} times on the embedded engine, ",
-        f"each answer compared with the data itself{words}.",
+        ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
+        f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",
+        f"each answer compared with the data itself{'' if whole else '; the messages below tell of the others'}.",
     )

@@ -174,6 +174,10 @@ class _Once(Gathered):
         self._said.append(["check", cls.__name__, self._condition(cls, where), known])
         super().check(cls, where=where, **known)
 
+    def check_absent(self, cls: type[Any], /, **key: Any) -> None:
+        self._said.append(["check_absent", cls.__name__, key])
+        super().check_absent(cls, **key)
+
     def _condition(self, cls: type[Any], where: Any) -> object:
         return recorded(where, self.schema.entity(cls).codec)
 
