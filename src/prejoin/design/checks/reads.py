@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from prejoin.design import codes
-from prejoin.design.assumed import count_of, size_of
+from prejoin.design.assumed import count_of, count_said, size_of
 from prejoin.design.checks.answers import Answer, answer, obstacles
 from prejoin.design.checks.bound import Bound
 from prejoin.design.checks.report import Report, listed
@@ -14,7 +14,6 @@ from prejoin.design.model import TABLE, Call, Request
 from prejoin.keys import Ask, KeyForm, Literal, Plan, Template, disjoint
 from prejoin.keys.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
-from prejoin.workload.lookup import root
 from prejoin.workload.model import Accept, Entity, Op, Read, Result, Workload
 
 MOST_REQUESTS = 10
@@ -263,9 +262,7 @@ def expected(workload: Workload, entity: Entity, ask: Ask) -> int | None:
         return count_of(workload, entity)
     if ask.within:
         return None
-    roots = {root(workload, entity, a)[0] for name in given if (a := entity.attribute(name))}
-    counts = [c.count for c in entity.cardinality if c.per and c.count and (c.per in roots or c.per in given)]
-    return min(counts, default=None)
+    return count_said(workload, entity, given)
 
 
 def _side(r: Report, read: Read) -> None:
