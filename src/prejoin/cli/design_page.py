@@ -17,6 +17,7 @@ from prejoin.cli.output import width_of
 from prejoin.cli.show import coded, counted, shown, tally
 from prejoin.design.checks.fit import Verdict
 from prejoin.design.conflicts import Statement
+from prejoin.design.explain.claims import established
 from prejoin.design.explain.phrases import listed, money
 from prejoin.design.growth import Growth
 from prejoin.design.model import TABLE, Call, Design, Operation, ProjectionKind, Slot
@@ -227,9 +228,8 @@ def _verdicts(made: Made) -> Iterator[Line]:
 
 
 def _bound(made: Made) -> str:
-    if not made.solution.exact:
-        return f"; the best that was found: at least {made.solution.chosen.least} indexes and copies are needed"
-    return "; fewer indexes and copies do not serve as much" if made.explanation.structures else ""
+    known = "" if made.wanted.kept else established(made.workload, made.solution)
+    return f"; {known}" if known else ""
 
 
 def _proven(made: Made) -> Line:

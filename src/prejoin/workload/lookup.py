@@ -75,7 +75,7 @@ def foreign_key(
     """The attributes of an entity that together hold the id of another one; None where they do not hold all of it.
 
     At least one of them refers to that entity. The others may come from the same place: where `Comment.ticketId` refers
-    to `Ticket.ticketId`, `Comment.tenantId` and `Ticket.tenantId` are both the id of the tenant. With `names`, only these
+    to `Ticket.ticketId`, `Comment.tenantId` and `Ticket.tenantId` are both the id of the tenant. With `names`, no other
     attributes are considered.
     """
     allowed = {a.name for a in entity.attributes} if names is None else set(names)
