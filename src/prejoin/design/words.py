@@ -12,8 +12,8 @@ from itertools import product
 from typing import TypeVar
 
 from prejoin import keys
-from prejoin.design.candidates import Candidate
-from prejoin.design.chosen import OWN, Chosen, Placed, Task, Together, asked_key, lies
+from prejoin.design.candidates import Candidate, serves
+from prejoin.design.chosen import BASE, OWN, Chosen, Placed, Task, Together, asked_key, lies
 from prejoin.design.model import Facet, When
 from prejoin.design.needs import Need, Question, Tail
 from prejoin.design.spread import bucket_of, shards_of
@@ -66,6 +66,7 @@ class Words:
     def __init__(self, task: Task, chosen: Chosen, separator: str) -> None:
         self._workload = task.workload
         self._questions = task.questions
+        self._needs = tuple(need for one in (*task.questions, *task.finds) for need in one.needs)
         self._frozen = task.frozen
         self._separator = separator
         self._same = Alike(task)
@@ -103,7 +104,8 @@ class Words:
         if candidate.fixed:
             return self._frozen.facets[placed.entity, placed.item, placed.slot]
         entity = self._entity(candidate.entity)
-        fields = [self._field(entity, one) for one in candidate.sk]
+        sparse = self._sparse(placed)
+        fields = [self._field(entity, one, one.attribute in sparse) for one in candidate.sk]
         head, word = self._words[placed]
         late = candidate.mingled
         sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
@@ -167,10 +169,23 @@ class Words:
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
 
-    def _field(self, entity: Entity, one: Tail) -> str:
+    def _field(self, entity: Entity, one: Tail, sparse: bool) -> str:
         attribute = entity.attribute(one.attribute)
         assert attribute is not None
-        return f"{{{one.attribute}{'?' if attribute.optional else ''}{':desc' if one.descending else ''}}}"
+        missing = attribute.optional and not sparse
+        return f"{{{one.attribute}{'?' if missing else ''}{':desc' if one.descending else ''}}}"
+
+    def _sparse(self, placed: Placed) -> frozenset[str]:
+        """The optional attributes without which an item need not be in an index.
+
+        Every read of that key asks for a value or a range of them, and an item without one is in no such answer. What is
+        only sorted by one has to be found without it, too.
+        """
+        if placed.slot == BASE:
+            return frozenset()
+        served = [n for n in self._needs if n.entity == placed.entity and serves(placed.candidate, n)]
+        asked = [n.given | {t.attribute for t in n.tail[:1] if n.ranged} for n in served]
+        return frozenset[str]().union(*asked[:1]).intersection(*asked)
 
     def _entity(self, name: str) -> Entity:
         found = self._workload.entity(name)
