@@ -70,6 +70,14 @@ class Words:
         self._frozen = task.frozen
         self._separator = separator
         self._same = Alike(task)
+        self._ordered = {
+            self._same.root(entity, attribute)
+            for need in self._needs
+            if (entity := task.workload.entity(need.entity))
+            for one in need.tail
+            if (attribute := entity.attribute(one.attribute))
+        }
+        """What some read has a range of, or is sorted by."""
         self._words: dict[Placed, tuple[str, ...]] = {}
         """What stands before the attributes that all types of a group have in common, and after them."""
         rooms: dict[tuple[int, str], list[Placed]] = {}
@@ -135,7 +143,8 @@ class Words:
 
     def _partition(self, candidate: Candidate) -> str:
         entity = self._entity(candidate.entity)
-        parts = [part for name in candidate.pk for part in (self._word(entity, name), f"{{{name}}}")]
+        names = self._parents_first(entity, candidate.pk)
+        parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
         if not candidate.pk:
             # What holds all items of an entity says so; of a singleton there is one anyway. No id follows the word.
             names = "_".join(upper(name) for name in (entity.name, *(name for name, _ in candidate.when)))
@@ -172,8 +181,41 @@ class Words:
     def _field(self, entity: Entity, one: Tail, sparse: bool) -> str:
         attribute = entity.attribute(one.attribute)
         assert attribute is not None
-        missing = attribute.optional and not sparse
-        return f"{{{one.attribute}{'?' if missing else ''}{':desc' if one.descending else ''}}}"
+        missing = "?" if attribute.optional and not sparse else ""
+        spec = ":desc" if one.descending else ":plain" if self._is_plain(entity, attribute) else ""
+        return f"{{{one.attribute}{missing}{spec}}}"
+
+    def _given(self, entity: Entity, name: str) -> str:
+        """A field of a partition key, whose value is always given as a whole."""
+        attribute = entity.attribute(name)
+        return f"{{{name}:plain}}" if attribute and self._is_plain(entity, attribute, partition=True) else f"{{{name}}}"
+
+    def _is_plain(self, entity: Entity, attribute: Attribute, partition: bool = False) -> bool:
+        """Whether a number is written as people write it: nothing is in its order, in any entity that has it.
+
+        In a design that grows from one in use, numbers stay as they are written there.
+        """
+        if not attribute.type.numeric or self._frozen.facets:
+            return False
+        return partition or self._same.root(entity, attribute) not in self._ordered
+
+    def _parents_first(self, entity: Entity, names: Sequence[str]) -> list[str]:
+        """The parts of a partition with what is above before what is below it: the tenant, then its ticket.
+
+        What is above is part of more ids. The order goes by whose ids they are, so it is the same for all that share a
+        partition.
+        """
+        every = self._workload.entities
+        ids = [{root(self._workload, e, a) for a in e.id} for e in every]
+        owners = [e.name for e in every]
+
+        def place(name: str) -> tuple[int, int]:
+            attribute = entity.attribute(name)
+            assert attribute is not None
+            origin = self._same.root(entity, attribute)
+            return -sum(origin in one for one in ids), owners.index(origin[0])
+
+        return sorted(names, key=place)
 
     def _sparse(self, placed: Placed) -> frozenset[str]:
         """The optional attributes without which an item need not be in an index.
