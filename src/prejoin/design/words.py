@@ -169,7 +169,7 @@ class Words:
         assert attribute is not None
         owner, field = self._same.root(entity, attribute)
         whose = self._workload.entity(owner)
-        if whose and (found := whose.attribute(field)) and found.id and len(whose.id) == 1:
+        if whose and (found := whose.attribute(field)) and found.id and _names(whose, found):
             return upper(owner)
         word = upper(field)
         # Another entity's word means its id, and two attributes that are written alike are two.
@@ -391,6 +391,14 @@ def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[froz
         if in_order(usual, rest) is None:
             left = rest
     return left
+
+
+def _names(entity: Entity, attribute: Attribute) -> bool:
+    """Whether one part of an id is what an entity is known by: all of it, or what it has beside its parents' ids."""
+    if len(entity.id) == 1:
+        return True
+    own = [a for a in entity.id if not a.references]
+    return own == [attribute] and upper(attribute.name) in (upper(entity.name), f"{upper(entity.name)}_ID")
 
 
 def upper(name: str) -> str:
