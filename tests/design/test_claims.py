@@ -188,8 +188,8 @@ def test_what_a_read_gives_beside_ids_may_be_in_the_sort_key() -> None:
 
 
 def test_no_more_is_claimed_than_was_compared() -> None:
-    solution = solve(read_file(ROOT / "examples" / "shop" / "access-patterns.md").workload)
     workload = read_file(ROOT / "examples" / "shop" / "access-patterns.md").workload
+    solution = solve(workload)
     assert not solution.exact
     assert solution.ended
     number = solution.chosen.candidates

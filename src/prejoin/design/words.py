@@ -147,8 +147,8 @@ class Words:
         parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
         if not candidate.pk:
             # What holds all items of an entity says so; of a singleton there is one anyway. No id follows the word.
-            names = "_".join(upper(name) for name in (entity.name, *(name for name, _ in candidate.when)))
-            parts = [names] if entity.singleton or candidate.when else ["ALL", names]
+            whole = "_".join(upper(name) for name in (entity.name, *(name for name, _ in candidate.when)))
+            parts = [whole] if entity.singleton or candidate.when else ["ALL", whole]
         parts += [upper(value) for _, value in candidate.when]
         parts += self._cut(entity, candidate)
         return self._separator.join(parts)
@@ -220,8 +220,8 @@ class Words:
     def _sparse(self, placed: Placed) -> frozenset[str]:
         """The optional attributes without which an item need not be in an index.
 
-        Every read of that key asks for a value or a range of them, and an item without one is in no such answer. What is
-        only sorted by one has to be found without it, too.
+        Every read of that key asks for a value or a range of them, and an item without one is in no such answer. A read
+        that is only sorted by one has to find the others, too.
         """
         if placed.slot == BASE:
             return frozenset()

@@ -222,7 +222,7 @@ def _sparse(r: Report) -> None:
 
 
 def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]]]:
-    """The reads of an entity in an index, with the constants that each asks for; none where somebody else reads there."""
+    """The reads of an entity in an index, with the constants that each asks for; writes that look there have none."""
     found: dict[str, set[tuple[str, str]]] = {}
     for operation in r.design.operations:
         if not any(q.slot == slot and entity in q.entities for q in operation.requests):

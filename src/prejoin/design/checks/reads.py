@@ -255,8 +255,9 @@ def _unasked(r: Report, read: Read) -> None:
     names = " and ".join(f"`{filter_text(one)}`" for one in tested)
     r.say(
         codes.UNASKED_FILTER,
-        f"no key finds {names}: {read.id} reads the others, too, and filters them out: {paid.units.read:g} read units a call "
-        f"and ${paid.dollars:,.2f} a month, where only what it wants would be {less.units.read:g} and ${less.dollars:,.2f}",
+        f"no key finds {names}: {read.id} reads the others, too, and filters them out: {paid.units.read:g} read units "
+        f"a call and ${paid.dollars:,.2f} a month, where only what it wants would be {less.units.read:g} and "
+        f"${less.dollars:,.2f}",
         _instead(tested[0]),
         read.id,
     )

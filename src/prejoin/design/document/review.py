@@ -1,4 +1,4 @@
-"""The first page of a table design, for its reviewer: what there is, what it costs, what may go wrong, what was assumed."""
+"""The first page of a table design, for its reviewer: what there is, its price, its risks, and what was assumed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from prejoin.design.assumed import assumptions
 from prejoin.design.checks import check_design
 from prejoin.design.explain.phrases import count, money
 from prejoin.design.model import Design
-from prejoin.design.price import Bill, PatternCost, bill
+from prejoin.design.price import Bill, PatternCost
 from prejoin.diagnostics import Severity
 from prejoin.keys import Template, TemplateError
 from prejoin.keys.encoding import Encoding

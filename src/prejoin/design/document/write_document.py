@@ -23,8 +23,8 @@ from prejoin.design.document.cells import (
 from prejoin.design.document.kept import Kept, Validation
 from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
 from prejoin.design.document.read_document import parse_document, read_document
-from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
 from prejoin.design.document.review import dearest, facts
+from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
 from prejoin.design.explain.phrases import money
 from prejoin.design.facets import types_of
 from prejoin.design.growth import keeps
