@@ -250,7 +250,8 @@ class _Search:
         program = model.program
         price = self._formulation.price(model)
         money = program.minimise(price) if cheapest else 0
-        program.minimise(dict.fromkeys(model.used, 1))
+        # An index that others need in any case is better than all items of an entity in one partition of the table.
+        program.minimise(dict.fromkeys((*model.used, *self._formulation.everything(model)), 1))
         program.minimise(dict.fromkeys(model.copies, 1))
         if self._task.frozen.facets:  # least change: as few new keys as can be
             program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})

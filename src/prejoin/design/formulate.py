@@ -344,7 +344,21 @@ class Formulation:
         entity = self._entity(place.entity)
         if place.slot != BASE:
             return index_cents(self._workload, entity, place.candidate)
-        return copy_cents(self._workload, entity, place.candidate) if place.item != OWN else 0
+        if place.item != OWN:
+            return copy_cents(self._workload, entity, place.candidate)
+        if self._is_everything(place):
+            # All items in one partition of the table: worth it where that saves an index, not for the money alone.
+            return index_cents(self._workload, entity, place.candidate) + 1
+        return 0
+
+    def _is_everything(self, place: Placed) -> bool:
+        """Whether a key of the table puts all items of an entity in one partition."""
+        own = (place.item, place.slot) == (OWN, BASE) and not place.candidate.fixed
+        return own and not place.candidate.pk and bool(self._entity(place.entity).id)
+
+    def everything(self, model: Model) -> list[int]:
+        """The keys of the table that put all items of an entity in one partition."""
+        return [at for place, at in model.places.items() if self._is_everything(place)]
 
     def _find_cents(self, way: tuple[str, str]) -> int:
         pattern = self._workload.pattern(way[0])
