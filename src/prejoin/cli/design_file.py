@@ -17,6 +17,7 @@ from prejoin.design.checks import fit
 from prejoin.design.document.kept import Kept, Validation
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.document.write_document import rewrite_document, write_document
+from prejoin.design.explain.claims import established
 from prejoin.design.files import read_design_text, write_design
 from prejoin.design.model import TABLE, Design, Facet, Item
 from prejoin.diagnostics import Diagnostic
@@ -99,7 +100,7 @@ def save(made: Made, where: Target) -> str:
 
 def validated(made: Made) -> tuple[Validation, ...]:
     """What was checked and proven, for the document. It says the same whenever it is run."""
-    detail = "no design that serves as much has fewer" if made.solution.exact else "the best that was found"
+    detail = established(made.workload, made.solution) or "none is needed"
     fewest = Validation(_FEWEST, str(made.explanation.structures), _KEPT if made.wanted.kept else detail)
     return validation(made.workload, made.design, made.proof, made.diagnostics, fewest)
 

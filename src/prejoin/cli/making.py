@@ -104,7 +104,7 @@ def make(wanted: Wanted, progress: Progress) -> Made:
     seconds = time.perf_counter() - began
     progress.result(structures(solution.design))
     # Of a design that had to keep what was there nobody knows whether another one would do with less.
-    explanation = explain_design(workload, solution.design, None if wanted.kept else solution.exact)
+    explanation = explain_design(workload, solution.design, None if wanted.kept else solution)
     if wanted.alternatives:
         progress.begin("pricing other designs")
         explanation = considered(workload, solution, explanation, wanted.kept, wanted.alternatives)
