@@ -291,8 +291,10 @@ def _when(condition: Condition, codec: Codec[Any]) -> When:
         case Exists((str(name),), True):
             return When(name)
         case _:
+            from .worded import worded  # for the message only
+
             raise SchemaError(
-                f"{codec.name}: {condition} cannot say what is in an index; "
+                f"{codec.name}: {worded([condition])} cannot say what is in an index; "
                 "use ==, one_of or exists, and != for an enum"
             )
 

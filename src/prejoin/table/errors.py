@@ -32,6 +32,10 @@ class UnknownAttribute(TableError, AttributeError):  # noqa: N818 - the family i
     """A name that is no attribute of the entity."""
 
 
+class NotAValue(TableError, TypeError):  # noqa: N818
+    """An attribute of a draft or of a condition, which has a name and no value, was used as a value."""
+
+
 class NotServed(TableError):  # noqa: N818
     """No key serves what is asked. `refusal` has the keys there are, and why each does not."""
 
