@@ -28,6 +28,7 @@ from .errors import (
 from .schema import Schema
 
 if TYPE_CHECKING:
+    from .answers import Unreadable
     from .async_client import AsyncClient, AsyncTransaction
     from .calls import Call
     from .changes import Changes
@@ -73,6 +74,7 @@ __all__ = [
     "UnknownAttribute",
     "UnknownValue",
     "Unprocessed",
+    "Unreadable",
     "VersionConflict",
     "add",
     "appended",
@@ -91,6 +93,7 @@ __all__ = [
 
 # A cold start is for the user to wait for: what only some programs use is imported by those that do.
 _HOMES = {
+    "answers": ("Unreadable",),
     "async_client": ("AsyncClient", "AsyncTransaction"),
     "calls": ("Call",),
     "changes": ("Changes",),

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from prejoin.keys import Order, Role
 
@@ -35,6 +36,8 @@ class Asking(msgspec.Struct, frozen=True):
     consistent: bool = False
     now: datetime | None = None
     into: type | None = None
+    keep: bool = False
+    """Whether items that cannot be read are handed back beside the others."""
 
     @property
     def sorted_by(self) -> Iterable[str | Order]:
@@ -46,9 +49,12 @@ def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[P
     entity = schema.entity(cls)
     test, tests = _tested(asking.test, entity.codec)
     asked, values = _planned(schema, entity, asking, None, tests)
+    if asking.keep:
+        asked = replace(asked, reading=asked.reading.keeping)
     if asked.plan.operation == "GetItem" and asking.after is None:
         one = yield from get_item(schema, table, asked, values, test)
-        return Page(() if one is None else (one,))
+        objects, unmatched, unreadable = split(() if one is None else (one,))
+        return Page(objects, None, unmatched, unreadable)
     query = query_of(
         schema,
         table,
@@ -61,8 +67,8 @@ def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[P
         after=asking.after,
     )
     found, cursor = yield from read(query, asking.limit, asking.after)
-    objects, unmatched = split(found)
-    return Page(objects, cursor, unmatched)
+    objects, unmatched, unreadable = split(found)
+    return Page(objects, cursor, unmatched, unreadable)
 
 
 def count(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[int]:
@@ -94,12 +100,14 @@ def collect(
             for name, attribute in names.items()
         ),
     )
+    if asking.keep:
+        asked = replace(asked, reading=asked.reading.keeping)
     query = query_of(
         schema, table, asked, values, entities[0].codec, reverse=asking.reverse, now=asking.now, after=asking.after
     )
     found, cursor = yield from read(query, asking.limit, asking.after)
-    objects, unmatched = split(found)
-    return Collection(objects, cursor, unmatched)
+    objects, unmatched, unreadable = split(found)
+    return Collection(objects, cursor, unmatched, unreadable)
 
 
 class _Noting(Recorder):

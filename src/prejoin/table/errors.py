@@ -27,6 +27,15 @@ class SchemaError(TableError, ValueError):
 class CodecError(TableError, ValueError):
     """A value that does not fit its attribute, on the way in or out."""
 
+    entity: str = ""
+    """Of an item that was read and is no object of its class: what its tag says."""
+    attribute: str = ""
+    """The attribute that does not fit, or is missing."""
+    key: Mapping[str, Any] | None = None
+    """The key of that item, in DynamoDB JSON."""
+    item: Mapping[str, Any] | None = None
+    """The item as it was read, in DynamoDB JSON."""
+
 
 class UnknownAttribute(TableError, AttributeError):  # noqa: N818 - the family is named by what happened
     """A name that is no attribute of the entity."""

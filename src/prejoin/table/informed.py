@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from prejoin.keys import TABLE
+
 from .actions import depends, expression, lacking, named, unmet
 from .conversation import Request, Steps
 from .errors import CodecError, ConditionFailed, NotFound, TableError
@@ -45,12 +47,13 @@ def informed(schema: Schema, write: Write, item: Json | None) -> Write | None:
         if is_vacant(entity, item):
             return _without(write)
         raise unmet(write, item)
-    was = entity.codec.values(entity.codec.decode(item))
+    key = {name: item[name] for name in schema.keys(TABLE).names}
+    was = entity.codec.values(entity.codec.read(item, entity.tag, key))
     if write.verb not in ("update", "upsert"):
         return replace(write, was=was, item=item)
     if wrong := lacking(write, item):
         raise wrong
-    becomes = entity.codec.values(entity.codec.decode(_updated(write, item)))
+    becomes = entity.codec.values(entity.codec.read(_updated(write, item), entity.tag, key))
     return replace(write, verb="update", was=was, item=item, becomes=becomes)
 
 

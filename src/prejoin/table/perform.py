@@ -140,7 +140,7 @@ def _alone(table: str, action: Action) -> Steps[Any]:
                 return None
             # DynamoDB does not repeat what it was given.
             item = answer.get("Attributes") if "ReturnValues" in body else body["Item"]
-            return write.entity.codec.decode(item) if item else None
+            return write.entity.codec.read(item, write.entity.tag, body.get("Key", {})) if item else None
     raise Conflict(f"{action} was part of others' transactions each of {ATTEMPTS} times; nothing was written")
 
 
