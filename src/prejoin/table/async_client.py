@@ -16,7 +16,7 @@ from .async_reading import AsyncReader
 from .async_writing import AsyncBatching, AsyncWriter
 from .calls import Observer
 from .client import any_call, measured, observed, safe
-from .conversation import Pause, Request, Steps
+from .conversation import Parallel, Pause, Request, Steps
 from .perform import write_one
 from .schema import Schema
 from .transactions import Gathered
@@ -150,12 +150,13 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         except StopIteration as stop:
             return cast("R", stop.value)
 
-    async def _several(self, step: tuple[Request, ...] | Pause) -> tuple[Any, ...] | None:
+    async def _several(self, step: tuple[Request, ...] | Pause | Parallel) -> tuple[Any, ...] | None:
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
         # All are waited for: a failure is told when nothing of this conversation is under way any more.
-        answers = await asyncio.gather(*map(self._send, step), return_exceptions=True)
+        parts = map(self._run, step.conversations) if isinstance(step, Parallel) else map(self._send, step)
+        answers = await asyncio.gather(*parts, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer

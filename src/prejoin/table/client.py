@@ -11,13 +11,13 @@ import msgspec
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport.errors import TransportError
 
-from .conversation import Pause, Request, Steps, read_json
+from .conversation import Parallel, Pause, Request, Steps, read_json
 from .lazy import Lazy
 from .reading import Reader
 from .writing import Batching, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from prejoin.transport import Transport
@@ -165,16 +165,18 @@ class Client(Reader, Writer, Batching):
         except StopIteration as stop:
             return cast("R", stop.value)
 
-    def _several(self, step: tuple[Request, ...] | Pause) -> tuple[Any, ...] | None:
+    def _several(self, step: tuple[Request, ...] | Pause | Parallel) -> tuple[Any, ...] | None:
         if isinstance(step, Pause):
             time.sleep(step.seconds)
             return None
-        if not getattr(self._transport, "concurrent", False):
-            return tuple(map(self._send, step))
+        each: Callable[[Any], Any] = self._run if isinstance(step, Parallel) else self._send
+        parts: tuple[Any, ...] = step.conversations if isinstance(step, Parallel) else step
+        if len(parts) == 1 or not getattr(self._transport, "concurrent", False):
+            return tuple(map(each, parts))
         from concurrent.futures import ThreadPoolExecutor  # only where waiting takes longer than threads do
 
-        with ThreadPoolExecutor(len(step)) as threads:
-            return tuple(threads.map(self._send, step))
+        with ThreadPoolExecutor(len(parts)) as threads:
+            return tuple(threads.map(each, parts))
 
     def _send(self, request: Request) -> Any:
         if self._fence is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prejoin.keys import Refusal
 
@@ -102,6 +102,35 @@ class TransactionCancelled(TableError):  # noqa: N818
 
 class TooMany(TableError):  # noqa: N818
     """More than one item where one was asked for, or more than a request takes."""
+
+
+class Failure(NamedTuple):
+    """One of many objects that was not written, or of which it is not known."""
+
+    position: int
+    """Which of those given it is, from 0."""
+    given: Any
+    """The object, or the key of a delete."""
+    error: Exception
+    """What a write of this object alone would have raised: AlreadyExists, NotUnique, Conflict, OutcomeUnknown, …"""
+
+
+class PartlyWritten(TableError):  # noqa: N818
+    """Many writes of which some were refused, or have an unknown outcome; all the others were done.
+
+    `written` says how many were, `failures` which were not, and why. `rest` yields those that were not tried, because
+    DynamoDB could not be reached; else it is empty.
+    """
+
+    def __init__(self, written: int, failures: Sequence[Failure], rest: Iterator[Any] | None = None) -> None:
+        first = failures[0]
+        super().__init__(
+            f"{written} were written, {len(failures)} were not or are unknown; the first is number {first.position}: "
+            f"{type(first.error).__name__}: {first.error}"
+        )
+        self.written = written
+        self.failures = tuple(failures)
+        self.rest = iter(()) if rest is None else rest
 
 
 class Unprocessed(TableError):  # noqa: N818

@@ -24,13 +24,13 @@ from .writes import Write
 def read_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[list[Write | None]]:
     """The writes, those that ask for it with what was read of their items. None is for one that has nothing to do."""
     asking = [write for write in writes if write.read]
-    requests = [_get(schema, table, write) for write in asking]
+    requests = [get_request(schema, table, write) for write in asking]
     answers = (yield tuple(requests)) if len(requests) > 1 else ((yield requests[0]),)
     found = iter([informed(schema, write, answer.get("Item")) for write, answer in zip(asking, answers, strict=True)])
     return [next(found) if write.read else write for write in writes]
 
 
-def _get(schema: Schema, table: str, write: Write) -> Request:
+def get_request(schema: Schema, table: str, write: Write) -> Request:
     key = schema.written(write.entity.base, write.values)
     return Request("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}, shown(key))
 

@@ -38,7 +38,7 @@ def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
     """One write; the object that it is to return, if it is to return one."""
     if write.read:
         return (yield from _reading_first(schema, table, [write]))
-    return (yield from _perform(schema, table, [write], None))
+    return (yield from perform(schema, table, [write], None))
 
 
 def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | None = None) -> Steps[None]:
@@ -49,7 +49,7 @@ def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | 
             yield from _reading_first(schema, table, writes)
             return
     if writes:
-        yield from _perform(schema, table, writes, token)
+        yield from perform(schema, table, writes, token)
 
 
 def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[Any]:
@@ -58,7 +58,7 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
             yield pause(attempt)
         known = yield from read_first(schema, table, writes)
         try:
-            return (yield from _perform(schema, table, known, None))
+            return (yield from perform(schema, table, known, None))
         except (ConditionFailed, TransactionCancelled) as error:
             failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
             if not any(isinstance(one, ConditionFailed) and overtaken(one) for one in failures):
@@ -66,7 +66,7 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
     raise Conflict(f"what was read had been changed by others each of {ATTEMPTS} times; nothing was written")
 
 
-def _perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
+def perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
     placed = with_others(schema, writes)
     for write, _ in placed:
         if write.extremes:
