@@ -6,11 +6,14 @@ from .client import Client
 from .declare import Entity, Index, Key
 from .errors import (
     AlreadyExists,
+    ArgumentError,
     CodecError,
     ConditionFailed,
     Conflict,
     CursorError,
     Failure,
+    ItemTooLarge,
+    NoSuchTable,
     NotAValue,
     NotFound,
     NotServed,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlreadyExists",
+    "ArgumentError",
     "AsyncClient",
     "AsyncTransaction",
     "Call",
@@ -60,7 +64,9 @@ __all__ = [
     "Failure",
     "Get",
     "Index",
+    "ItemTooLarge",
     "Key",
+    "NoSuchTable",
     "NotAValue",
     "NotFound",
     "NotServed",

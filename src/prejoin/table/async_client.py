@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -15,7 +15,7 @@ from prejoin.transport import AsyncTransport, TransportError
 from .async_reading import AsyncReader
 from .async_writing import AsyncBatching, AsyncWriter
 from .calls import Observer
-from .client import any_call, measured, observed, safe
+from .client import any_call, explained, measured, observed, safe
 from .conversation import Parallel, Pause, Request, Steps
 from .perform import write_one
 from .schema import Schema
@@ -39,6 +39,11 @@ class AsyncTransaction(Gathered):
 
     async def __aenter__(self) -> AsyncTransaction:
         return self
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError("a transaction of an AsyncClient is sent with await: write `async with db.transaction()`")
+
+    def __exit__(self, *_: object) -> None: ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -124,6 +129,11 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     async def __aenter__(self) -> AsyncClient:
         return self
 
+    def __enter__(self) -> NoReturn:
+        raise TypeError("an AsyncClient is closed with await: write `async with AsyncClient(…) as db`")
+
+    def __exit__(self, *_: object) -> None: ...
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -165,8 +175,13 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     async def _send(self, request: Request) -> Any:
         if self._fence is not None:
             self._fence.check(request)
-        if self._observe:
-            return observed(
-                request, await self._transport.send_async(*measured(request, self._lossless)), self._observe
-            )
-        return request.read(await self._transport.send_async(request.operation, _encode(safe(request, self._lossless))))
+        try:
+            if self._observe:
+                answer = await self._transport.send_async(*measured(request, self._lossless))
+                return observed(request, answer, self._observe)
+            answer = await self._transport.send_async(request.operation, _encode(safe(request, self._lossless)))
+            return request.read(answer)
+        except DynamoDBError as error:
+            if found := explained(error, request, self.table):
+                raise found from error
+            raise

@@ -15,17 +15,16 @@ import msgspec
 from prejoin.keys import TABLE
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, ITEM_SIZE, TRANSACTION_ACTIONS, TRANSACTION_SIZE
-from prejoin.protocol.sizes import item_size
 from prejoin.transport.errors import TransportError
 
 from . import bulk
 from .backoff import pause
 from .conversation import Request, Steps
-from .errors import Failure, PartlyWritten, TableError, TooMany, UnknownValue, Unprocessed
+from .errors import Failure, PartlyWritten, TableError, UnknownValue, Unprocessed
 from .expand import expand
 from .meaning import deletion, insertion, replacement
 from .others import with_others
-from .perform import passing
+from .perform import passing, too_large
 from .schema import Schema
 from .writes import Action, Write, checked_actions
 from .writing import UNSAID
@@ -78,7 +77,8 @@ def _all(
             wanted = write(one)
             actions = _unconditional(schema, wanted)
         except (TableError, ValueError) as error:
-            if not window.used:
+            # A missing argument is missing for all of them.
+            if not window.used or isinstance(error, UnknownValue):
                 raise
             window.failures.append(Failure(position, one, error))
             continue
@@ -248,11 +248,7 @@ def _unconditional(schema: Schema, write: Write) -> Sequence[Action] | None:
     entity = write.entity
     if entity.patterns and any(pattern.unbatched(write) for pattern in entity.patterns):
         return None
-    try:
-        actions = expand(schema, write)
-    except UnknownValue:
-        # It is refused, by itself: the objects beside it are written.
-        return None
+    actions = expand(schema, write)
     if entity.patterns and len(with_others(schema, [write])) > 1:
         return None
     if any("ConditionExpression" in one.parameters or one.kind not in _BATCHED for one in actions):
@@ -260,6 +256,6 @@ def _unconditional(schema: Schema, write: Write) -> Sequence[Action] | None:
     for action in actions:
         item = action.parameters.get("Item")
         # JSON is never shorter than DynamoDB counts: most items need not be counted.
-        if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (size := item_size(item)) > ITEM_SIZE:
-            raise TooMany(f"the item {action} has {size} bytes, and DynamoDB takes {ITEM_SIZE}")
+        if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (large := too_large(action)):
+            raise large
     return actions

@@ -21,7 +21,7 @@ from prejoin.transport.errors import TransportError
 
 from .actions import merged
 from .conversation import Parallel, Steps
-from .errors import ConditionFailed, Failure, TableError, TransactionCancelled
+from .errors import ConditionFailed, Failure, TableError, TransactionCancelled, UnknownValue
 from .expand import expand
 from .informed import get_request, informed
 from .lazy import Lazy
@@ -79,6 +79,8 @@ def write_window(schema: Schema, table: str, window: Sequence[tuple[int, Any, Wr
             continue  # there is nothing to do
         try:
             planned.append(_planned(schema, position, given, write, now))
+        except UnknownValue:
+            raise  # a missing argument: it is missing for all of them
         except (TableError, ValueError) as error:
             failures.append(Failure(position, given, error))
     for wave in _waves(list(_chunks(planned))):

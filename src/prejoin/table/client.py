@@ -12,6 +12,7 @@ from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport.errors import TransportError
 
 from .conversation import Parallel, Pause, Request, Steps, read_json
+from .errors import NoSuchTable
 from .lazy import Lazy
 from .reading import Reader
 from .writing import Batching, Writer
@@ -181,9 +182,14 @@ class Client(Reader, Writer, Batching):
     def _send(self, request: Request) -> Any:
         if self._fence is not None:
             self._fence.check(request)
-        if self._observe:
-            return observed(request, self._transport.send(*measured(request, self._lossless)), self._observe)
-        return request.read(self._transport.send(request.operation, _encode(safe(request, self._lossless))))
+        try:
+            if self._observe:
+                return observed(request, self._transport.send(*measured(request, self._lossless)), self._observe)
+            return request.read(self._transport.send(request.operation, _encode(safe(request, self._lossless))))
+        except DynamoDBError as error:
+            if found := explained(error, request, self.table):
+                raise found from error
+            raise
 
 
 def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
@@ -207,6 +213,13 @@ def measured(request: Request, lossless: bool) -> tuple[str, bytes]:
     if request.operation in METERED:
         body = {**body, "ReturnConsumedCapacity": "TOTAL"}
     return request.operation, _encode(body)
+
+
+def explained(error: DynamoDBError, request: Request, table: str) -> Exception | None:
+    """An error that says more, if more is known here."""
+    if error.code == "ResourceNotFoundException" and request.operation in METERED:
+        return NoSuchTable(table, error)
+    return None
 
 
 def observed(request: Request, answer: bytes, observe: Observer) -> Any:

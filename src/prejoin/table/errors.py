@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prejoin.errors import PrejoinError
 from prejoin.keys import Refusal
+from prejoin.protocol.errors import DynamoDBError
 
 if TYPE_CHECKING:
     from .writes import Write
 
 
-class TableError(Exception):
+class TableError(PrejoinError):
     """Any of the errors below."""
 
     write: Write | None = None
     """The write it is about, where it is about one."""
     position: int = 0
     """Which of the writes of a transaction that is, from 0."""
+
+
+class ArgumentError(TableError, ValueError):
+    """An argument that cannot be: a limit below 1, no segment."""
 
 
 class SchemaError(TableError, ValueError):
@@ -102,6 +108,34 @@ class TransactionCancelled(TableError):  # noqa: N818
 
 class TooMany(TableError):  # noqa: N818
     """More than one item where one was asked for, or more than a request takes."""
+
+
+class ItemTooLarge(TooMany):
+    """An item of more than 400 KB. `size` is that of the item in bytes; 0 where only DynamoDB knows it."""
+
+    size: int = 0
+
+
+class NoSuchTable(TableError, DynamoDBError):  # noqa: N818
+    """The table is not there: a ResourceNotFoundException that names it."""
+
+    def __init__(self, table: str, error: DynamoDBError) -> None:
+        DynamoDBError.__init__(
+            self, error.code, error.message, status=error.status, fields=error.fields, request_id=error.request_id
+        )
+        self.table = table
+
+    def __str__(self) -> str:
+        return (
+            f"there is no table {self.table!r} ({DynamoDBError.__str__(self)}): create it with create_table(), or "
+            "check its name, the region and the endpoint"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        error = DynamoDBError(
+            self.code, self.message, status=self.status, fields=self.fields, request_id=self.request_id
+        )
+        return NoSuchTable, (self.table, error)
 
 
 class Failure(NamedTuple):

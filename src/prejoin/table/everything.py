@@ -10,6 +10,7 @@ from prejoin.keys import TABLE
 from .answers import Answer, Reading, facet_tag, split, values_in
 from .conversation import Request, Steps
 from .cursor import Position, decode_cursor, encode_cursor, fingerprint
+from .errors import ArgumentError
 from .pages import Page
 from .reads import together
 from .render import Placeholders
@@ -37,7 +38,7 @@ class Scan:
         if schema.fence is not None:
             raise schema.fence.confined("everything()")
         if not 1 <= segments <= MOST_SEGMENTS:
-            raise ValueError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
+            raise ArgumentError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
         entities = [schema.entity(cls) for cls in classes] or schema.entities
         reading = Reading(schema, [entity.base for entity in entities])
         self._reading = reading.keeping if keep else reading

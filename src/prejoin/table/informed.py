@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prejoin.keys import TABLE
 
-from .actions import depends, expression, lacking, named, unmet
+from .actions import depends, expression, lacking, named, unknown, unmet
 from .conversation import Request, Steps
 from .errors import CodecError, ConditionFailed, NotFound, TableError
 from .physical import shown
@@ -50,7 +50,13 @@ def informed(schema: Schema, write: Write, item: Json | None) -> Write | None:
     key = {name: item[name] for name in schema.keys(TABLE).names}
     was = entity.codec.values(entity.codec.read(item, entity.tag, key))
     if write.verb not in ("update", "upsert"):
-        return replace(write, was=was, item=item)
+        found = replace(write, was=was, item=item)
+        if write.verb == "put" and entity.unknown == "refuse" and (lost := unknown(schema, found)):
+            raise TableError(
+                f"{named(write)} has {', '.join(sorted(lost))}, which {entity.tag} does not know, and a put would "
+                "delete it: update the item instead"
+            )
+        return found
     if wrong := lacking(write, item):
         raise wrong
     becomes = entity.codec.values(entity.codec.read(_updated(write, item), entity.tag, key))

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.limits import ITEM_SIZE
+from prejoin.protocol.sizes import item_size
 
 from .actions import merged, named
 from .backoff import pause
 from .conversation import Request, Steps
-from .errors import ConditionFailed, Conflict, TableError, TransactionCancelled
+from .errors import ConditionFailed, Conflict, ItemTooLarge, TableError, TransactionCancelled
 from .expand import expand
 from .informed import overtaken, read_first, refuse_token
 from .lazy import Lazy
@@ -133,6 +135,8 @@ def _alone(table: str, action: Action) -> Steps[Any]:
         except DynamoDBError as error:
             if error.code == "ConditionalCheckFailedException":
                 raise _failure(action, error.fields.get("Item"), 0) from error
+            if error.code == "ValidationException" and (large := too_large(action)):
+                raise large from error
             if error.code not in _CONFLICTS:
                 raise
         else:
@@ -166,6 +170,8 @@ def _together(
                 if count == 1 and failures:
                     raise failures[0] from error
                 raise TransactionCancelled(failures) from error
+            if error.code == "ValidationException" and (large := next(filter(None, map(too_large, actions)), None)):
+                raise large from error
             if error.code not in _CONFLICTS:
                 raise
         else:
@@ -202,10 +208,25 @@ def _failures(
         position = positions[id(action.write)]
         if code == "ConditionalCheckFailed":
             failures.append(_failure(action, reason.get("Item"), position))
+        elif code != "None" and (large := too_large(action)):
+            failures.append(_about(large, action.write, position))
         elif code != "None":
             kind = Conflict if code == "TransactionConflict" else TableError
             failures.append(_about(kind(f"{action}: {code}: {reason.get('Message', '')}"), action.write, position))
     return failures
+
+
+def too_large(action: Action) -> ItemTooLarge | None:
+    """The error for an item that is larger than DynamoDB takes. Sizes are looked at when a request was refused."""
+    item = action.parameters.get("Item")
+    size = item_size(item) if item else 0
+    if size <= ITEM_SIZE:
+        return None
+    error = ItemTooLarge(
+        f"{named(action.write)} is too large: the item {action} has {size:,} bytes, and DynamoDB takes {ITEM_SIZE:,}"
+    )
+    error.size = size
+    return error
 
 
 def _failure(action: Action, item: Json | None, position: int) -> ConditionFailed:

@@ -20,6 +20,7 @@ from .answers import Answer, Reading, page_keys
 from .codec import Codec
 from .conversation import Request, Steps
 from .cursor import Position, decode_cursor, encode_cursor, fingerprint
+from .errors import ArgumentError
 from .expressions import Condition
 from .physical import KeyAttributes, wire
 from .render import Placeholders, grouped, render
@@ -248,7 +249,7 @@ class _Stream:
 def read(query: Query, limit: int | None, after: str | None) -> Steps[tuple[list[Any], str | None]]:
     """Objects in order, at most `limit` of them, and the cursor to go on from if there may be more."""
     if limit is not None and limit < 1:
-        raise ValueError(f"limit is {limit}, and a page has at least one item")
+        raise ArgumentError(f"limit is {limit}, and a page has at least one item")
     groups = query.groups
     start: Position | None = None
     if after is not None:
