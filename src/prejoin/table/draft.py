@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, SupportsIndex, TypeVar, cast
 
 from .changes import At, Changes, computed, steps
@@ -43,22 +44,23 @@ def owner(attribute: object) -> Owner:
 class Record(Owner):
     """The changes that a draft has recorded."""
 
-    __slots__ = ("_loose", "_made", "adds", "closed", "deletes", "removes", "sets")
+    __slots__ = ("_assigned", "_loose", "adds", "closed", "deletes", "removes", "sets")
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
+        self.name = name
+        self.texts = ()
         self.sets: dict[At, Any] = {}
         self.adds: dict[At, Any] = {}
         self.removes: set[At] = set()
         self.deletes: dict[At, Any] = {}
         self.closed = False
-        self._made: list[Computed] = []
-        """Values to be computed of attributes of this draft."""
         self._loose: dict[int, Computed] = {}
-        """Those of them that have not been assigned."""
+        """Values to be computed of attributes of this draft, and not assigned yet."""
+        self._assigned: tuple[Computed, ...] = ()
 
     def set(self, at: At, value: Any) -> None:
-        self.open()
+        if self.closed:
+            self.open()
         if isinstance(value, Computed):
             self._take(at, value)
             if isinstance(value, Sum) and not value.from_zero:
@@ -69,11 +71,10 @@ class Record(Owner):
                 self.adds |= found.adds
                 self.deletes |= found.deletes
             return
-        if isinstance(value, Path | Size | Condition | Draft | Recorder):
+        if type(value) not in _PLAIN and isinstance(value, _RECORDED):
             raise self._not_this(at, value)
-        if self._loose:
-            self.texts += map(repr, self._loose.values())
-        if self.texts:
+        if self._loose or self.texts:
+            self.texts = (*self.texts, *map(repr, self._loose.values()))
             self.check_text(value)
         self.sets[at] = value
 
@@ -99,7 +100,6 @@ class Record(Owner):
                     )
 
     def made(self, value: Computed) -> Computed:
-        self._made.append(value)
         self._loose[id(value)] = value
         return value
 
@@ -118,12 +118,14 @@ class Record(Owner):
         )
 
     def _take(self, at: At, value: Computed) -> None:
-        if not any(value is one for one in self._made):
+        """Refuses what is computed of another item: by its path alone it would be taken for one of this item."""
+        if self._loose.pop(id(value), None) is not None:
+            self._assigned += (value,)
+        elif not any(value is one for one in self._assigned):
             raise TableError(
                 f"{self.name}.{shown(steps(at))} cannot be computed from {shown(value.path)} of another item: get that "
                 "item first, and use its value"
             )
-        self._loose.pop(id(value), None)
 
     def _not_this(self, at: At, value: object) -> TableError:
         place = f"{self.name}.{shown(steps(at))}"
@@ -184,7 +186,7 @@ class Draft:
 
     def __repr__(self) -> str:
         text = f"<draft of {self._codec.name}>"
-        self._record.texts.append(text)
+        self._record.texts += (text,)
         return text
 
 
@@ -221,6 +223,10 @@ class DraftPath(Path):
 
     def __delitem__(self, at: str | int) -> None:
         self._owner.remove((*self._path, step(at)))
+
+
+_PLAIN = frozenset({str, int, float, bool, bytes, Decimal, list, tuple, dict, set, frozenset, type(None)})
+_RECORDED = (Path, Size, Condition, Draft, Recorder)
 
 
 def changes_of(draft: Draft) -> Changes:

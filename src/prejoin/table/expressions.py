@@ -114,13 +114,13 @@ class Owner:
     def __init__(self, name: str) -> None:
         self.name = name
         """Of its class."""
-        self.texts: list[str] = []
+        self.texts: tuple[str, ...] = ()
         """What `repr` gave of its attributes. It has to work, for debuggers, and must not become data."""
 
     def shown(self, path: Steps) -> str:
         """An attribute for people who debug: `<recorded Order.total>`."""
         text = f"<recorded {self.name}.{shown(path)}>"
-        self.texts.append(text)
+        self.texts += (text,)
         return text
 
     def check_text(self, value: object) -> None:
@@ -136,6 +136,9 @@ class Owner:
     def no_value(self, path: Steps, how: str) -> NotAValue:
         """The error for a use of an attribute that needs its value."""
         raise NotImplementedError
+
+
+_SETS = (set, frozenset)
 
 
 class Path:
@@ -180,6 +183,8 @@ class Path:
         return _compare(self, ">=", other)
 
     def __add__(self, more: object) -> Computed:
+        if type(more) is int:  # most are
+            return self._owner.made(Sum(self._path, "+", more))
         return self._sum(more, before=False)
 
     def __radd__(self, more: object) -> Computed:
@@ -193,7 +198,7 @@ class Path:
         return self._owner.made(Sum(self._path, "+", more))
 
     def __sub__(self, less: object) -> Computed:
-        if isinstance(less, set | frozenset):
+        if isinstance(less, _SETS):
             return self._owner.made(Members(self._path, "-", less))
         return self._owner.made(Sum(self._path, "-", less))
 
@@ -397,7 +402,7 @@ class Recorder:
 
     def __repr__(self) -> str:
         text = f"<recorded {self._codec.name}>"
-        self._owner.texts.append(text)
+        self._owner.texts += (text,)
         return text
 
 
