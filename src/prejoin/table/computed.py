@@ -22,8 +22,22 @@ class Beside(str):
 class _Unencodable:
     """A value that no encoder takes: msgspec would write recorded conditions and sums as if they were data."""
 
+    __slots__ = ()
+
     def __repr__(self) -> str:
         return "recorded"
+
+
+class Mark(_Unencodable):
+    """Tells which draft a computed value belongs to, and keeps what `repr` gave of the draft's attributes.
+
+    It is an object of its own, so that what is computed does not refer to the draft that it is recorded in.
+    """
+
+    __slots__ = ("texts",)
+
+    def __init__(self) -> None:
+        self.texts: tuple[str, ...] = ()
 
 
 UNENCODABLE = _Unencodable()
@@ -53,13 +67,16 @@ class Computed(_Recorded, frozen=True):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Computed):
             raise self._no_value("compared")
-        return type(self) is type(other) and astuple(self) == astuple(other)
+        return type(self) is type(other) and astuple(self)[:-1] == astuple(other)[:-1]
 
     def __hash__(self) -> int:
         raise self._no_value("put into a set, or used as a key of a dict")
 
     def __repr__(self) -> str:
-        return f"<recorded {type(self).__name__} of {shown(self.path)}>"
+        text = f"<recorded {type(self).__name__} of {shown(self.path)}>"
+        if isinstance(self.recorded, Mark):
+            self.recorded.texts += (text,)
+        return text
 
     def _no_value(self, how: str) -> NotAValue:
         return NotAValue(

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex, TypeVar, cast
 
 from .changes import At, Changes, computed, steps
 from .codec import Codec
-from .computed import Computed, First, Joined, Steps, Sum, shown
+from .computed import Computed, First, Joined, Mark, Steps, Sum, shown
 from .errors import NotAValue, TableError
 from .expressions import Condition, Owner, Path, Recorder, Size, path_of, step
 
@@ -18,51 +18,48 @@ L = TypeVar("L", bound=Sequence[Any] | None)
 
 def add(attribute: T, amount: T) -> T:
     """A number plus an amount, where an absent one counts as 0: `p.views = add(p.views, 1)`."""
-    return cast("T", owner(attribute).made(Sum(path_of(attribute), "+", amount, from_zero=True)))
+    return cast("T", Sum(path_of(attribute), "+", amount, from_zero=True, recorded=mark(attribute)))
 
 
 def appended(attribute: L, elements: L) -> L:
     """A list with more at its end, where an absent one counts as empty: `p.tags = appended(p.tags, ["new"])`."""
-    return cast("L", owner(attribute).made(Joined(path_of(attribute), cast("Sequence[Any]", elements))))
+    return cast("L", Joined(path_of(attribute), cast("Sequence[Any]", elements), recorded=mark(attribute)))
 
 
 def prepended(attribute: L, elements: L) -> L:
     """A list with more at its beginning, where an absent one counts as empty."""
-    return cast("L", owner(attribute).made(Joined(path_of(attribute), cast("Sequence[Any]", elements), before=True)))
+    return cast("L", Joined(path_of(attribute), cast("Sequence[Any]", elements), before=True, recorded=mark(attribute)))
 
 
 def if_absent(attribute: T | None, value: T) -> T:
     """A value for what is absent; what is there stays: `p.color = if_absent(p.color, "red")`."""
-    return cast("T", owner(attribute).made(First(path_of(attribute), value)))
+    return cast("T", First(path_of(attribute), value, recorded=mark(attribute)))
 
 
-def owner(attribute: object) -> Owner:
-    path_of(attribute)
-    return cast("Path", attribute)._owner
+def mark(attribute: object) -> Mark:
+    return cast("Path", attribute)._owner.computes(path_of(attribute))
 
 
 class Record(Owner):
     """The changes that a draft has recorded."""
 
-    __slots__ = ("_assigned", "_loose", "adds", "closed", "deletes", "removes", "sets")
+    __slots__ = ("adds", "closed", "deletes", "removes", "sets")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.texts = ()
+        self.mark = None
         self.sets: dict[At, Any] = {}
         self.adds: dict[At, Any] = {}
         self.removes: set[At] = set()
         self.deletes: dict[At, Any] = {}
         self.closed = False
-        self._loose: dict[int, Computed] = {}
-        """Values to be computed of attributes of this draft, and not assigned yet."""
-        self._assigned: tuple[Computed, ...] = ()
 
     def set(self, at: At, value: Any) -> None:
         if self.closed:
             self.open()
         if isinstance(value, Computed):
-            self._take(at, value)
+            if value.recorded is not self.mark:
+                raise self._of_another(at, value)
             if isinstance(value, Sum) and not value.from_zero:
                 self.sets[at] = value
             else:
@@ -73,8 +70,7 @@ class Record(Owner):
             return
         if type(value) not in _PLAIN and isinstance(value, _RECORDED):
             raise self._not_this(at, value)
-        if self._loose or self.texts:
-            self.texts = (*self.texts, *map(repr, self._loose.values()))
+        if self.mark is not None:
             self.check_text(value)
         self.sets[at] = value
 
@@ -99,10 +95,6 @@ class Record(Owner):
                         f"{shown(path)} has been changed in this update already; its new value is not here to be read"
                     )
 
-    def made(self, value: Computed) -> Computed:
-        self._loose[id(value)] = value
-        return value
-
     def no_value(self, path: Steps, how: str) -> NotAValue:
         return NotAValue(
             f"{self.name}.{shown(path)} stands for an attribute in an update that is being written; it has no value "
@@ -117,15 +109,12 @@ class Record(Owner):
             "if_absent()"
         )
 
-    def _take(self, at: At, value: Computed) -> None:
-        """Refuses what is computed of another item: by its path alone it would be taken for one of this item."""
-        if self._loose.pop(id(value), None) is not None:
-            self._assigned += (value,)
-        elif not any(value is one for one in self._assigned):
-            raise TableError(
-                f"{self.name}.{shown(steps(at))} cannot be computed from {shown(value.path)} of another item: get that "
-                "item first, and use its value"
-            )
+    def _of_another(self, at: At, value: Computed) -> TableError:
+        """The error for what is computed of another item: by its path alone it would be taken for one of this item."""
+        return TableError(
+            f"{self.name}.{shown(steps(at))} cannot be computed from {shown(value.path)} of another item: get that "
+            "item first, and use its value"
+        )
 
     def _not_this(self, at: At, value: object) -> TableError:
         place = f"{self.name}.{shown(steps(at))}"
@@ -186,7 +175,7 @@ class Draft:
 
     def __repr__(self) -> str:
         text = f"<draft of {self._codec.name}>"
-        self._record.texts += (text,)
+        self._record.remember(text)
         return text
 
 

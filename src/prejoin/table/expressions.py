@@ -8,7 +8,7 @@ from typing import Any, Literal, SupportsIndex, TypeVar, cast
 import msgspec
 
 from .codec import Codec
-from .computed import UNENCODABLE, Computed, Joined, Members, Steps, Sum, shown
+from .computed import UNENCODABLE, Computed, Joined, Mark, Members, Steps, Sum, shown
 from .errors import NotAValue, TableError
 from .values import Json
 
@@ -109,29 +109,37 @@ class Stored(msgspec.Struct, frozen=True):
 class Owner:
     """The item that recorded attributes belong to. Attributes of two items must not get into one expression."""
 
-    __slots__ = ("name", "texts")
+    __slots__ = ("mark", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         """Of its class."""
-        self.texts: tuple[str, ...] = ()
-        """What `repr` gave of its attributes. It has to work, for debuggers, and must not become data."""
+        self.mark: Mark | None = None
+        """Made when it is needed: most drafts and conditions need none."""
 
     def shown(self, path: Steps) -> str:
-        """An attribute for people who debug: `<recorded Order.total>`."""
+        """An attribute for people who debug: `<recorded Order.total>`. It must not become data: see `check_text`."""
         text = f"<recorded {self.name}.{shown(path)}>"
-        self.texts += (text,)
+        self.remember(text)
         return text
+
+    def remember(self, text: str) -> None:
+        self.mark = self.mark or Mark()
+        self.mark.texts += (text,)
 
     def check_text(self, value: object) -> None:
         """Refuses a value that contains the `repr` of an attribute: f"{order.total!r}"."""
+        if self.mark is None or not self.mark.texts:
+            return
         text = repr(value)
-        if any(one in text for one in self.texts):
+        if any(one in text for one in self.mark.texts):
             raise NotAValue(f"{text} contains the repr() of a recorded attribute, which is not its value")
 
-    def made(self, value: Computed) -> Computed:
-        """Called with each value to be computed by DynamoDB of an attribute of this item."""
-        raise NotImplementedError
+    def computes(self, path: Steps) -> Mark:
+        """The mark of a value that DynamoDB is to compute of an attribute; raises where it computes nothing."""
+        if self.mark is None:
+            self.mark = Mark()
+        return self.mark
 
     def no_value(self, path: Steps, how: str) -> NotAValue:
         """The error for a use of an attribute that needs its value."""
@@ -139,6 +147,8 @@ class Owner:
 
 
 _SETS = (set, frozenset)
+_LISTS = (list, tuple)
+_TEXTS = (str, bytes)
 
 
 class Path:
@@ -183,29 +193,26 @@ class Path:
         return _compare(self, ">=", other)
 
     def __add__(self, more: object) -> Computed:
-        if type(more) is int:  # most are
-            return self._owner.made(Sum(self._path, "+", more))
-        return self._sum(more, before=False)
+        if isinstance(more, _LISTS):
+            return Joined(self._path, more, recorded=self._owner.computes(self._path))
+        if isinstance(more, _TEXTS):
+            raise self._owner.no_value(self._path, "joined with text")
+        return Sum(self._path, "+", more, recorded=self._owner.computes(self._path))
 
     def __radd__(self, more: object) -> Computed:
-        return self._sum(more, before=True)
-
-    def _sum(self, more: object, *, before: bool) -> Computed:
-        if isinstance(more, list | tuple):
-            return self._owner.made(Joined(self._path, more, before))
-        if isinstance(more, str | bytes):
-            raise self._owner.no_value(self._path, "joined with text")
-        return self._owner.made(Sum(self._path, "+", more))
+        if isinstance(more, _LISTS):
+            return Joined(self._path, more, True, recorded=self._owner.computes(self._path))
+        return self + more
 
     def __sub__(self, less: object) -> Computed:
         if isinstance(less, _SETS):
-            return self._owner.made(Members(self._path, "-", less))
-        return self._owner.made(Sum(self._path, "-", less))
+            return Members(self._path, "-", less, recorded=self._owner.computes(self._path))
+        return Sum(self._path, "-", less, recorded=self._owner.computes(self._path))
 
     def __or__(self, more: object) -> Computed:
-        if not isinstance(more, set | frozenset):
+        if not isinstance(more, _SETS):
             raise self._owner.no_value(self._path, "combined so")
-        return self._owner.made(Members(self._path, "+", more))
+        return Members(self._path, "+", more, recorded=self._owner.computes(self._path))
 
     def __bool__(self) -> bool:
         raise self._owner.no_value(self._path, "tested")
@@ -306,7 +313,7 @@ class Size:
 def _compare(path: Path, op: Op, other: object) -> Condition:
     if isinstance(other, Path | Size):
         return _relate(path, op, other)
-    if path._owner.texts:
+    if path._owner.mark is not None:
         path._owner.check_text(other)
     return Compare(path._path, op, other)
 
@@ -365,9 +372,9 @@ class _Condition(Owner):
 
     __slots__ = ()
 
-    def made(self, value: Computed) -> Computed:
+    def computes(self, path: Steps) -> Mark:
         raise NotAValue(
-            f"{self.name}.{shown(value.path)} is computed with in a condition, and DynamoDB compares only: compute on "
+            f"{self.name}.{shown(path)} is computed with in a condition, and DynamoDB compares only: compute on "
             "the other side, with values"
         )
 
@@ -402,7 +409,7 @@ class Recorder:
 
     def __repr__(self) -> str:
         text = f"<recorded {self._codec.name}>"
-        self._owner.texts += (text,)
+        self._owner.remember(text)
         return text
 
 
