@@ -45,8 +45,8 @@ class Record(Owner):
 
     __slots__ = ("adds", "closed", "deletes", "removes", "sets")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, codec: Codec[Any]) -> None:
+        self._codec = codec
         self.mark = None
         self.sets: dict[At, Any] = {}
         self.adds: dict[At, Any] = {}
@@ -137,7 +137,7 @@ class Draft:
 
     def __init__(self, codec: Codec[Any]) -> None:
         object.__setattr__(self, "_codec", codec)
-        object.__setattr__(self, "_record", Record(codec.name))
+        object.__setattr__(self, "_record", Record(codec))
 
     def __getattr__(self, name: str) -> Path:
         if name.startswith("__"):

@@ -109,13 +109,17 @@ class Stored(msgspec.Struct, frozen=True):
 class Owner:
     """The item that recorded attributes belong to. Attributes of two items must not get into one expression."""
 
-    __slots__ = ("mark", "name")
+    __slots__ = ("_codec", "mark")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        """Of its class."""
+    def __init__(self, codec: Codec[Any]) -> None:
+        self._codec = codec
         self.mark: Mark | None = None
         """Made when it is needed: most drafts and conditions need none."""
+
+    @property
+    def name(self) -> str:
+        """Of its class."""
+        return self._codec.name
 
     def shown(self, path: Steps) -> str:
         """An attribute for people who debug: `<recorded Order.total>`. It must not become data: see `check_text`."""
@@ -391,7 +395,7 @@ class Recorder:
 
     def __init__(self, codec: Codec[Any]) -> None:
         self._codec = codec
-        self._owner = _Condition(codec.name)
+        self._owner = _Condition(codec)
 
     def __getattr__(self, name: str) -> Path:
         if name.startswith("__"):

@@ -39,16 +39,17 @@ class _Update(Generic[E]):
     def _applied(self) -> Any:
         return self._writer.apply(self._cls, changes_of(self._draft), where=self._where, **self._how, **self._known)
 
-    def _begun(self) -> E:
-        self._draft._record.open()
-        return cast("E", self._draft)
+    def _begun(self) -> Any:
+        if self._draft._record.closed:
+            self._draft._record.open()
+        return self._draft
 
 
 class Updating(_Update[E]):
     """An update being written: what is assigned inside the `with` is one UpdateItem at its end."""
 
     def __enter__(self) -> E:
-        return self._begun()
+        return self._begun()  # type: ignore[no-any-return]
 
     async def __aenter__(self) -> NoReturn:
         raise TypeError("this client is not awaited: write `with db.update(…)`, without async; or use an AsyncClient")
@@ -69,7 +70,7 @@ class AsyncUpdating(_Update[E]):
     """An update being written: what is assigned inside the `async with` is one UpdateItem at its end."""
 
     async def __aenter__(self) -> E:
-        return self._begun()
+        return self._begun()  # type: ignore[no-any-return]
 
     def __enter__(self) -> NoReturn:
         raise TypeError("an update of an AsyncClient is sent with await: write `async with db.update(…)`")
