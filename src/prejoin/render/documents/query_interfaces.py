@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
@@ -18,6 +19,8 @@ from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.model import Consistency, Direction, Pattern, Read, Result, Sort, Workload
 
+_BLOCK = re.compile(r"[#>|<=+*~\[-]|\d+[.)]|```|___")
+"""What would begin a heading, a list, a quote, a table, a block of code … at the beginning of a line."""
 _MATRIX = ("ID", "Asks for", "Method", "Test", "Operation", "Units", "A month")
 
 
@@ -95,7 +98,8 @@ class _Page:
         method = self._method(pattern)
         head = write_prose(pattern.id)
         yield f"### {head}: {method}" if method != "-" else f"### {head}"
-        yield write_prose(pattern.description or pattern.name)
+        about = pattern.description or pattern.name
+        yield write_code(about) if about and _BLOCK.match(about) else write_prose(about)
         if (found := self.methods.get(self.names.get(pattern.id, ""))) and method != "-":
             yield f"```python\n{found.signature}\n```"
         yield "\n".join(f"- **{label}**: {text}" for label, text in self._facts(pattern, operation))
