@@ -22,7 +22,7 @@ from prejoin.design.growth import Growth
 from prejoin.design.model import TABLE, Call, Design, Operation, ProjectionKind, Slot
 from prejoin.render.python.package import Options, package_name
 
-_ATTRIBUTE = re.compile(r"\{\w+([^}]*)\}")
+_ATTRIBUTE = re.compile(r"\{\w++([^{}]*)\}")
 _FEW = 3
 """Attributes of an index that are named."""
 _DESCRIBED = 26
