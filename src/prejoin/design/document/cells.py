@@ -86,8 +86,17 @@ def write_prose(text: str) -> str:
         return "-"
     line = text.replace("\n", "<br>")
     # What looks like HTML would be HTML for whoever shows the page.
-    odd = _ODD.search(line) or _HTML.search(_CODE.sub("", line))
+    odd = _ODD.search(line) or has_html(line)
     return line if read_prose(line) == text and not odd else _fenced(_quoted(text))
+
+
+def has_html(text: str) -> bool:
+    """Whether Markdown would take a part of a text for HTML, other than a line break.
+
+    >>> has_html("a <b>"), has_html("`<b>` < 3<br>")
+    (True, False)
+    """
+    return _HTML.search(_CODE.sub("", text)) is not None
 
 
 def read_prose(line: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from prejoin.design.document.cells import write_code, write_name, write_prose, write_title
+from prejoin.design.document.cells import has_html, write_code, write_name, write_prose, write_title
 from prejoin.design.explain.operations import operation_words, shape
 from prejoin.design.explain.phrases import listed, money, rate
 from prejoin.design.model import Design, Operation, Units
@@ -102,7 +102,8 @@ class _Page:
         yield write_code(about) if about and _BLOCK.match(about) else write_prose(about)
         if (found := self.methods.get(self.names.get(pattern.id, ""))) and method != "-":
             yield f"```python\n{found.signature}\n```"
-        yield "\n".join(f"- **{label}**: {text}" for label, text in self._facts(pattern, operation))
+        facts = self._facts(pattern, operation)
+        yield "\n".join(f"- **{label}**: {_line(text)}" for label, text in facts)
 
     def _facts(self, pattern: Pattern, operation: Operation) -> Iterator[tuple[str, str]]:
         yield "Takes", write_inputs(pattern.inputs) or "nothing"
@@ -125,6 +126,11 @@ class _Page:
             yield "Costs", f"{_units(operation.units)} {_word(operation.units)} a call; {often}"
         if tests := self.tests.get(self.names.get(pattern.id, "")):
             yield "Tested by", ", ".join(map(write_code, tests))
+
+
+def _line(text: str) -> str:
+    """A text on one line of a list: as it is, unless values in it would be markup."""
+    return write_code(text) if "\n" in text or has_html(text) else text
 
 
 def _not(operation: Operation) -> tuple[str, str]:
