@@ -17,7 +17,7 @@ from prejoin.protocol import limits
 from prejoin.workload.lookup import chain, changes
 from prejoin.workload.model import Action, Change, ChangeOp, Entity, Op, Verb, Write
 
-_SELF = re.compile(r"SET\s+(\w+)\s*=\s*(?:\1\s*[+-]|list_append\(\s*\1\s*,)")
+_SELF = re.compile(r"SET\s++(\w++)\s*+=\s*+(?:\1\s*+[+-]|list_append\(\s*+\1\s*+,)")
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
 
 
