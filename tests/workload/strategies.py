@@ -82,6 +82,9 @@ types = (
 )
 
 
+defaults = words | st.sampled_from(["", "0", "-1.5", "2024-01-15", "not yet", 'say "x"', "now", "default", "a,b", "(x)"])
+
+
 @st.composite
 def attributes(draw: st.DrawFn, name: str) -> Attribute:
     identifies = draw(st.booleans())
@@ -99,6 +102,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         draw(st.just("") | st.builds("{}.{}".format, entity_names, words)),
         draw(st.none() | sizes),
         draw(texts),
+        draw(st.none() | defaults),
     )
 
 
