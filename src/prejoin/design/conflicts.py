@@ -12,9 +12,20 @@ from prejoin.design.model import TABLE, Design, Facet, Item, Slot
 from prejoin.design.needs import questions
 from prejoin.design.program import InfeasibleError
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.model import AtMost, Consistency, Decision, FixedKey, Read, Spread, Under, Without, Workload
+from prejoin.workload.model import (
+    AtMost,
+    Consistency,
+    Decision,
+    FixedKey,
+    Naming,
+    Read,
+    Spread,
+    Under,
+    Without,
+    Workload,
+)
 
-_BINDING = (AtMost, FixedKey, Spread, Under, Without)
+_BINDING = (AtMost, FixedKey, Naming, Spread, Under, Without)
 """Decisions that can make something impossible."""
 
 
