@@ -44,7 +44,10 @@ def with_tables(guide: str) -> str:
     """The guide with the tables of the grammar between their markers. KeyError where a marker names no table."""
     found = {table.title: as_markdown(table) for table in TABLES}
     return re.sub(
-        r"(<!-- table: ([^\n]+) -->\n).*?(<!-- end -->)", lambda m: f"{m[1]}\n{found[m[2]]}\n\n{m[3]}", guide, flags=re.DOTALL
+        r"(<!-- table: ([^\n]+) -->\n).*?(<!-- end -->)",
+        lambda m: f"{m[1]}\n{found[m[2]]}\n\n{m[3]}",
+        guide,
+        flags=re.DOTALL,
     )
 
 

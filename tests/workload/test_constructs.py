@@ -49,9 +49,9 @@ def arguments(module: ModuleType) -> Iterator[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in {"word", "words", "sign"}:
                 yield from (a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
-        elif isinstance(node, ast.comprehension | ast.For):  # for phrase in ("not exists", …): tokens.words(phrase)
-            if isinstance(node.iter, ast.Tuple):
-                yield from (a.value for a in node.iter.elts if isinstance(a, ast.Constant) and isinstance(a.value, str))
+        elif isinstance(node, ast.comprehension | ast.For) and isinstance(node.iter, ast.Tuple):
+            # for phrase in ("not exists", …): tokens.words(phrase)
+            yield from (a.value for a in node.iter.elts if isinstance(a, ast.Constant) and isinstance(a.value, str))
 
 
 def constants(module: ModuleType) -> Iterator[str]:
@@ -79,7 +79,18 @@ KEYWORDS = sorted({*enums(), *(word for module in MODULES for find in (arguments
 def test_the_walk_finds_the_grammar() -> None:
     modules = {path.stem for path in Path(str(grammar.__path__[0])).glob("*.py")} - {"__init__", "constructs"}
     assert modules == set(NAMES)
-    for word in ("append", "not exists", "default", "snapshot of", "hottest", "->", "most", "buckets", "scope", "unbounded"):
+    for word in (
+        "append",
+        "not exists",
+        "default",
+        "snapshot of",
+        "hottest",
+        "->",
+        "most",
+        "buckets",
+        "scope",
+        "unbounded",
+    ):
         assert word in KEYWORDS or all(f"…{part}" in KEYWORDS for part in word.split()), word
     assert len(KEYWORDS) > 120
 

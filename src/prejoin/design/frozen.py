@@ -119,7 +119,8 @@ def _named(workload: Workload) -> Design:
 
 def _with(design: Design, pin: FixedKey, workload: Workload) -> Design:
     """A design with a key that was decided; the slot is made if it is not there. A key that is there stays."""
-    slots = list(design.slots) or [Slot(TABLE, *((KeyAttribute(name),) for name in key_names(workload)))]
+    pk, sk = map(KeyAttribute, key_names(workload))
+    slots = list(design.slots) or [Slot(TABLE, (pk,), (sk,))]
     name = pin.index or TABLE
     if name not in [slot.name for slot in slots]:
         pk, sk = (KeyAttribute(free_name(f"{name}{end}", workload)) for end in ("pk", "sk"))

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from prejoin.design.additions import with_known
 from prejoin.design.candidates import extendable
 from prejoin.design.chosen import BASE, OWN, Chosen, Placed, Task
 from prejoin.design.frozen import free_name, key_names, names_in
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.design.words import Words
 from prejoin.workload.model import Workload
+
 
 def lay_out(task: Task, chosen: Chosen) -> Design:
     """The design of a choice. Its operations are the planner's to say."""
@@ -27,7 +29,8 @@ def lay_out(task: Task, chosen: Chosen) -> Design:
         for number in sorted({p.item for p in own}):
             placed = sorted((p for p in own if p.item == number), key=lambda p: p.slot)
             facets = tuple(words.facet(p, slots[p.slot].name) for p in placed)
-            items.append(_item(task, placed[0], facets, items))
+            found = _item(task, placed[0], facets, items)
+            items.append(found if found.copy else with_known(found, workload))
     return msgspec.structs.replace(
         kept,
         table=names.get("table", _table_name(workload) if kept.table == TABLE else kept.table),

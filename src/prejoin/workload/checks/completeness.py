@@ -7,7 +7,7 @@ import re
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.columns import normal
-from prejoin.workload.lookup import addressed, bindings, changes, equalities, foreign_key, identified
+from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
 from prejoin.workload.model import Combine, Entity, Read, Result, Verb, Write
 from prejoin.workload.reading import Path
 
@@ -154,18 +154,13 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         if action.verb is Verb.UPDATE and not changes(write, action, entity):
             message = f"{name} updates `{entity.name}` and does not say what changes"
             r.say(codes.NO_CHANGES, (*path, "actions"), message, f"write `update {entity.name} (attribute, …)`")
-        if (
-            action.verb in {Verb.UPDATE, Verb.DELETE}
-            and not action.many
-            and not addressed(r.workload, write, action, entity)
-        ):
+        unknown = unaddressed(r.workload, write, action, entity)
+        if action.verb in {Verb.UPDATE, Verb.DELETE} and not action.many and unknown:
             message = f"{name} does not know which `{entity.name}` it means"
-            r.say(
-                codes.CANNOT_ADDRESS,
-                (*path, "inputs"),
-                message,
-                f"add {listed([a.name for a in entity.id])} to the inputs",
-            )
+            fix = f"add {listed(unknown)} to the inputs"
+            if action.by:
+                fix = f"name an input for each part of its id, {listed(unknown)}: `by {' + '.join(unknown)}`"
+            r.say(codes.CANNOT_ADDRESS, (*path, "inputs"), message, fix)
 
 
 def _unsaid(r: Reporter) -> None:

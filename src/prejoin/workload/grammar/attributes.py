@@ -19,7 +19,7 @@ FLAG_FIX = (
     f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `default=…`, `→ Entity`, `copy of Entity.attribute`, "
     "`snapshot of Entity.attribute` and a size: `50 B`"
 )
-DEFAULT_FIX = "write a constant, in quotes if it has spaces: `default=en`, `default=0`, `default=\"not yet\"`"
+DEFAULT_FIX = 'write a constant, in quotes if it has spaces: `default=en`, `default=0`, `default="not yet"`'
 _TYPES = {str(k): k for k in types.Kind if k is not types.Kind.ENUM}
 TYPE_FIX = (
     f"the types are {', '.join(f'`{t}`' for t in _TYPES)}, `list of T`, `set of T`, or the members of an enum: `A | B`"
@@ -54,7 +54,7 @@ def read_attribute(text: str) -> Attribute:
     try:
         attribute = _flags(name, Tokens(inside))
     except Inexact as problem:
-        raise Inexact(problem.message, problem.fix, problem.offset + shift, problem.text) from None
+        raise Inexact(problem.message, problem.fix, problem.offset + shift, problem.text, problem.replacement) from None
     return msgspec.structs.replace(attribute, text=_text(tail))
 
 
@@ -127,7 +127,10 @@ def _flag(tokens: Tokens) -> dict[str, object]:
         return {}
     near = get_close_matches(token.text.lower(), (*FLAGS, "default"), 1)
     raise tokens.inexact(
-        f"`{token.raw}` is not a flag", f"did you mean `{near[0]}`? {FLAG_FIX}" if near else FLAG_FIX, token
+        f"`{token.raw}` is not a flag",
+        f"did you mean `{near[0]}`? {FLAG_FIX}" if near else FLAG_FIX,
+        token,
+        near[0] if near else "",
     )
 
 
@@ -144,7 +147,7 @@ def read_type(tokens: Tokens) -> Type:
             iter(get_close_matches(token.text.lower(), _TYPES, 1)), None
         )
         fix = f"write `{meant}`" if meant else TYPE_FIX
-        raise tokens.inexact(f"`{token.raw}` is not a type", fix, token)
+        raise tokens.inexact(f"`{token.raw}` is not a type", fix, token, meant or "")
     if kind in {types.Kind.LIST, types.Kind.SET} and tokens.word("of"):
         of = read_type(tokens)
         if kind is types.Kind.SET and not (of.numeric or of.kind in {types.Kind.STRING, types.Kind.BINARY}):

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a row of a table is a line
 """Every construct of the document's grammar: how it is written, what it means, and other spellings of the same.
 
 The tables of `docs/guides/access-patterns.md` are written from this one by `scripts/reference.py`. Tests read each
