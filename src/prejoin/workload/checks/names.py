@@ -132,7 +132,8 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
         if odd := sorted(set(_IMPOSSIBLE.findall(attribute.name))):
             shown = " and ".join(one if one.isprintable() else repr(one)[1:-1] for one in odd)
             message = f"`{attribute.name}` has a {shown}, which no pattern, key template or class could name"
-            r.say(codes.IMPOSSIBLE_NAME, place, message, f"call it `{_IMPOSSIBLE.sub('_', attribute.name)}`")
+            better = _IMPOSSIBLE.sub("_", attribute.name)
+            r.say(codes.IMPOSSIBLE_NAME, place, message, f"call it `{better}`", attribute.name, better)
         if len(attribute.name.encode(errors="surrogatepass")) > 255:
             message = f"`{attribute.name[:20]}…` has more than 255 bytes, and could not be in an index"
             r.say(codes.UNLIKELY_NAME, place, message, "use a shorter name")

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import bindings, changes
 from prejoin.workload.model import (
@@ -217,13 +218,13 @@ def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:
             "delete the item and create another",
         )
     elif a.mutable is False:
-        r.say(codes.IMMUTABLE, path, f"{name} is marked immutable", "take the flag away, or the change")
+        r.say(codes.IMMUTABLE, path, f"{name} is marked immutable", "mark it `mutable`, or leave the change out")
     elif a.mutable is None:
         r.say(
             codes.NOT_MARKED_MUTABLE,
             path,
             f"{name} changes and is not marked mutable",
-            f"mark it: `{a.name} ({a.type}, mutable)`",
+            f"mark it: `` {write_attribute(replace(a, mutable=True, text=''))} ``",
         )
 
 
