@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from prejoin.design.document.read_document import parse_document
 from prejoin.engine import Embedded
-from prejoin.table import Client, CodecError
+from prejoin.patterns import audit, repair
+from prejoin.table import Client, CodecError, Entity, Index, Key, Schema
 from prejoin.workload.files import read_text
 from prejoin.workload.write_document import write_document
 from tests.cli.conftest import Prejoin
@@ -178,3 +180,29 @@ def test_a_default_is_a_value_of_its_type_where_one_makes_sense(flags: str, code
     assert said == ([code] if code else [])
     if not code:
         assert read_text(write_document(reading.workload), "md").workload == reading.workload
+
+
+@dataclass
+class Older:
+    ticket_id: str
+
+
+@dataclass
+class Newer:
+    ticket_id: str
+    language: str = "en"
+
+
+def test_an_audit_puts_older_items_into_an_index_by_their_default() -> None:
+    engine = Embedded()
+    keys = Key("TICKET#{ticket_id}", "TICKET")
+    by_language = {"gsi1": Key("LANGUAGE#{language}", "{ticket_id}")}
+    new = Client(
+        Schema(Entity(Newer, keys, tag="Ticket", indexes=by_language), indexes=[Index("gsi1")]), "tickets", engine
+    )
+    new.create_table()
+    Client(Schema(Entity(Older, keys, tag="Ticket")), "tickets", engine).insert(Older("1"))
+    assert list(new.query(Newer, language="en")) == []
+    (found,) = audit(new)
+    assert repair(new, found)
+    assert list(new.query(Newer, language="en")) == [Newer("1", "en")]

@@ -242,8 +242,8 @@ def _filters(r: Report, read: Read, found: Answer) -> None:
         r.say(
             codes.COULD_BE_KEY,
             f"{read.id} filters by `{name}`, which never changes and could be in the sort key",
-            f"if it is asked often, write `{name}` instead of `filter {name}`, and put `{{{name}}}` before what the sort "
-            f"key of {entity.name} has now",
+            f"if it is asked often, write `{name}` instead of `filter {name}`, and put `{{{name}}}` before what the "
+            f"sort key of {entity.name} has now",
             read.id,
         )
 
