@@ -252,6 +252,7 @@ def _remembered(made: Made, remember: bool) -> list[str]:
 
 def _approved(made: Made, where: Target) -> Outcome:
     """Shows it on the terminal, and writes it if that is wanted."""
+    check_writable(where.path)  # before anybody answers questions for nothing
     approval = Approval(made)
     for note in _announced(where, made):
         say(*coded(note))
@@ -260,14 +261,16 @@ def _approved(made: Made, where: Target) -> Outcome:
     status = Status.FINE if made.fine else Status.FAILED
     if answer is Answer.NO:
         return Outcome(Status.FINE, result(made), notes=("nothing was written",))
-    notes = [save(made, target(where.path))]  # as it is now: somebody may have edited it meanwhile
     document = made.wanted.document
+    decided = made.wanted.pins if document.file != "-" else ()
+    sentences = "; ".join(map(write_pin, decided))
+    remember = bool(decided) and ask(f"Add to the Decisions of {document.file}: {sentences}?")
+    check_writable(where.path, *([Path(document.file)] if remember else []))
+    notes = [save(made, target(where.path))]  # as it is now: somebody may have edited it meanwhile
     if document.file != "-" and load(document.file).text != document.text:
         notes.append(f"{document.file} was changed meanwhile, and the design does not know of it: run it again")
-    if made.wanted.pins and document.file != "-":
-        sentences = "; ".join(map(write_pin, made.wanted.pins))
-        if ask(f"Add to the Decisions of {document.file}: {sentences}?"):
-            notes += _remembered(made, remember=True)
-        else:
-            notes.append(f"{document.file} is as it was: the next design does not know what you decided")
+    if remember:
+        notes += _remembered(made, remember)
+    elif decided:
+        notes.append(f"{document.file} is as it was: the next design does not know what you decided")
     return Outcome(status, result(made), notes=tuple(notes))

@@ -25,7 +25,7 @@ from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import Status, Workload
 
 _HEADING = re.compile(r"^##+ *(?:Table Configuration|(?:Global )?Secondary Indexes|Key Design)", re.MULTILINE | re.I)
-_SLOTS = re.compile(r'^(?:slots:|\s*"slots"\s*:)', re.MULTILINE)
+_SLOTS = re.compile(r'^(?:slots:|[^\S\n]*+"slots"\s*+:)', re.MULTILINE)
 _PATTERNS = (DEFAULT, "access-patterns.yaml", "access-patterns.yml", "access-patterns.json")
 
 

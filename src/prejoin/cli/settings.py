@@ -32,6 +32,8 @@ KINDS = ("all", "reads", "writes")
 """Access patterns that a role may name together."""
 _MOST = 50
 """Messages about one file."""
+_LONGEST_LINE = 5_000
+"""Characters of a line. `tomllib` takes time that grows with the square of the parts of a dotted key."""
 _TAKEN = frozenset({"prejoin", "tests", "pictures", "terraform", "cdk", "infra"})
 """Folders beside the package, and what it imports."""
 
@@ -88,12 +90,17 @@ def read_settings(text: str) -> Reading:
     >>> [(said.code, said.line, said.fix) for said in reading.diagnostics]
     [('PJ051', 1, 'did you mean `style`?')]
     """
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > _LONGEST_LINE:
+            message = f"line {number} has more than {_LONGEST_LINE:,} characters"
+            fix = "write lists on several lines"
+            return Reading(Settings(), text, (codes.TOML.at(Span(number, 1), message, fix),))
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(problem))
         span = Span(int(at[1]), int(at[2])) if at else Span(max(len(text.splitlines()), 1), 1)
-        message = re.sub(r" \(at .*\)$", "", str(problem))
+        message = re.sub(r" \(at [^()]*\)$", "", str(problem))
         fix = 'see https://toml.io: `key = "text"`, `key = 5`, `key = true`, `key = ["a", "b"]`'
         return Reading(Settings(), text, (codes.TOML.at(span, f"it is not TOML: {_small(message)}", fix),))
     except RecursionError:
@@ -256,7 +263,7 @@ def _span(text: str, path: tuple[str, ...], value: str = "") -> Span | None:
         if head := re.match(r"\s*\[\[?([^\]]+)\]", line):
             section = tuple(part.strip().strip("\"'") for part in head[1].split("."))
             key, at = section, line.index(head[1]) + 1
-        elif pair := re.match(r"(\s*)([\w.\"'-][^=]*?)\s*=", line):
+        elif pair := re.match(r"(\s*+)([\w.\"'-][^=]*)=", line):
             key, at = (*section, *(part.strip().strip("\"'") for part in pair[2].split("."))), len(pair[1]) + 1
         else:
             key, at = (), 0

@@ -208,7 +208,7 @@ def _length(r: Report, key: Bound) -> None:
             for field in form.fields
             if not field.encoding.width
         ]
-        words = len(re.sub(r"\{[^}]*\}", "", form.text)) if isinstance(form, Template) else 0
+        words = len(re.sub(r"\{[^{}]*\}", "", form.text)) if isinstance(form, Template) else 0
         if sum(sizes) + words > most:
             r.say(
                 codes.LONG_KEY,

@@ -19,7 +19,7 @@ from prejoin.workload.grammar.values import write_value
 from prejoin.workload.lookup import chain, changes
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
-_SELF = re.compile(r"SET\s+(\w+)\s*=\s*(?:\1\s*[+-]|list_append\(\s*\1\s*,)")
+_SELF = re.compile(r"SET\s++(\w++)\s*+=\s*+(?:\1\s*+[+-]|list_append\(\s*+\1\s*+,)")
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
 
 

@@ -235,4 +235,5 @@ def _needed(design: Design, entity: Entity) -> set[str]:
 def _trees(design: Design, entity: Entity) -> set[str]:
     """The attributes that keys write as paths."""
     texts = [t for item in design.items if item.entity == entity.name for f in item.facets for t in (*f.pk, *f.sk)]
-    return {found[1] for text in texts for found in re.finditer(r"\{([^{}:?]+)\??:[^{}]*\btree\b[^{}]*\}", text)}
+    found = (field for text in texts for field in re.findall(r"\{([^{}:?]+)\??:([^{}]*)\}", text))
+    return {name for name, spec in found if re.search(r"\btree\b", spec)}

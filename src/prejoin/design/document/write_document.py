@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from prejoin.design.document import titles
 from prejoin.design.document.cells import (
     write_code,
+    write_heading,
     write_key,
     write_list,
     write_name,
@@ -344,7 +345,7 @@ def item_title(item: Item) -> str:
 
 def _title(workload: Workload) -> str:
     title = " ".join(workload.title.split())
-    return f"{title}: {titles.TITLE}" if title else titles.TITLE.capitalize()
+    return f"{write_heading(title)}: {titles.TITLE}" if title else titles.TITLE.capitalize()
 
 
 def _counted(count: int, word: str) -> str:
