@@ -122,8 +122,10 @@ def kept_design(file: str, workload: Workload) -> tuple[Design | None, Source]:
 
 def new_since_approval(document: Document) -> tuple[Diagnostic, ...]:
     """What is to be said of attributes that the approved design beside a document does not know."""
+    if document.file == "-" or not Path(document.file).is_file():
+        return ()
     path = design_beside(Path(document.file))
-    if document.file == "-" or not path.is_file() or form_of(path) != "md":
+    if not path.is_file() or form_of(path) != "md":
         return ()
     reading = parse_document(_text(path))
     if reading.kept.status is not Status.APPROVED:
