@@ -17,6 +17,7 @@ from prejoin.cli.output import table
 from prejoin.cli.show import coded, counted, tally
 from prejoin.cli.sources import DEFAULT
 from prejoin.cli.status import Status
+from prejoin.design.codes import NEW_ATTRIBUTE, NOT_BACKFILLED
 from prejoin.design.growth import Growth
 from prejoin.diagnostics import Code, Severity
 from prejoin.render.python.package import Options, package_name
@@ -26,6 +27,8 @@ _FEW_CHANGES = 12
 _SAID = {"new": "new", "changed": "changed", "conflict": "left alone", "left": "left over", "deleted": "deleted"}
 _DONE = {**_SAID, "new": "written", "changed": "rewritten"}
 _STYLES = {"left alone": "bold red", "left over": "yellow", "deleted": "yellow"}
+
+_SAID_ONCE = frozenset({NEW_ATTRIBUTE.id, NOT_BACKFILLED.id})
 
 
 def outcome(plan: Plan, asked: Asked, written: bool, shown: bool) -> Outcome:
@@ -54,6 +57,8 @@ def _notes(plan: Plan, asked: Asked, written: bool) -> Iterator[str]:
     if warnings:
         places = f"{product.read.file} {product.folder / product.own}"
         yield f"{tally(warnings)}: `prejoin check {places}` shows them"
+    # Once the design is written it knows these attributes, and a check says nothing of them.
+    yield from (f"{d.code}: {d.message}; {d.fix}" for d in product.designed.diagnostics if d.code in _SAID_ONCE)
     if plan.left and not asked.check:
         kept = [one for one in plan.left if not one.pristine]
         if kept and asked.prune:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.show import coded, counted, counts, shown, tally
 from prejoin.cli.sources import DEFAULT, FORMS, Document, files_or_default, load
 from prejoin.cli.status import Status
-from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.diagnostics import Diagnostic, Severity, in_order
 from prejoin.workload.files import Form
 from prejoin.workload.model import Workload
 
@@ -52,9 +53,18 @@ def check(files: tuple[str, ...], patterns: str | None, form: Form | None, hints
 
 def _load(file: str, form: Form | None, patterns: str | None) -> Document | DesignFile:
     """A document, or a design with what is wrong in the document it is for."""
-    from prejoin.cli.designs import is_design, load_design  # the designer is not needed for documents
+    from prejoin.cli.designs import (
+        is_design,
+        load_design,
+        new_since_approval,
+    )  # the designer is not needed for documents
 
-    return load_design(file, patterns) if patterns or (form is None and is_design(file)) else load(file, form)
+    if patterns or (form is None and is_design(file)):
+        return load_design(file, patterns)
+    document = load(file, form)
+    new = new_since_approval(document)
+    said = in_order((*document.reading.diagnostics, *new))
+    return replace(document, reading=replace(document.reading, diagnostics=said)) if new else document
 
 
 def _next(documents: Sequence[Document | DesignFile]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from prejoin.cli.outcome import Source
 from prejoin.cli.progress import Progress
 from prejoin.cli.show import counted
 from prejoin.cli.sources import Document
-from prejoin.design.checks import Fit, check_design, fit
+from prejoin.design.checks import Fit, check_design, fit, new_attributes
 from prejoin.design.conflicts import Statement, conflicts
 from prejoin.design.decided import decided as pins_of
 from prejoin.design.explain import Explanation, considered, explain_design, told
@@ -123,7 +123,7 @@ def make(wanted: Wanted, progress: Progress) -> Made:
         bill(workload, design),
         fit(workload),
         seconds,
-        findings(wanted.document, workload, design, proof),
+        in_order((*findings(wanted.document, workload, design, proof), *_new(wanted, workload, design))),
         proof,
         growth=growth(wanted.kept, design, workload) if wanted.kept else None,
         conflicts=in_conflict,
@@ -153,6 +153,11 @@ def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
     """The patterns that no key serves, and for which nobody said that this is accepted."""
     aside = pins_of(workload).aside
     return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
+
+
+def _new(wanted: Wanted, workload: Workload, design: Design) -> list[Diagnostic]:
+    """What is to be said of attributes that a design in use does not know."""
+    return new_attributes(wanted.kept, workload, design, places_of(wanted.document)) if wanted.kept else []
 
 
 def findings(

@@ -71,6 +71,8 @@ class Message(msgspec.Struct, frozen=True):
     line: int
     column: int
     text: str
+    replacement: str
+    """What to write instead of `text`, where the fix is just that; empty otherwise."""
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -87,7 +89,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 def envelope(command: str, outcome: Outcome) -> Envelope:
     messages = tuple(
-        Message(d.code, d.severity, d.message, d.fix, source.file, d.line, d.column, d.text)
+        Message(d.code, d.severity, d.message, d.fix, source.file, d.line, d.column, d.text, d.replacement)
         for source in outcome.sources
         for d in source.diagnostics
     )

@@ -207,11 +207,16 @@ def member_of(attribute: Attribute) -> Attribute:
 
 def addressed(workload: Workload, write: Write, action: Action, entity: Entity) -> bool:
     """Whether a write knows the id of the item that an action means: by its names, or by one that refers to it."""
+    return not unaddressed(workload, write, action, entity)
+
+
+def unaddressed(workload: Workload, write: Write, action: Action, entity: Entity) -> list[str]:
+    """The parts of the id of an action's item that a write does not know."""
     given = {i.attribute for i in write.inputs}
     if entity.name in given or entity.singleton:
-        return True
+        return []
     if action.by:
-        return len(action.by) == len(entity.id)
+        return [] if len(action.by) == len(entity.id) else [a.name for a in entity.id]
     touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
     referring = {
         place
@@ -221,4 +226,5 @@ def addressed(workload: Workload, write: Write, action: Action, entity: Entity) 
         if a.name in given
         for place in chain(workload, e, a)
     }
-    return all(a.name in given or len(a.type.values) == 1 or (entity.name, a.name) in referring for a in entity.id)
+    known = given | {a.name for a in entity.id if len(a.type.values) == 1 or (entity.name, a.name) in referring}
+    return [a.name for a in entity.id if a.name not in known]

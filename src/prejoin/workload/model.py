@@ -41,6 +41,8 @@ class Attribute(Model, frozen=True):
     size: int | None = None
     """Bytes of a typical value."""
     text: str = ""
+    default: str | None = None
+    """What an item has that was written without the attribute, as text: the type says what it means."""
 
 
 class RelationshipKind(StrEnum):

@@ -42,11 +42,12 @@ class Stored:
     copy: str
     tag: str | None = None
     attributes: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
     facets: list[Facet] = field(default_factory=list)
 
     def item(self) -> Item:
         tag = self.tag if self.tag is not None else f"{self.entity}.{self.copy}" if self.copy else self.entity
-        return Item(self.entity, tag, tuple(self.facets), self.copy, self.attributes)
+        return Item(self.entity, tag, tuple(self.facets), self.copy, self.attributes, self.known)
 
 
 @dataclass(slots=True)

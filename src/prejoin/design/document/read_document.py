@@ -323,6 +323,9 @@ def _label(entry: Entry, stored: Stored, path: Path, draft: Draft) -> bool:
     elif label == "Holds":
         draft.notes.places.mark((*path, "attributes"), text)
         stored.attributes = draft.notes.attempt(codes.CELL, text, read_list) or ()
+    elif label == "Attributes":
+        draft.notes.places.mark((*path, "known"), text)
+        stored.known = draft.notes.attempt(codes.CELL, text, read_list) or ()
     elif near := _LABELS.near(title.text):
         draft.notes.say(codes.NEAR, title, f"`{title.text}` is not read", f"did you mean `{near}`?")
     return label is not None

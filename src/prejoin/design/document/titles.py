@@ -47,7 +47,7 @@ WRITE_COLUMNS = (
     "Remarks",
 )  # fmt: skip
 VALIDATION_COLUMNS = ("Check", "Result", "Detail")
-LABELS = ("Type", "Holds")
+LABELS = ("Type", "Holds", "Attributes")
 
 INTRODUCTIONS = {
     REVIEW: "This page is written anew with the design.",

@@ -234,6 +234,8 @@ class _Document:
             labels = [f"- **Type**: {write_code(item.tag)}"]
             if item.attributes:
                 labels.append(f"- **Holds**: {write_list(item.attributes)}")
+            if item.known:
+                labels.append(f"- **Attributes**: {write_list(item.known)}")
             yield "\n".join(labels)
             place = f"{titles.KEYS}/{title}"
             yield self._table(place, titles.KEY_COLUMNS, [(f.slot, _facet(f)) for f in item.facets])
