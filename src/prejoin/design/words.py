@@ -207,13 +207,13 @@ class Words:
         """
         every = self._workload.entities
         ids = [{root(self._workload, e, a) for a in e.id} for e in every]
-        owners = [e.name for e in every]
+        places = [(e.name, a.name) for e in every for a in e.attributes]
 
         def place(name: str) -> tuple[int, int]:
             attribute = entity.attribute(name)
             assert attribute is not None
             origin = self._same.root(entity, attribute)
-            return -sum(origin in one for one in ids), owners.index(origin[0])
+            return -sum(origin in one for one in ids), places.index(origin)
 
         return sorted(names, key=place)
 
