@@ -273,7 +273,10 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
     total = float(count_of(workload, entity))
     if attribute is None or attribute.references or attribute.unique or [a.name for a in entity.id] == [name]:
         return total
+    least, most = attribute.bounds
     guess = min(total, float(VALUES))
+    if attribute.type.kind is Kind.INTEGER and least is not None and most is not None:
+        guess = min(guess, max(1.0, float(most - least + 1)))
     if not attribute.id:
         return guess
     if attribute.generated:

@@ -10,7 +10,7 @@ from prejoin.design.explain.phrases import count, money
 from prejoin.design.model import Design
 from prejoin.design.price import Bill, PatternCost
 from prejoin.diagnostics import Severity
-from prejoin.keys import Template, TemplateError
+from prejoin.keys import KeyValueError, Template, TemplateError
 from prejoin.keys.encoding import Encoding
 from prejoin.workload.model import Workload
 
@@ -18,10 +18,6 @@ MOST_PATTERNS = 5
 """Patterns that are named as the most expensive."""
 MOST_SAID = 8
 """Risks and assumptions that are told one by one."""
-_NUMBERS = {
-    "number": "`{n}` writes 42 as `B42`, so that keys sort as the numbers do",
-    "plain number": "`{n:plain}` writes 42 as `42`, where their order does not matter",
-}
 
 
 def dearest(cost: Bill) -> list[PatternCost]:
@@ -68,11 +64,19 @@ def _numbers(design: Design, workload: Workload) -> Iterator[str]:
                 fields = Template.of(text, types, design.separator, design.raw_keys).fields
             except TemplateError:
                 continue
-            found |= {
-                f.encoding.name: f.encoding for f in fields if f.attribute in types and types[f.attribute].numeric
-            }
-    for name in sorted(found):
-        if name in _NUMBERS:
-            yield _NUMBERS[name]
-        elif (width := found[name].width) is not None and not found[name].derived:
-            yield f"padded to {width} digits"
+            numbers = [f for f in fields if f.attribute in types and types[f.attribute].numeric]
+            found |= {f.spec: f.encoding for f in numbers if not f.encoding.derived}
+    for spec, encoding in sorted(found.items()):
+        name = f"{{n:{spec}}}" if spec else "{n}"
+        order = "from the largest to the smallest" if encoding.descending else "so that keys sort as the numbers do"
+        if not encoding.ordered:
+            order = "and no order depends on it"
+        yield f"`{name}` writes {_written(encoding)}, {order}"
+
+
+def _written(encoding: Encoding) -> str:
+    """A number and its text."""
+    try:
+        return f"42 as `{encoding.encode(42)}`"
+    except KeyValueError:  # it is padded to one digit
+        return f"4 as `{encoding.encode(4)}`"

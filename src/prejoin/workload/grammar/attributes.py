@@ -9,15 +9,16 @@ import msgspec
 from prejoin import types
 from prejoin.types import Type
 from prejoin.workload.grammar.lexer import WORD, Inexact, Kind, Tokens, quote, write_name
-from prejoin.workload.grammar.quantities import read_size, write_size
+from prejoin.workload.grammar.quantities import read_count, read_size, write_size
 from prejoin.workload.model import Attribute
 
 LINE_FIX = "write `` `name` (type, flags) - text ``, for example `` `email` (string, unique) - for receipts ``"
 FLAGS = ("id", "generated", "natural", "optional", "mutable", "immutable", "unique", "ttl")
 FLAG_FIX = (
     f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `→ Entity`, `copy of Entity.attribute`, "
-    "`snapshot of Entity.attribute` and a size: `50 B`"
+    "`snapshot of Entity.attribute`, `min 1`, `max 9999` and a size: `50 B`"
 )
+BOUND_FIX = "write a whole number: `max 9999`, `min 1, max 10K`, `min -50, max 50`"
 _TYPES = {str(k): k for k in types.Kind if k is not types.Kind.ENUM}
 TYPE_FIX = (
     f"the types are {', '.join(f'`{t}`' for t in _TYPES)}, `list of T`, `set of T`, or the members of an enum: `A | B`"
@@ -104,6 +105,8 @@ def _flag(tokens: Tokens) -> dict[str, object]:
         return {"copy_of": tokens.name("the attribute it repeats, `Entity.attribute`")}
     if tokens.words("snapshot of"):
         return {"snapshot_of": tokens.name("the attribute it was taken from, `Entity.attribute`")}
+    if (word := tokens.word("min", "max")) is not None:
+        return {word: _bound(tokens)}
     if token.kind is Kind.NUMBER or token.text == "~":
         figure = [tokens.take().raw]
         while not tokens.done and tokens.next.text not in {",", ";"}:
@@ -123,6 +126,21 @@ def _flag(tokens: Tokens) -> dict[str, object]:
     raise tokens.inexact(
         f"`{token.raw}` is not a flag", f"did you mean `{near[0]}`? {FLAG_FIX}" if near else FLAG_FIX, token
     )
+
+
+def _bound(tokens: Tokens) -> int:
+    """The whole number after `min` or `max`."""
+    sign = -1 if tokens.sign("-") else 1
+    token = tokens.take()
+    try:
+        bound = read_count(token.raw) if "." not in token.raw else None
+    except Inexact:
+        bound = None
+    if bound is None:
+        raise tokens.inexact(
+            "the bound is not a whole number" if token.raw else "the bound is missing", BOUND_FIX, token
+        )
+    return sign * bound
 
 
 def read_type(tokens: Tokens) -> Type:
@@ -185,6 +203,7 @@ def write_attribute(a: Attribute) -> str:
     flags += [word for word in ("optional", "unique", "ttl") if getattr(a, word)]
     if a.mutable is not None:
         flags.append("mutable" if a.mutable else "immutable")
+    flags += [f"{word} {bound}" for word, bound in (("min", a.min), ("max", a.max)) if bound is not None]
     if a.references:
         flags.append(f"→ {write_name(a.references)}")
     if a.copy_of:
