@@ -129,6 +129,48 @@ def test_what_has_the_same_id_of_something_above_is_counted_by_the_whole_id(
     assert count_by(workload, entity(workload, name), given) == number
 
 
+BLOG = """
+# Blog
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `userId` (ulid, generated)
+- **Cardinality**: 1K total
+
+### Post
+
+- **Attributes**:
+  - `postId` (ulid, generated)
+  - `userId` (ulid, immutable, → User)
+- **Cardinality**: 10 per User
+
+### Comment
+
+- **Attributes**:
+  - `commentId` (ulid, generated)
+  - `postId` (ulid, immutable, → Post)
+  - `userId` (ulid, immutable, {user})
+- **Cardinality**: 100 per Post
+"""
+
+
+@pytest.mark.parametrize(
+    ("user", "number"),
+    [
+        ("→ User", 1),  # who commented: one of the users, whoever wrote the post
+        ("→ Post.userId", 100),  # who wrote the post: all its comments have the same
+        ("→ User, copy of Post.userId", 100),
+    ],
+)
+def test_an_attribute_of_the_parents_name_need_not_be_the_parents(user: str, number: int) -> None:
+    workload = read_text(BLOG.format(user=user), "md").workload
+    assert count_by(workload, entity(workload, "Comment"), ["postId"]) == 100
+    assert count_by(workload, entity(workload, "Comment"), ["postId", "userId"]) == number
+
+
 def test_one_to_one_relations_have_as_many_items_as_their_other_side() -> None:
     workload = helpdesk()
     assert count_of(workload, entity(workload, "Settings")) == 20_000

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import mul
 
 from prejoin.types import Kind
-from prejoin.workload.lookup import chain, foreign_key, identified, root, target
+from prejoin.workload.lookup import chain, foreign_key, identified, target
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -222,13 +222,32 @@ def _counted_for(workload: Workload, entity: Entity, per: str, names: frozenset[
     return foreign_key(workload, entity, parent, names) if parent else None
 
 
-def _undetermined(workload: Workload, entity: Entity, parent: str, names: frozenset[str]) -> frozenset[str]:
-    """Without the attributes whose value follows from the parent: the tenant of an order is that of its user."""
+def _undetermined(
+    workload: Workload, entity: Entity, parent: str, key: frozenset[str], names: frozenset[str]
+) -> frozenset[str]:
+    """Without the attributes whose value follows from the parent: the tenant of a comment is that of its ticket.
+
+    That is so where the attribute is part of the parent's whole id in this entity, or is said to hold or to repeat the
+    parent's attribute. The same name and origin are not enough: who comments on a post is not its author.
+    """
     above = workload.entity(parent)
     if above is None:
         return names
-    same = {(a.name, root(workload, above, a)) for a in above.attributes if a.references}
-    return frozenset(n for n in names if (a := entity.attribute(n)) and (n, root(workload, entity, a)) not in same)
+    whole = foreign_key(workload, entity, above) or frozenset()
+    determined = whole if key <= whole else frozenset()
+    for name in names:
+        attribute = entity.attribute(name)
+        if attribute and any(owner == parent for owner, _ in _sources(workload, entity, attribute)):
+            determined |= {name}
+    return names - determined
+
+
+def _sources(workload: Workload, entity: Entity, attribute: Attribute) -> Iterator[tuple[str, str]]:
+    """The attributes of other entities that an attribute refers to or repeats."""
+    yield from chain(workload, entity, attribute)[1:]
+    for reference in filter(None, (attribute.copy_of, attribute.snapshot_of)):
+        owner, _, name = reference.partition(".")
+        yield owner, name
 
 
 def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> float:
@@ -247,7 +266,7 @@ def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> 
             break
         _, number, owner, key = max(keys, key=lambda one: one[:3])
         found *= min(count_of(workload, entity), number)
-        names = _undetermined(workload, entity, owner, names - key)
+        names = _undetermined(workload, entity, owner, key, names - key)
     return found * reduce(mul, (values_of(workload, entity, name) for name in sorted(names)), 1.0)
 
 
