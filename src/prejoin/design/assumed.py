@@ -350,10 +350,10 @@ class Assumption(Model, frozen=True):
         return f"{self.about}: {self.what} is taken to be {self.value}; {self.why}"
 
 
-_MONEY = "reads and writes are priced by it, and partitions found too hot"
-_BYTES = "units are counted by it, and storage"
-_MANY = "storage is counted by it, and what a read finds"
-_ASKED = "the units of this read are counted by it"
+_MONEY = "prices and hot partitions depend on it"
+_BYTES = "units and storage depend on it"
+_MANY = "storage and what reads find depend on it"
+_ASKED = "the units of this read depend on it"
 
 
 def assumptions(workload: Workload) -> tuple[Assumption, ...]:
@@ -382,7 +382,7 @@ def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
         for action in pattern.actions:
             entity = workload.entity(action.entity)
             if action.many and entity and several(workload, pattern, entity) is None:
-                why = "the units of this write are counted by it"
+                why = "the units of this write depend on it"
                 yield Assumption(pattern.id, f"the number of {entity.name} items", str(SEVERAL), why)
         return
     for one in pattern.inputs:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prejoin.design.assumed import assumptions
+from msgspec.structs import replace
+
+from prejoin.design.assumed import Assumption, assumptions
 from prejoin.design.checks import check_design
 from prejoin.design.explain.phrases import count, money
 from prejoin.design.model import Design
@@ -43,9 +45,18 @@ def facts(design: Design, workload: Workload, cost: Bill) -> Iterator[tuple[str,
         f"{one.code}: {one.message}" for one in check_design(design, workload) if one.severity is not Severity.HINT
     ]
     yield "Risks", _some(risks) or ["the checks have no error and no warning"]
-    yield "Assumed", _some([str(one) for one in assumptions(workload)]) or ["nothing: the document says all of it"]
+    yield "Assumed", _some(list(_assumed(workload))) or ["nothing: the document says all of it"]
     if numbers := list(_numbers(design, workload)):
         yield "Numbers in keys", ["; ".join(numbers)]
+
+
+def _assumed(workload: Workload) -> Iterator[str]:
+    """What was assumed, each thing once, with all that it is about."""
+    about: dict[Assumption, list[str]] = {}
+    for one in assumptions(workload):
+        about.setdefault(replace(one, about=""), []).append(one.about)
+    for one, names in about.items():
+        yield str(replace(one, about=", ".join(names)))
 
 
 def _some(said: list[str]) -> list[str]:
