@@ -158,7 +158,7 @@ def convert_folder(folder: Path, out: Path, say: Callable[[str], None]) -> bool:
         taken[name.lower()] = path
         target = out / name / DOCUMENT
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(document, encoding="utf-8")
+        target.write_text(document, encoding="utf-8", newline="\n")
         say(f"{name}: {len(workload.entities)} entities, {len(workload.patterns)} patterns")
         for remark in remarks(document):
             say(f"  {remark.severity.value} {remark.code} line {remark.line}: {remark.message}")

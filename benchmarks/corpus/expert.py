@@ -280,6 +280,6 @@ def write_experts(folder: Path, out: Path, say: Callable[[str], None]) -> bool:
             continue
         target = out / name / EXPERT
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(write_design(design), encoding="utf-8")
+        target.write_text(write_design(design), encoding="utf-8", newline="\n")
         say(f"{name}: {len(design.indexes)} indexes, {len(design.items)} kinds of items")
     return well

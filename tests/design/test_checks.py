@@ -244,6 +244,18 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         "not in the index",
     ),
     ("PJ528", (("`dueOn` (date, immutable)", "`dueOn` (date, immutable, default=2024-01-15)"),), (), "is never used"),
+    (
+        "PJ529",
+        (loan("`fee` (integer, immutable, max 1000)"),),
+        ((LOAN, 'sk: ["LOAN#{fee:03d}#{loanId}"]'),),
+        "may be 1000, and `LOAN#{fee:03d}#{loanId}` has 3 digits",
+    ),
+    (
+        "PJ529",
+        (loan("`fee` (integer, immutable, min -1, max 9)"),),
+        ((LOAN, 'sk: ["LOAN#{fee:03d}#{loanId}"]'),),
+        "may be -1",
+    ),
     ("PJ530", (read(BY_BOOK),), (), "scan"),
     ("PJ531", ((LISTED, "| by book | memberId | Collection | book ASC"),), (), "order of book"),
     ("PJ532", (("branchId, dueOn <", "branchId, book <"), UNSORTED), (), "the range over book"),

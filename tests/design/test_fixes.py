@@ -86,6 +86,10 @@ FIXED: dict[str, list[Fix]] = {
         (CASES[[c[0] for c in CASES].index("PJ527")][1], (*index("gsi2", "Loan", "LANGUAGE#{language}", "{loanId}"),))
     ],
     "PJ528": [SOUND],
+    "PJ529": [
+        ((loan("`fee` (integer, immutable, max 1000)"),), ((LOAN, 'sk: ["LOAN#{fee:04d}#{loanId}"]'),)),
+        ((loan("`fee` (integer, immutable, min -1, max 9)"),), ((LOAN, 'sk: ["LOAN#{fee}#{loanId}"]'),)),
+    ],
     "PJ530": [(by_book(), index("gsi2", "Loan", "BOOK#{book}", "{loanId}"))],
     "PJ531": [
         (

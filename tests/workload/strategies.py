@@ -68,6 +68,7 @@ prose = st.just("") | st.lists(
 ).map("\n\n".join)  # fmt: skip
 sizes = st.integers(1, 400_000)
 counts = st.integers(0, 10**9)
+bounds = st.integers(-(10**9), 10**9)
 
 scalars = st.sampled_from([Type(k) for k in Kind if k not in {Kind.ENUM, Kind.LIST, Kind.SET, Kind.MAP}])
 enums = st.lists(
@@ -105,6 +106,8 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         draw(st.none() | sizes),
         draw(texts),
         draw(st.none() | defaults),
+        min=draw(st.none() | bounds),
+        max=draw(st.none() | bounds),
     )
 
 

@@ -207,12 +207,15 @@ class Driver:
         return [(name, {k: v for k, v in values.items() if k in kept}) for name, values in expected]
 
     def _followed(self, read: Read, name: str, found: Found, named: dict[Any, Any]) -> str:
-        attribute = followed(read, self.workload, name)
-        assert attribute is not None
-        held = target(self.workload, attribute)
-        assert held is not None
-        ids = {values[attribute.name] for _, values in found if attribute.name in values}
-        wanted = {v[held[1].name]: v for v in self.bench.items.get(name, []) if v.get(held[1].name) in ids}
+        links = followed(read, self.workload, name)
+        assert links
+        ids = [[values.get(link.own.name) for link in links] for _, values in found]
+        told = [link.other.name for link in links if not link.given]
+        wanted = {
+            v[told[0]] if len(told) == 1 else tuple(v[n] for n in told): v
+            for v in self.bench.items.get(name, [])
+            if [v.get(link.other.name) for link in links] in ids
+        }
         there = {key: self.values(name, one) for key, one in named.items()}
         shown = {k: {n: v for n, v in values.items() if n in there.get(k, {})} for k, values in wanted.items()}
         return "" if there == shown else f"{len(there)} of {name} instead of {len(wanted)}"

@@ -30,7 +30,13 @@ T = TypeVar("T")
 _SAY = TableCodes(codes.NEAR, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
 _GENERATED = frozenset(
     re.sub(r"\s+", " ", text)
-    for text in (*titles.INTRODUCTIONS.values(), titles.NO_INDEXES, titles.NOT_CHECKED, titles.SAMPLE)
+    for text in (
+        *titles.INTRODUCTIONS.values(),
+        *titles.FORMER_INTRODUCTIONS,
+        titles.NO_INDEXES,
+        titles.NOT_CHECKED,
+        titles.SAMPLE,
+    )
 )
 
 

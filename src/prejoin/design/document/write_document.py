@@ -26,7 +26,7 @@ from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.review import dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
-from prejoin.design.explain.phrases import money
+from prejoin.design.explain.phrases import amount, money
 from prejoin.design.facets import types_of
 from prejoin.design.growth import keeps
 from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, Slot
@@ -179,7 +179,7 @@ class _Document:
     def _cost(self, one: PatternCost) -> Cells:
         pattern = self.workload.pattern(one.pattern)
         described = (pattern.description or pattern.name) if pattern else ""
-        units = [f"{n:g} {word}" for n, word in ((one.units.read, "read"), (one.units.write, "write")) if n]
+        units = [f"{amount(n)} {word}" for n, word in ((one.units.read, "read"), (one.units.write, "write")) if n]
         return {
             "Most Expensive": write_prose(one.pattern),
             "What It Does": write_prose(described) if described else "-",

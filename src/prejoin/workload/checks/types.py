@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import uuid
 from datetime import date, datetime
+from decimal import Decimal
+from math import ceil, floor
 
 from msgspec.structs import replace
 
@@ -69,6 +71,13 @@ def _attribute(r: Reporter, path: Path, a: Attribute) -> None:
         )
     if a.default is not None:
         _default(r, path, a, a.default)
+    if (a.min is not None or a.max is not None) and not a.type.numeric:
+        message = f"`{a.name}` is {a.type}, and `min` and `max` are for numbers"
+        r.say(codes.UNFIT_TYPE, path, message, "take the bound away, or write `integer`; a size is written `50 B`")
+    least, most = a.bounds
+    if least is not None and most is not None and least > most:
+        message = f"`{a.name}` is at least {least} and at most {most}, which no number is"
+        r.say(codes.CONTRADICTION, path, message, f"write `min {min(least, most)}, max {max(least, most)}`")
     if a.references and not a.type.scalar and not (a.type.kind in _MANY and a.type.of):
         r.say(
             codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which holds no id", "use the type of the id it refers to"
@@ -177,7 +186,9 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
                 r.say(codes.UNFIT_TYPE, place, message, "make it a list or a set")
             elif change.value:
-                _constant(r, place, change.value, attribute)
+                # What is added to a number need not be within its bounds.
+                added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
+                _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
             if action.verb is Verb.UPDATE:
                 _changeable(r, place, entity, attribute)
     for check in write.checks:
@@ -248,6 +259,8 @@ def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
         return "a number", "write a number; the name of an input has to be among the inputs"
     if kind is Kind.INTEGER and "." in const:
         return "an integer", "write it without a fraction"
+    if a.type.numeric and (beyond := _beyond(const, a)):
+        return beyond
     if kind is Kind.BOOLEAN and const.lower() not in {"true", "false"}:
         return "`true` or `false`", "write `true` or `false`"
     if kind is Kind.UUID and not _uuid(const):
@@ -263,6 +276,17 @@ def _uuid(const: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _beyond(const: str, a: Attribute) -> tuple[str, str] | None:
+    """Which bound of an attribute a number is beyond."""
+    number = Decimal(const)
+    least, most = a.bounds
+    if least is not None and number < least:
+        return f"at least {least}", f"write a larger number, or lower the bound: `min {floor(number)}`"
+    if most is not None and number > most:
+        return f"at most {most}", f"write a smaller number, or raise the bound: `max {ceil(number)}`"
+    return None
 
 
 def _iso(const: str, kind: Kind) -> bool:

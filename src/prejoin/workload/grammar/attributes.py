@@ -9,7 +9,7 @@ import msgspec
 from prejoin import types
 from prejoin.types import Type
 from prejoin.workload.grammar.lexer import WORD, Inexact, Kind, Tokens, quote, write_name
-from prejoin.workload.grammar.quantities import read_size, write_size
+from prejoin.workload.grammar.quantities import read_count, read_size, write_size
 from prejoin.workload.grammar.values import read_constant, write_constant
 from prejoin.workload.model import Attribute
 
@@ -17,9 +17,10 @@ LINE_FIX = "write `` `name` (type, flags) - text ``, for example `` `email` (str
 FLAGS = ("id", "generated", "natural", "optional", "mutable", "immutable", "unique", "ttl")
 FLAG_FIX = (
     f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `default=…`, `→ Entity`, `copy of Entity.attribute`, "
-    "`snapshot of Entity.attribute` and a size: `50 B`"
+    "`snapshot of Entity.attribute`, `min 1`, `max 9999` and a size: `50 B`"
 )
 DEFAULT_FIX = 'write a constant, in quotes if it has spaces: `default=en`, `default=0`, `default="not yet"`'
+BOUND_FIX = "write a whole number: `max 9999`, `min 1, max 10K`, `min -50, max 50`"
 _TYPES = {str(k): k for k in types.Kind if k is not types.Kind.ENUM}
 TYPE_FIX = (
     f"the types are {', '.join(f'`{t}`' for t in _TYPES)}, `list of T`, `set of T`, or the members of an enum: `A | B`"
@@ -110,6 +111,8 @@ def _flag(tokens: Tokens) -> dict[str, object]:
         if not tokens.sign("="):
             raise tokens.inexact("the default has no value", DEFAULT_FIX, token)
         return {"default": read_constant(tokens, DEFAULT_FIX)}
+    if (word := tokens.word("min", "max")) is not None:
+        return {word: _bound(tokens)}
     if token.kind is Kind.NUMBER or token.text == "~":
         figure = [tokens.take().raw]
         while not tokens.done and tokens.next.text not in {",", ";"}:
@@ -132,6 +135,21 @@ def _flag(tokens: Tokens) -> dict[str, object]:
         token,
         near[0] if near else "",
     )
+
+
+def _bound(tokens: Tokens) -> int:
+    """The whole number after `min` or `max`."""
+    sign = -1 if tokens.sign("-") else 1
+    token = tokens.take()
+    try:
+        bound = read_count(token.raw) if "." not in token.raw else None
+    except Inexact:
+        bound = None
+    if bound is None:
+        raise tokens.inexact(
+            "the bound is not a whole number" if token.raw else "the bound is missing", BOUND_FIX, token
+        )
+    return sign * bound
 
 
 def read_type(tokens: Tokens) -> Type:
@@ -196,6 +214,7 @@ def write_attribute(a: Attribute) -> str:
         flags.append("mutable" if a.mutable else "immutable")
     if a.default is not None:
         flags.append(f"default={write_constant(a.default)}")
+    flags += [f"{word} {bound}" for word, bound in (("min", a.min), ("max", a.max)) if bound is not None]
     if a.references:
         flags.append(f"→ {write_name(a.references)}")
     if a.copy_of:
