@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import inspect
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -52,6 +53,9 @@ DOCUMENTS = {
 """Examples, published designs, and here one for each kind of thing that these do not have: by name."""
 NAMES = [*DOCUMENTS, "league"]
 _numbers = count(1)
+
+_APART = re.compile(r"^\w+\.\w+ is not \w")
+"""What a generated method says of objects that do not belong together."""
 
 
 @cache
@@ -271,6 +275,10 @@ class Driver:
                 pass
             except TooMany:
                 continue
+            except ValueError as problem:
+                if not _APART.search(str(problem)):
+                    raise
+                continue  # the broken item belongs to another than the rest: refused before anything was sent
             else:
                 return f"{write.id}: {what}, and it was not refused"
             if write.atomic is not False and (wrong := state.difference()):
