@@ -27,7 +27,7 @@ def test_without_click_it_says_what_to_install() -> None:
     ran = _run("check", code=_BLOCKED.format("click"))
     assert (ran.returncode, ran.stdout) == (3, b"")
     assert ran.stderr.decode() == (
-        "prejoin: the command needs `click`, which is not installed; install it with: pip install 'prejoin[design]'\n"
+        "prejoin: the command needs `click`, which is not installed; in a clone of prejoin: pip install '.[cli]'\n"
     )
     assert b'"exit": 3' in _run("check", "--format", "json", code=_BLOCKED.format("click")).stdout
 
@@ -35,7 +35,7 @@ def test_without_click_it_says_what_to_install() -> None:
 def test_without_the_markdown_reader_it_says_what_to_install() -> None:
     ran = _run("check", "a.md", code=_BLOCKED.format("markdown_it"))
     assert ran.returncode == 3
-    assert b"pip install 'prejoin[design]'" in ran.stderr
+    assert b"pip install '.[cli]'" in ran.stderr
 
 
 def test_help_does_not_wait_for_what_it_does_not_need() -> None:

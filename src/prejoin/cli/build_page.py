@@ -12,6 +12,7 @@ from prejoin.cli import codes
 from prejoin.cli.build_plan import Asked, Plan, Product
 from prejoin.cli.built import Planned, is_stamped
 from prejoin.cli.design_page import growth_lines
+from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import Line, Outcome, Source
 from prejoin.cli.output import table
 from prejoin.cli.show import coded, counted, tally
@@ -180,7 +181,7 @@ def _next(product: Product) -> Iterator[tuple[str, str]]:
     first = next((read.id for read in product.read.workload.reads if read.id in served), None)
     if first:
         place = "" if product.read.file == DEFAULT else f" --for {product.read.file}"
-        yield f"prejoin query {first}{place}", "asks the first question, on made-up data"
+        yield f"{invocation()} query {first}{place}", "asks the first question, on made-up data"
     yield _test(product)
     if "cloudformation" in product.settings.infrastructure:
         name = design.table

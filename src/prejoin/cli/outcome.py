@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from prejoin import __version__
+from prejoin.cli.invocation import runnable
 from prejoin.cli.status import Status
 from prejoin.diagnostics import Code, Diagnostic, Severity, Span
 
@@ -87,7 +88,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 def envelope(command: str, outcome: Outcome) -> Envelope:
     messages = tuple(
-        Message(d.code, d.severity, d.message, d.fix, source.file, d.line, d.column, d.text)
+        Message(d.code, d.severity, runnable(d.message), runnable(d.fix), source.file, d.line, d.column, d.text)
         for source in outcome.sources
         for d in source.diagnostics
     )

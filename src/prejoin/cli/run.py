@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import traceback
 
 import click
 
-from prejoin.cli import codes, extra, wants_json
+from prejoin.cli import codes, extra_of, install_command, wants_json
 from prejoin.cli.group import cli
+from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import CommandError, Outcome, Source
 from prejoin.cli.output import emit
 from prejoin.cli.status import Status
@@ -53,13 +55,14 @@ def _outcome(problem: Exception, arguments: list[str]) -> Outcome:
         return _said(Status.MISUSED, codes.MISUSED, "no command was given", "name one of these", (help_text,))
     if isinstance(problem, click.ClickException):
         return _said(Status.MISUSED, codes.MISUSED, *_usage(problem))
-    if isinstance(problem, ModuleNotFoundError) and extra(problem):
+    if isinstance(problem, ModuleNotFoundError) and (extra := extra_of(problem, arguments)):
         message = f"this needs `{problem.name}`, which is not installed"
-        return _said(Status.NOT_INSTALLED, codes.NOT_INSTALLED, message, "pip install 'prejoin[design]'")
+        fix = f"in a clone of prejoin: `{install_command(extra)}`"
+        return _said(Status.NOT_INSTALLED, codes.NOT_INSTALLED, message, fix)
     if os.environ.get("PREJOIN_DEBUG"):
         traceback.print_exception(problem)
     message = f"something went wrong that should not have: {type(problem).__name__}"
-    again = " ".join(["PREJOIN_DEBUG=1 prejoin", *arguments])
+    again = f"PREJOIN_DEBUG=1 {invocation()} {shlex.join(arguments)}"
     return _said(Status.FAULT, codes.FAULT, message, f"see the traceback with `{again}`, and please report it")
 
 

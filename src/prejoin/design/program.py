@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import highspy
-
 _OPTIONS: dict[str, bool | int | float | str] = {
     "output_flag": False,
     "threads": 1,
@@ -37,6 +35,10 @@ class Program:
     """
 
     def __init__(self) -> None:
+        # Imported here and not above: whoever only reads, checks or serves needs no solver installed.
+        import highspy
+
+        self._highspy = highspy
         self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
         for name, value in _OPTIONS.items():
             self._highs.setOptionValue(name, value)
@@ -49,15 +51,15 @@ class Program:
 
     def choice(self) -> int:
         self._highs.addVar(0.0, 1.0)
-        self._highs.changeColIntegrality(self._count, highspy.HighsVarType.kInteger)
+        self._highs.changeColIntegrality(self._count, self._highspy.HighsVarType.kInteger)
         self._count += 1
         return self._count - 1
 
     def at_least(self, least: int, terms: Mapping[int, int]) -> None:
-        self._row(least, highspy.kHighsInf, terms)
+        self._row(least, math.inf, terms)
 
     def at_most(self, most: int, terms: Mapping[int, int]) -> None:
-        self._row(-highspy.kHighsInf, most, terms)
+        self._row(-math.inf, most, terms)
 
     def _row(self, low: float, high: float, terms: Mapping[int, int]) -> None:
         self._highs.addRow(low, high, len(terms), list(terms), [float(weight) for weight in terms.values()])
@@ -68,15 +70,15 @@ class Program:
             self._highs.changeColCost(at, float(costs.get(at, 0)))
         self._highs.run()
         status, info = self._highs.getModelStatus(), self._highs.getInfo()
-        self.exact &= status in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
-        if info.primal_solution_status != highspy.kSolutionStatusFeasible:
+        self.exact &= status in (self._highspy.HighsModelStatus.kOptimal, self._highspy.HighsModelStatus.kInfeasible)
+        if info.primal_solution_status != self._highspy.kSolutionStatusFeasible:
             raise InfeasibleError("" if self.exact else "no choice was found in as many steps as are allowed")
         values = self._highs.getSolution().col_value
         self.chosen = frozenset(at for at in range(self._count) if values[at] > 0.5)
         best = sum(cost for at, cost in costs.items() if at in self.chosen)
         least = info.mip_dual_bound
-        self.bound = best if status == highspy.HighsModelStatus.kOptimal else max(0, math.ceil(least - 1e-6))
+        self.bound = best if status == self._highspy.HighsModelStatus.kOptimal else max(0, math.ceil(least - 1e-6))
         if costs:
             # Costs are whole numbers: half of one is room for what the solver takes for equal.
-            self._row(-highspy.kHighsInf, best + 0.5, costs)
+            self._row(-math.inf, best + 0.5, costs)
         return best
