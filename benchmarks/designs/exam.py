@@ -169,7 +169,7 @@ def solved(workload: Workload) -> tuple[Ours, Design]:
     asked = {p.id: isinstance(p, Read) and any(i.filter for i in p.inputs) for p in workload.patterns}
     answered = {o.pattern: _answered(o, asked[o.pattern]) for o in design.operations}
     money = float(bill(workload, design).total)
-    ours = Ours(len(design.indexes), len(design.copies), len(design.guards), answered, money, solution.exact, seconds)
+    ours = Ours(len(design.indexes), len(design.copies), len(design.guards), answered, money, solution.ended, seconds)
     return ours, design
 
 

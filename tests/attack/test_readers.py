@@ -9,9 +9,9 @@ from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
 import pytest
+from tests.attack import readers
 
 from prejoin.workload.files import read_text
-from tests.attack import readers
 
 SOURCE = Path(__file__).parents[2] / "src" / "prejoin"
 KNOWN = [
@@ -81,7 +81,9 @@ def _any_ambiguous(items: Any) -> bool:
                 return True
             if _any_ambiguous(value[2]):
                 return True
-        elif (name is _parser.SUBPATTERN and _any_ambiguous(value[3])) or (name is _parser.BRANCH and any(map(_any_ambiguous, value[1]))):
+        elif (name is _parser.SUBPATTERN and _any_ambiguous(value[3])) or (
+            name is _parser.BRANCH and any(map(_any_ambiguous, value[1]))
+        ):
             return True
     return False
 

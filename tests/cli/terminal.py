@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.signals import default_interrupt
+
 START = "from prejoin.cli import main; main()"
 
 
@@ -19,6 +21,7 @@ class Terminal:
     def __init__(self, *arguments: str, folder: Path, **environment: str) -> None:
         self.pid, self.handle = pty.fork()
         if self.pid == 0:
+            default_interrupt()
             os.chdir(folder)
             os.environ.update({"TERM": "xterm", "COLUMNS": "100", **environment})
             os.execv(sys.executable, [sys.executable, "-c", START, *arguments])

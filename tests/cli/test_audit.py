@@ -100,6 +100,20 @@ def test_as_json_a_finding_has_all_that_a_tool_needs(app: Any, here: Path, prejo
     assert (missing["mendable"], missing["mended"]) == (True, False)
 
 
+def test_damaged_file_is_told_before_anything_else(app: Any, here: Path, prejoin: Prejoin) -> None:
+    file = here / "shop.db"
+    content = file.read_bytes()
+    assert b'"b@b.com"' in content
+    file.write_bytes(content.replace(b'"b@b.com"', b'"b@b.con"'))
+    ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db")
+    assert ran.status == 1
+    assert 'file: table shop: the item {"pk":{"S":"T#acme#USER#2"},"sk":{"S":"PROFILE"}} is damaged' in ran.out
+    assert "shop.db is damaged in" in ran.err
+    ran = prejoin("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db", "--format", "json")
+    assert ran.status == 1
+    assert len(ran.json["result"]["damage"]) >= 1
+
+
 def test_repair_asks_first_and_without_a_yes_changes_nothing(app: Any, here: Path, prejoin: Prejoin) -> None:
     damage(here)
     call = ("audit", "shopapp:schema", "--table", "shop", "--db", "shop.db", "--repair")

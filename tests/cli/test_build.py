@@ -160,7 +160,7 @@ def test_scripts_get_all_of_it(prejoin: Prejoin, teams: Path) -> None:
 def test_the_steps_are_told_and_what_to_do_next(prejoin: Prejoin, teams: Path) -> None:
     ran = prejoin("build", "--yes")
     told = [line.split(":")[0] for line in ran.err.splitlines()]
-    assert told[:5] == ["check", "design", "prove", "render", "write"]
+    assert told[:6] == ["check", "design", "prove", "test", "render", "write"]
     assert "next: `prejoin query AP-001` asks" in ran.err
     assert "next: `python -m pytest` runs the tests" in ran.err
     assert prejoin("build", "--yes").err == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,18 @@ def test_an_interview_that_is_broken_off_keeps_every_answer_and_goes_on(tmp_path
     again.send("quit\n")
     assert again.status() == 0
     assert [e.name for e in read_file(tmp_path / "a.md").workload.entities] == ["User"]
+
+
+def test_a_terminal_in_a_background_job_can_be_interrupted(tmp_path: Path) -> None:
+    """A shell starts background jobs with SIGINT ignored; these tests have to pass there, too."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        terminal = Terminal("interview", "a.md", folder=tmp_path, NO_COLOR="1")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    terminal.expect("What is the application called?")
+    terminal.send("\x03")
+    assert terminal.status(again="\x03") == 130
 
 
 def test_a_document_that_is_edited_meanwhile_is_not_overwritten(tmp_path: Path) -> None:

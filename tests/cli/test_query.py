@@ -24,6 +24,7 @@ from prejoin.proof.schema import schema_of
 from prejoin.render.python.package import repository_methods
 from prejoin.table import Call, Client
 from prejoin.workload.files import read_file
+from tests.attack.proxy import FAULTS, FaultProxy
 from tests.cli.conftest import Prejoin
 
 DOCUMENTS = sorted((Path(__file__).parents[2] / "examples").glob("*/access-patterns.md"))
@@ -204,6 +205,20 @@ def test_a_server_is_asked_as_a_file_is(prejoin: Prejoin, shop: Path) -> None:
     gone = prejoin("query", "AP-010", "product_id=1", "--endpoint", url)
     assert gone.status == 1
     assert "did not reach" in gone.err
+
+
+def test_lost_answer_to_a_write_says_to_look_before_repeating(prejoin: Prejoin, shop: Path) -> None:
+    workload = read_file(shop / "access-patterns.md").workload
+    design = solve(workload).design
+    with Embedded() as engine, FaultProxy(engine) as proxy:
+        Client(schema_of(design, workload).schema, design.table, engine).create_table()
+        proxy.play([FAULTS["close_after_applying"], FAULTS["access_denied"]])
+        product = 'product={"product_id": "1", "name": "Pen", "price": "2.50", "stock": 3}'
+        ran = prejoin("query", "AP-025", product, "--endpoint", proxy.url, "--yes")
+    assert len(proxy.applied) == 1
+    assert ran.status == 1
+    assert "no answer says whether it was applied" in ran.err
+    assert "read the item to find out whether it was applied, before you repeat the command" in ran.err
 
 
 def test_aws_needs_to_know_where(prejoin: Prejoin, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -499,7 +499,8 @@ def test_a_mistake_is_told(code: str, document: Edits, keys: Edits, part: str) -
 
 def test_every_code_has_a_case_here() -> None:
     checked = {code for code in codes.CATALOGUE if "PJ510" <= code < "PJ610"}
-    assert {case[0] for case in CASES} == checked, checked - {case[0] for case in CASES}
+    sparse = {"PJ547", "PJ562"}  # these need designs that were solved: test_sparse.py
+    assert {case[0] for case in CASES} | sparse == checked, checked - {case[0] for case in CASES}
 
 
 def test_a_place_is_told_where_the_document_of_the_design_has_one() -> None:

@@ -145,12 +145,12 @@ def test_a_search_that_is_cut_off_tells_what_is_certain(monkeypatch: pytest.Monk
     """With hardly a step allowed a design comes out all the same, and no more is claimed than is known."""
     workload = document(ROOT / "examples" / "blog" / "access-patterns.md")
     best = solve(workload)
-    assert best.exact
+    assert best.ended
     assert best.chosen.least == best.score.structures
     monkeypatch.setitem(program._OPTIONS, "mip_max_nodes", 1)
     cut = solve(workload)
     assert cut.chosen.least <= best.score.structures <= cut.score.structures
-    assert cut.exact <= (cut.score == best.score)
+    assert cut.ended <= (cut.score == best.score)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS[::3], ids=named)

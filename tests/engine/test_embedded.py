@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
@@ -48,17 +46,6 @@ def test_durability_and_path_go_together(tmp_path: Path) -> None:
         Embedded(durability="full")
     with pytest.raises(ValueError, match="has no path"):
         Embedded(tmp_path / "x.db", durability="memory")
-
-
-@pytest.mark.parametrize(("version", "age"), [(1, "older"), (999, "newer")])
-def test_a_file_of_another_format_is_refused(tmp_path: Path, version: int, age: str) -> None:
-    path = tmp_path / "shop.db"
-    with closing(sqlite3.connect(path)) as file:
-        file.execute("CREATE TABLE items (whatever)")
-        file.execute(f"PRAGMA user_version={version}")
-        file.commit()
-    with pytest.raises(ValueError, match=f"written by another prejoin: its format, {version}, is {age}"):
-        Embedded(path)
 
 
 def test_a_closed_engine_answers_with_an_error() -> None:

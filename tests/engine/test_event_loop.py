@@ -178,7 +178,7 @@ def test_loop_goes_on_while_a_thread_holds_the_memory() -> None:
             held.set()
             assert go_on.wait(60)
 
-        holder = threading.Thread(target=dynamodb._store.once, args=(hold,))
+        holder = threading.Thread(target=dynamodb._store.write, args=(hold,))
         holder.start()
         held.wait()
 

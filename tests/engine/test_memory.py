@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from prejoin.engine import Embedded, memory, rows
 from prejoin.engine.memory import MemoryStore, Ordered
-from prejoin.engine.session import Row, StoreError, Stretch, Token
+from prejoin.engine.session import Row, StoreError, Stretch, packed_expiry
 from prejoin.protocol.keybytes import EVERYTHING, Range
 from prejoin.protocol.sizes import item_size
 
@@ -78,7 +78,7 @@ def everything(store: MemoryStore) -> object:
             list(session.contents(Stretch("entries", EVERYTHING, True, 99))),
             session.expired(0, 99, 99),
             [(name, session.table_version(name)) for name in session.table_names("", 99)],
-            [session.token(token) for token in ("old", "new", "third")],
+            [session.token(token) for token in (b"old", b"new", b"third")],
         )
 
 
@@ -90,8 +90,8 @@ def test_all_that_an_error_undoes_is_as_it_was() -> None:
         session.put_entry(b"e", Row(1, b"1"), new=True)
         session.put_entry(b"f", Row(1, b"1"), new=True)
         session.add_table("one", b"{}")
-        session.keep_token("old", Token(b"", b"", 5))
-        session.keep_token("new", Token(b"", b"", 50))
+        session.keep_token(b"old", packed_expiry(5), 5)
+        session.keep_token(b"new", packed_expiry(50), 50)
     before = everything(store)
     with undone(store) as session:
         session.put_expiring(b"a", Row(1, b"1"), Row(1, b"3"), 20)
@@ -106,9 +106,9 @@ def test_all_that_an_error_undoes_is_as_it_was() -> None:
         session.change_table(1, b"[]")
         session.add_table("two", b"{}")
         session.remove_table(1)
-        session.forget_tokens(20)
-        session.keep_token("new", Token(b"x", b"", 60))
-        session.keep_token("third", Token(b"", b"", 60))
+        session.forget_tokens(20, 9)
+        session.keep_token(b"new", packed_expiry(60) + b"x", 60)
+        session.keep_token(b"third", packed_expiry(60), 60)
         session.clear("items", EVERYTHING)
         session.clear("entries", EVERYTHING)
     assert everything(store) == before
@@ -222,16 +222,16 @@ def test_a_child_forked_in_the_middle_of_another_threads_write_sees_none_of_it()
         with store.reading() as session:
             return session.get(b"a")
 
-    writer = threading.Thread(target=store.once, args=(write,))
+    writer = threading.Thread(target=store.write, args=(write,))
     writer.start()
     begun.wait()
     child = os.fork()
     if child == 0:
-        os._exit(0 if store.once(read) is None else 1)
+        os._exit(0 if store.read(read) is None else 1)
     end.set()
     writer.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert store.once(read) == Row(1, b"1")
+    assert store.read(read) == Row(1, b"1")
 
 
 def test_a_closed_store_says_so() -> None:

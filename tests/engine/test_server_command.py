@@ -15,6 +15,7 @@ from pathlib import Path
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from tests.signals import default_interrupt
 
 from .test_server import Client
 
@@ -30,6 +31,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=default_interrupt,
         )
         assert self.popen.stderr is not None
         self.said = self.popen.stderr.readline()
@@ -91,6 +93,16 @@ def test_a_file_keeps_what_was_written_and_is_left_whole(tmp_path: Path, number:
     assert [path.name for path in tmp_path.iterdir()] == ["shop.db"], "the log was not folded into the file"
     with serving("--db", "shop.db", "--durability", "full", folder=tmp_path) as process, Client(process.url) as client:
         assert client.ask("ListTables").json == {"TableNames": ["shop"]}
+
+
+def test_serve_started_by_a_background_job_can_be_interrupted(tmp_path: Path) -> None:
+    """A shell starts background jobs with SIGINT ignored; these tests have to pass there, too."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with serving(folder=tmp_path) as process:
+            assert process.end(signal.SIGINT)[0] == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_port_in_use_is_a_sentence(tmp_path: Path) -> None:

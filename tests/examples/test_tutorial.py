@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.signals import default_interrupt
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial.md"
@@ -144,7 +145,12 @@ def running(command: Command, folder: Path, environment: dict[str, str]) -> Iter
     log = folder.parent / "running.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            ["bash", "-c", f"exec {command.line}"], cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT
+            ["bash", "-c", f"exec {command.line}"],
+            cwd=folder,
+            env=environment,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            preexec_fn=default_interrupt,
         )
     try:
         until = time.monotonic() + PATIENCE

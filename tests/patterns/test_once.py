@@ -21,6 +21,7 @@ from tests.place import examples, fresh
 from prejoin.engine import Embedded
 from prejoin.patterns import Receipt, Timestamps, TokenReused, once, receipts
 from prejoin.patterns.receipt import fingerprint
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import (
     AsyncClient,
     Call,
@@ -37,7 +38,7 @@ from prejoin.table import (
     TransactionCancelled,
     add,
 )
-from prejoin.transport import OutcomeUnknown, Transport
+from prejoin.transport import ConnectionFailed, OutcomeUnknown, Transport, TransportError
 
 
 @dataclass(frozen=True)
@@ -339,7 +340,7 @@ class Losing:
         return self.send(operation, body)
 
 
-@pytest.mark.parametrize("lost", [[True], [False], [False, True], [True, True], [False, False]])
+@pytest.mark.parametrize("lost", [[True], [False], [False, True], [True, True], [False, False], [False, False, True]])
 def test_where_the_answer_is_lost_it_is_found_out_what_happened(lost: list[bool]) -> None:
     transport = fresh()
     db = opened(transport)
@@ -349,15 +350,86 @@ def test_where_the_answer_is_lost_it_is_found_out_what_happened(lost: list[bool]
     assert pay(db, "a").repeated
 
 
-@pytest.mark.parametrize("lost", [[False] * 3, [False, False, True]])
-def test_where_it_cannot_be_found_out_a_repeat_does(lost: list[bool]) -> None:
+def test_where_it_cannot_be_found_out_a_repeat_does() -> None:
     transport = fresh()
     db = opened(transport)
     with pytest.raises(OutcomeUnknown):
-        pay(Client(SCHEMA, "shop", Losing(transport, list(lost))), "a")
+        pay(Client(SCHEMA, "shop", Losing(transport, [False] * 3)), "a")
     pay(db, "a")
     assert balance(db) == 5
     assert pay(db, "a").repeated
+
+
+class LosingThenFailing(Losing):
+    """Loses the answers of some transactions, and fails with these errors from then on."""
+
+    def __init__(self, inner: Transport, lost: list[bool], errors: dict[str, Exception]) -> None:
+        super().__init__(inner, lost)
+        self._errors = errors
+        """By operation."""
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        if not self._lost and operation in self._errors:
+            raise self._errors[operation]
+        return super().send(operation, body)
+
+
+UNREACHED = ConnectionFailed("TransactWriteItems did not reach the server. It was not applied")
+CONFLICT = DynamoDBError("TransactionConflictException", "others are writing")
+NEXT = {
+    "the server cannot be reached": {"TransactWriteItems": UNREACHED, "GetItem": UNREACHED},
+    "the server is busy": {"TransactWriteItems": DynamoDBError("ThrottlingException", "too much")},
+    "access was taken away": {"TransactWriteItems": DynamoDBError("AccessDeniedException", "no")},
+    "the transport is closed": {"TransactWriteItems": TransportError("the transport is closed")},
+    "the first attempt is still under way": {"TransactWriteItems": CONFLICT},
+    "no receipt can be read": {"GetItem": UNREACHED},
+}
+
+
+@pytest.mark.parametrize("errors", NEXT.values(), ids=NEXT.keys())
+@pytest.mark.parametrize("applied", [True, False])
+@pytest.mark.parametrize("awaited", [True, False])
+def test_lost_answer_stays_unknown_whatever_the_next_attempts_get(
+    errors: dict[str, Exception], applied: bool, awaited: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prejoin.table.backoff.LONGEST", 0.001)
+    transport = fresh()
+    db = opened(transport)
+    failing = LosingThenFailing(transport, [applied], errors)
+
+    async def pay_async() -> None:
+        async with once(AsyncClient(SCHEMA, "shop", failing), "a") as tx:
+            tx.apply(Account, Changes(adds={"balance": 5}), account_id="1")
+            tx.result = 5
+
+    told: Exception | None = None
+    try:
+        asyncio.run(pay_async()) if awaited else pay(Client(SCHEMA, "shop", failing), "a")
+    except Exception as error:
+        told = error
+    # A receipt that can be read settles it; so does a second attempt that succeeds.
+    assert told is None or type(told) is OutcomeUnknown
+    assert told is not None or balance(db) == 5
+    assert pay(db, "a").repeated is (applied or told is None)
+    assert balance(db) == 5
+
+
+def test_repeat_with_unreadable_receipt_is_unknown() -> None:
+    transport = fresh()
+    db = opened(transport)
+    pay(db, "a")
+    unreadable = LosingThenFailing(transport, [], {"GetItem": UNREACHED})
+    with pytest.raises(OutcomeUnknown, match="the receipt of 'a' could not be read, so it is unknown whether"):
+        pay(Client(SCHEMA, "shop", unreadable), "a")
+    assert balance(db) == 5
+
+
+def test_condition_failure_after_lost_attempt_is_reported_when_there_is_no_receipt() -> None:
+    transport = fresh()
+    db = opened(transport)
+    with pytest.raises(TransactionCancelled), once(Client(SCHEMA, "shop", Losing(transport, [False])), "a") as tx:
+        tx.insert(Account("1"))
+    assert not pay(db, "a").repeated
 
 
 def test_those_who_await_find_it_out_too() -> None:

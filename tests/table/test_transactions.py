@@ -173,3 +173,33 @@ def test_a_check_is_never_empty() -> None:
         tx.check(Account, account_id="1", where=lambda a: None)  # type: ignore[arg-type, return-value]
     with pytest.raises(ConditionFailed), db.transaction() as tx:
         tx.check(Account, account_id="1", where=lambda a: exists(a.owner))
+
+
+def test_a_transaction_can_depend_on_an_item_not_being_there() -> None:
+    db = client(fresh())
+    with db.transaction() as tx:
+        tx.check_absent(Account, account_id="1")
+        tx.insert(Account("2"))
+    with pytest.raises(TransactionCancelled, match="Account account_id='2' exists already"), db.transaction() as tx:
+        tx.check_absent(Account, account_id="2")
+        tx.insert(Account("3"))
+    assert db.get(Account, account_id="3") is None
+    with (
+        pytest.raises(TableError, match="takes the key of Account and no more: leave out owner"),
+        db.transaction() as tx,
+    ):
+        tx.check_absent(Account, account_id="1", owner="a")
+
+
+def test_checks_of_presence_and_absence_of_one_entity_are_kept_apart() -> None:
+    """Writes of one form share their expressions; these two are not of one form."""
+    db = Client(Schema(Entity(Account, Key("ACCOUNT#{account_id}", "ACCOUNT"))), "accounts", fresh())
+    db.create_table()
+    db.insert(Account("1"))
+    for _ in range(2):
+        with db.transaction() as tx:
+            tx.check(Account, account_id="1")
+            tx.check_absent(Account, account_id="2")
+        with pytest.raises(TransactionCancelled), db.transaction() as tx:
+            tx.check(Account, account_id="2")
+            tx.check_absent(Account, account_id="1")

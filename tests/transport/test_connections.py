@@ -14,7 +14,10 @@ from itertools import repeat
 import msgspec
 import pytest
 
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import ConnectionFailed, Endpoint, OutcomeUnknown, TransportError
+from prejoin.transport.aio import AsyncDriver, Connection
+from prejoin.transport.core import Failure, How
 from prejoin.transport.settings import Settings
 
 from .conftest import KEYS, QUICK, Connect, Send, Serve
@@ -130,18 +133,100 @@ def test_a_connection_that_was_idle_for_long_is_not_used(serve: Serve, connect: 
     assert server.connections == 2
 
 
-def test_a_request_that_cannot_be_sent_whole_was_not_done_and_is_sent_again(
-    serve: Serve, connect: Connect, send: Send
-) -> None:
-    def refuse_the_first(number: int, sock: socket.socket) -> None:
-        if number == 1:
-            sock.recv(1000)
-            raise ConnectionResetError
+def refuse_the_first(number: int, sock: socket.socket) -> None:
+    if number == 1:
+        sock.recv(1000)
+        raise ConnectionResetError
 
+
+def test_write_that_was_sent_in_part_is_unknown(serve: Serve, connect: Connect, send: Send) -> None:
     server = serve(on_connection=refuse_the_first)
     body = item(Item={"pk": "x" * 8_000_000}, ConditionExpression="attribute_not_exists(pk)")
-    assert send(connect(server.url, timeout=10), "PutItem", body) == OK
+    with pytest.raises(OutcomeUnknown):
+        send(connect(server.url, timeout=10), "PutItem", body)
+    assert (server.connections, server.applied) == (1, 0)
+
+
+def test_harmless_write_that_was_sent_in_part_is_sent_again(serve: Serve, connect: Connect, send: Send) -> None:
+    server = serve(on_connection=refuse_the_first)
+    assert send(connect(server.url, timeout=10), "PutItem", item(Item={"pk": "x" * 8_000_000})) == OK
     assert (server.connections, server.applied) == (2, 1)
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["new connection", "kept connection"])
+def test_refusal_of_a_request_that_was_not_read_whole_is_its_answer(
+    serve: Serve, connect: Connect, send: Send, kept: bool
+) -> None:
+    refusal = answer(b'{"__type":"x#RequestEntityTooLarge","message":"too large"}', 413, Connection="close")
+
+    def refuse(number: int, sock: socket.socket) -> None:
+        sock.recv(1000)
+        sock.sendall(refusal)
+        time.sleep(0.2)  # a reset, for what was not read, must not overtake the answer
+        raise ConnectionResetError
+
+    def answer_first(number: int, sock: socket.socket) -> None:
+        if kept:
+            sock.recv(10_000)
+            sock.sendall(answer())
+        refuse(number, sock)
+
+    endpoint = connect(serve(on_connection=answer_first).url, timeout=10)
+    if kept:
+        assert send(endpoint, *READ) == OK
+    body = item(Item={"pk": "x" * 8_000_000}, ConditionExpression="attribute_not_exists(pk)")
+    with pytest.raises(DynamoDBError, match="too large"):
+        send(endpoint, "PutItem", body)
+
+
+def test_success_for_a_request_that_was_not_read_whole_is_not_believed(serve: Serve, connect: Connect) -> None:
+    def answer_early(number: int, sock: socket.socket) -> None:
+        sock.recv(1000)
+        sock.sendall(answer())
+        time.sleep(0.2)
+        raise ConnectionResetError
+
+    with Endpoint(serve(on_connection=answer_early).url, credentials=KEYS, retries=QUICK) as endpoint:
+        body = item(Item={"pk": "x" * 8_000_000}, ConditionExpression="attribute_not_exists(pk)")
+        with pytest.raises(OutcomeUnknown):
+            endpoint.send("PutItem", body)
+
+
+def test_server_that_speaks_before_it_is_asked_is_not_sent_anything(serve: Serve) -> None:
+    server = serve(on_connection=lambda number, sock: sock.sendall(answer(b'{"somebody":"elses"}')))
+
+    async def main() -> None:
+        async with Endpoint(server.url, credentials=KEYS, retries=QUICK) as endpoint:
+            driver = await opened_driver(endpoint)
+            connection = await driver._take(fresh=False)
+            while not connection.is_closing():
+                await asyncio.sleep(0.01)
+            outcome = await connection.ask(b"POST / HTTP/1.1\r\n\r\n")
+            assert isinstance(outcome, Failure)
+            assert outcome.how is How.UNSENT
+
+    asyncio.run(main())
+    assert server.asked == []
+
+
+def test_connection_that_was_given_up_is_closed_when_it_is_made(serve: Serve) -> None:
+    """asyncio finishes some connections whose making was cancelled; nobody would ever close them."""
+    server = serve()
+
+    async def main() -> None:
+        async with Endpoint(server.url, credentials=KEYS) as endpoint:
+            driver = await opened_driver(endpoint)
+            connection = Connection(driver, 1, 1)
+            connection.abandon()
+            await asyncio.get_running_loop().create_connection(lambda: connection, "127.0.0.1", server.port)
+            assert connection.is_closing()
+
+    asyncio.run(main())
+    assert server.asked == []
+
+
+async def opened_driver(endpoint: Endpoint) -> AsyncDriver:
+    return endpoint._open_async(asyncio.get_running_loop())
 
 
 def test_a_server_that_accepts_nobody_is_not_waited_for_longer_than_said(connect: Connect, send: Send) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.transport import AnswerLost, ConnectionFailed, OutcomeUnknown, Retries
+from prejoin.transport import (
+    AnswerLost,
+    ConnectionFailed,
+    Credentials,
+    CredentialsMissing,
+    OutcomeUnknown,
+    Retries,
+    TransportError,
+)
 from prejoin.transport.core import Attempt, Blocking, Core, Failure, How, Pause
 from prejoin.transport.credentials import Keyring, always
 from prejoin.transport.http import Answer, BrokenAnswer
@@ -44,7 +53,8 @@ events = st.one_of(
             Event(refused("ThrottlingException"), False),
             Event(refused("TransactionInProgressException"), False),
             Event(refused("AccessDeniedException"), False),
-            Event(Failure(How.UNREACHED, GONE), False),
+            Event(Failure(How.UNSENT, GONE), False),
+            Event(Failure(How.UNSENT, TransportError("the transport is closed")), False),
             Event(Failure(How.UNSENT, GONE, stale=True), False),
         ]
     ),
@@ -66,7 +76,7 @@ requests = st.sampled_from(
 )
 
 
-def core(attempts: int = 4, on_retry: Callable[..., None] | None = None) -> Core:
+def core(attempts: int = 4, on_retry: Callable[..., None] | None = None, keyring: Keyring | None = None) -> Core:
     settings = Settings(
         timeout=1,
         connect_timeout=1,
@@ -76,7 +86,7 @@ def core(attempts: int = 4, on_retry: Callable[..., None] | None = None) -> Core
         ssl_context=None,
         on_retry=on_retry,
     )
-    return Core(read_url("http://127.0.0.1:8000"), "us-east-1", None, Keyring(always(KEYS)), settings)
+    return Core(read_url("http://127.0.0.1:8000"), "us-east-1", None, keyring or Keyring(always(KEYS)), settings)
 
 
 @dataclass
@@ -105,14 +115,20 @@ def hold(core: Core, operation: str, body: bytes, events: list[Event]) -> Held:
             return Held(error, applied, sent, pauses)
         result = None
         if type(step) is Attempt:
-            event = next(script, Event(Failure(How.UNREACHED, GONE), False))
+            event = next(script, Event(Failure(How.UNSENT, ConnectionRefusedError("not reached")), False))
             applied += event.applied
             sent += 1
             result = event.outcome
         elif type(step) is Pause:
             pauses.append(step.seconds)
         elif type(step) is Blocking:
-            result = step.call()
+            try:
+                result = step.call()
+            except Exception as error:
+                try:
+                    exchange.throw(error)
+                except Exception as told:
+                    return Held(told, applied, sent, pauses)
 
 
 @given(requests, st.lists(events, max_size=8))
@@ -128,7 +144,7 @@ def test_what_the_caller_is_told_is_true(request: tuple[str, bytes], script: lis
     elif isinstance(held.told, AnswerLost):
         assert is_read(request[0])
     else:
-        assert isinstance(held.told, DynamoDBError)
+        assert isinstance(held.told, DynamoDBError) or type(held.told) is TransportError
         assert held.applied == 0 or is_read(request[0])
     if not safe_to_repeat(*request):
         assert held.applied <= 1
@@ -141,6 +157,38 @@ def test_it_ends_after_as_many_attempts_as_said(request: tuple[str, bytes], scri
     assert 1 <= held.sent <= most + 1
     assert len(held.pauses) < most
     assert all(0 <= pause <= Retries().ceiling(at) for at, pause in enumerate(held.pauses, 1))
+
+
+LOST = Event(Failure(How.LOST, GONE), True)
+
+
+def test_lost_write_stays_unknown_when_credentials_run_out() -> None:
+    expired = [Credentials(KEYS.access_key, KEYS.secret_key, expires=datetime.now(UTC))]
+
+    def source() -> Credentials:
+        if not expired:
+            raise CredentialsMissing("there are no credentials")
+        return expired.pop()
+
+    held = hold(core(keyring=Keyring(source)), "PutItem", item(Item={}), [LOST])
+    assert isinstance(held.told, OutcomeUnknown)
+    assert str(held.told).endswith("whether it was applied: gone; then: there are no credentials")
+
+
+def test_unknown_counts_what_was_sent_and_tells_the_last_error() -> None:
+    held = hold(core(), "PutItem", item(Item={}), [LOST, Event(refused("ThrottlingException"), False)])
+    assert isinstance(held.told, OutcomeUnknown)
+    assert held.told.attempts == 4
+    assert held.told.cause is GONE
+    expected = "PutItem was sent 2 times and no answer says whether it was applied: gone; then: not reached"
+    assert str(held.told) == expected
+
+
+def test_invalid_update_after_a_lost_one_is_unknown() -> None:
+    """Whether `SET m.x = :v` is valid depends on the item, so the first attempt may have been applied."""
+    update = item(Key={}, UpdateExpression="SET m.x = :v")
+    held = hold(core(), "UpdateItem", update, [LOST, Event(refused("ValidationException"), False)])
+    assert isinstance(held.told, OutcomeUnknown)
 
 
 def test_a_hook_that_fails_fails_the_request() -> None:

@@ -15,6 +15,7 @@ from prejoin.cli.output import say, show
 from prejoin.cli.schemas import connected, load_schema, place_options, schema_argument
 from prejoin.cli.show import counted, safe
 from prejoin.cli.status import Status
+from prejoin.engine import Embedded
 from prejoin.patterns import Finding
 from prejoin.patterns import audit as find
 from prejoin.patterns import repair as mend
@@ -44,10 +45,14 @@ def audit(
 ) -> Outcome:
     """Say what is in a table and not as its schema says: copies, guards, counters, index keys; and mend it.
 
-    MODULE:NAME is the schema: `shop.tables:schema`. The whole table is read, and may be in use. The exit status is 1
-    when something is found, and stays so.
+    MODULE:NAME is the schema: `shop.tables:schema`. The whole table is read, and may be in use. A file (`--db`) is
+    checked for damage first, all tables of it. The exit status is 1 when something is found, and stays so.
     """
     with connected(load_schema(schema), table, db, endpoint, region) as client:
+        if damage := _damage(client):
+            if not as_json:
+                show([(("file", "bold red"), safe(f": {text}")) for text in damage])
+            return _damaged(db or "", table, damage)
         progress = _Progress()
         findings: list[Finding] = []
         for finding in find(client, segments=segments, progress=progress):
@@ -61,10 +66,26 @@ def audit(
         result={
             "table": table,
             "items": progress.items,
+            "damage": [],
             "findings": [_told(finding, at in mended) for at, finding in enumerate(findings)],
         },
         notes=(_summary(table, progress.items, findings, len(mended), repair),),
     )
+
+
+def _damage(client: Client) -> list[str]:
+    """What is damaged in the file that holds the table. Other places look after themselves."""
+    place = client._transport
+    return place.verify() if isinstance(place, Embedded) else []
+
+
+def _damaged(file: str, table: str, damage: list[str]) -> Outcome:
+    """The outcome for a damaged file. Its items are not compared with the schema: they cannot be trusted."""
+    note = (
+        f"{file} is damaged in {counted(len(damage), 'place')}; put these items again or delete them, and run it again"
+    )
+    result = {"table": table, "items": 0, "damage": damage, "findings": []}
+    return Outcome(Status.FAILED, result=result, notes=(note,))
 
 
 def _mended(client: Client, findings: Sequence[Finding], table: str, yes: bool) -> frozenset[int]:

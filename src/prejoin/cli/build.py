@@ -30,6 +30,7 @@ from prejoin.cli.show import counted
     help="What deploys the table; may be given several times. cloudformation if not said.",
 )
 @click.option("--workbench/--no-workbench", default=None, help="Whether to write a model for NoSQL Workbench, too.")
+@click.option("--tests/--no-tests", default=None, help="Whether to run the generated tests; they are run if not said.")
 def build(
     document: str | None,
     yes: bool,
@@ -40,6 +41,7 @@ def build(
     package: str | None,
     infrastructure: tuple[str, ...],
     workbench: bool | None,
+    tests: bool | None,
     as_json: bool,
 ) -> Outcome:
     """Make everything from DOCUMENT (access-patterns.md): the design, proven, and typed Python with tests.
@@ -53,7 +55,7 @@ def build(
     if package and (wrong := misnamed(package)):
         raise click.UsageError(f"--package: {wrong}")
     languages = tuple(name for name in get_args(Language) if name in infrastructure)
-    overrides = Overrides(style, package or None, languages if infrastructure else None, workbench)
+    overrides = Overrides(style, package or None, languages if infrastructure else None, workbench, tests)
     if not (check or diffs) and (outcome := _nothing_to_do(Path(document or DOCUMENT), overrides)):
         return outcome
     # What makes things takes longer to load than all of the above takes.

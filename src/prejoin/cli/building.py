@@ -15,6 +15,7 @@ from prejoin.cli.check import contents
 from prejoin.cli.design_file import target
 from prejoin.cli.designing import StoppedError, design_anew, read_again
 from prejoin.cli.exchange import model_of
+from prejoin.cli.generated_tests import run_tests
 from prejoin.cli.outcome import CommandError, Outcome, Source
 from prejoin.cli.output import show
 from prejoin.cli.progress import Progress, Steps
@@ -90,10 +91,13 @@ def _product(file: str, asked: Asked, steps: Progress) -> Product:
     where = target(place)
     designed = None if asked.check else read_again(read, where, read_record(folder), steps)
     designed = designed or design_anew(read, where, folder, steps)
-    steps.begin("code, infrastructure, pages, pictures", "render")
     own = PurePosixPath(where.path.name)
-    files = {**dict(_rendered(read, designed.design, settings, folder)), own: designed.text}
-    _compile(files)
+    python = render_python(read.workload, designed.design, Options(settings.package, settings.style))
+    _compile(python)
+    passed = _tested(python, package, read, steps) if settings.tests else None
+    steps.begin("infrastructure, pages, pictures", "render")
+    files = {**python, **dict(_rendered(read, designed.design, settings, folder, python, passed)), own: designed.text}
+    _compile({path: text for path, text in files.items() if path not in python})
     steps.result(counted(len(files), "file"))
     return Product(read, folder, settings, designed, files, own, source)
 
@@ -110,6 +114,24 @@ def _compile(files: Mapping[PurePosixPath, str]) -> None:
                 raise CommandError(codes.FAULT, message, fix, Status.FAULT, str(path)) from None
 
 
+def _tested(
+    python: Mapping[PurePosixPath, str], package: str, read: Document, steps: Progress
+) -> frozenset[str] | None:
+    """The generated tests that pass; None where they cannot be run here. Where one fails, nothing is written."""
+    steps.begin("running the generated tests", "test")
+    ran = run_tests(python, package)
+    if ran.problem:
+        steps.result(f"not run: {ran.problem}")
+        return None
+    if ran.failed:
+        fix = "please report it, with the document; `--no-tests` writes the code without running them"
+        said = tuple(codes.TEST_FAILED.at(None, f"{name} fails: {why}", fix) for name, why in ran.failed.items())
+        note = "generated tests fail; nothing was written"
+        raise StoppedError(Outcome(Status.FAILED, sources=(Source(read.file, read.text, said),), notes=(note,)))
+    steps.result(f"{counted(len(ran.passed), 'test')} passed")
+    return ran.passed
+
+
 def _settings(folder: Path, read: Document) -> Settings:
     text = settings_text(folder)
     if text is None:
@@ -122,11 +144,16 @@ def _settings(folder: Path, read: Document) -> Settings:
     return found.settings
 
 
-def _rendered(read: Document, design: Design, settings: Settings, folder: Path) -> Iterator[tuple[PurePosixPath, str]]:
+def _rendered(
+    read: Document,
+    design: Design,
+    settings: Settings,
+    folder: Path,
+    python: Mapping[PurePosixPath, str],
+    passed: frozenset[str] | None,
+) -> Iterator[tuple[PurePosixPath, str]]:
     workload = read.workload
-    python = render_python(workload, design, Options(settings.package, settings.style))
-    yield from python.items()
-    yield from render_documents(workload, design, DocumentOptions(python)).items()
+    yield from render_documents(workload, design, DocumentOptions(python, passed)).items()
     yield from render_pictures(workload, design).items()
     if settings.workbench:
         yield from model_of(workload, design, read.file).items()

@@ -18,6 +18,7 @@ from prejoin.cli.design_file import titled as item_title
 from prejoin.cli.designs import places_of, structures
 from prejoin.cli.examples import DOCUMENT, folder, installed
 from prejoin.cli.invocation import invocation
+from prejoin.cli.making import unproven
 from prejoin.cli.outcome import CommandError, Line, Outcome, Source
 from prejoin.cli.output import table, width_of
 from prejoin.cli.progress import Progress
@@ -79,7 +80,8 @@ def demo(document: str | None, keys: str | None) -> Outcome:
     paid = bill(workload, found)
     failed = any(not answer.right for answer in answers)
     at = places_of(read)
-    said = tuple(_problem(answer, at(answer.pattern, "")) for answer in answers if not answer.right)
+    served = {operation.pattern for operation in found.operations if operation.served}
+    said = tuple(_problem(a, a.pattern in served, at(a.pattern, "")) for a in answers if not a.right)
     return Outcome(
         Status.FAILED if failed else Status.FINE,
         result={
@@ -94,13 +96,11 @@ def demo(document: str | None, keys: str | None) -> Outcome:
     )
 
 
-def _problem(answer: Answer, span: Span | None) -> Diagnostic:
-    if answer.problem:
+def _problem(answer: Answer, served: bool, span: Span | None) -> Diagnostic:
+    if answer.problem and not served:
         fix = answer.remedy or "say in the Decisions what may be done, or that it is out of scope"
         return codes.UNSERVED.at(span, f"{answer.pattern} is not served: {answer.problem}", fix)
-    return codes.UNPROVEN.at(
-        span, f"{answer.pattern} was run, and {answer.wrong}", "please report it, with the document"
-    )
+    return unproven(answer, span)
 
 
 def _source(file: str, diagnostics: tuple[Diagnostic, ...]) -> Source:
@@ -173,10 +173,11 @@ def _page(
     styles = {"Pattern": "bold", "Operation": "green", "Index": "cyan"}
     lines += titled(header, rows, tuple(styles.get(title, "") for title in header))
     lines.append(())
-    right = sum(a.right for a in answers)
+    asked = [a for a in answers if not a.outside]
+    right = sum(a.right for a in asked)
     lines += [
         (
-            (f"{right} of {len(answers)} patterns answered", "bold green" if right == len(answers) else "bold red"),
+            (f"{right} of {len(asked)} patterns answered", "bold green" if right == len(asked) else "bold red"),
             f" on the embedded engine, each compared with the data itself, in {took[1] * 1000:.0f} ms; "
             f"{money(paid.total)} a month at the rates of the document.",
         ),

@@ -17,6 +17,7 @@ from prejoin.design.checks import fit
 from prejoin.design.document.kept import Kept, Validation
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.document.write_document import rewrite_document, write_document
+from prejoin.design.explain.claims import established
 from prejoin.design.files import read_design_text, write_design
 from prejoin.design.model import TABLE, Design, Facet, Item
 from prejoin.diagnostics import Diagnostic
@@ -99,7 +100,7 @@ def save(made: Made, where: Target) -> str:
 
 def validated(made: Made) -> tuple[Validation, ...]:
     """What was checked and proven, for the document. It says the same whenever it is run."""
-    detail = "no design that serves as much has fewer" if made.solution.exact else "the best that was found"
+    detail = established(made.workload, made.solution) or "none is needed"
     fewest = Validation(_FEWEST, str(made.explanation.structures), _KEPT if made.wanted.kept else detail)
     return validation(made.workload, made.design, made.proof, made.diagnostics, fewest)
 
@@ -129,10 +130,11 @@ def _validation(
     if proof is None:
         yield Validation("Proven by running", "not run", "`--no-proof`")
     else:
-        ran = [answer for answer in proof.answers if not answer.problem]
-        right = sum(answer.right for answer in ran)
         how = "each answer compared with the data itself, each write with the table it should leave"
-        yield Validation("Proven by running", f"{right} of {len(ran)}", f"on the embedded engine; {how}")
+        result = f"{proof.proven} of {len(proof.asked)}"
+        unproven = ", ".join(answer.pattern for answer in proof.failed)
+        detail = f"on the embedded engine; {how}" + (f"; not proven: {unproven}" if unproven else "")
+        yield Validation("Proven by running", result, detail)
         if proof.findings:
             yield Validation("Table after the proof", "not as it should be", "; ".join(proof.findings))
     yield fewest

@@ -17,10 +17,13 @@ from prejoin.cli.output import width_of
 from prejoin.cli.show import coded, counted, shown, tally
 from prejoin.design.checks.fit import Verdict
 from prejoin.design.conflicts import Statement
+from prejoin.design.explain.claims import established
 from prejoin.design.explain.phrases import listed, money
 from prejoin.design.growth import Growth
-from prejoin.design.model import TABLE, Call, Design, Operation, ProjectionKind, Slot
+from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, ProjectionKind, Slot
+from prejoin.keys import fields_of
 from prejoin.render.python.package import Options, package_name
+from prejoin.workload.model import Workload
 
 _ATTRIBUTE = re.compile(r"\{\w+([^}]*)\}")
 _FEW = 3
@@ -33,7 +36,7 @@ _MANY = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
 def page(made: Made) -> list[Line]:
     """All of it, for approval."""
     lines = [_head(made), (), *_together(made.design)]
-    lines += [*_keys(made.design), (), *_indexes(made.design), *_patterns(made), ()]
+    lines += [*_keys(made.design, made.workload), (), *_indexes(made.design), *_patterns(made), ()]
     if made.growth is not None:
         package = package_name(made.workload, Options())
         lines += [*growth_lines(made.growth, made.design.table, package), ()]
@@ -71,14 +74,13 @@ def _together(design: Design) -> Iterator[Line]:
         yield ()
 
 
-def _keys(design: Design) -> list[Line]:
+def _keys(design: Design, workload: Workload) -> list[Line]:
     rows: list[Row] = []
     for item in design.items:
         for facet in item.facets:
-            only = " and ".join(
-                f"{w.attribute} is {' or '.join(w.values)}" if w.values else f"{w.attribute} is there"
-                for w in facet.when
-            )
+            said = {w.attribute: f"{w.attribute} is {' or '.join(w.values) or 'there'}" for w in facet.when}
+            said = {**{name: f"{name} is there" for name in _required(workload, item, facet)}, **said}
+            only = " and ".join(said.values())
             rows.append((item_title(item), facet.slot, " ".join(facet.pk), " ".join(facet.sk), only))
     guards = [f"{guard.entity}!{'+'.join(guard.attributes)}" for guard in design.guards]
     rows += [(guard, TABLE, "(makes it unique)", "", "") for guard in guards]
@@ -86,6 +88,14 @@ def _keys(design: Design) -> list[Line]:
     if not any(row[-1] for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
     return titled(header, rows, ("bold", "cyan", "", "", ""))
+
+
+def _required(workload: Workload, item: Item, facet: Facet) -> list[str]:
+    """The optional attributes without which an item is not there."""
+    entity = workload.entity(item.entity)
+    optional = {a.name for a in entity.attributes if a.optional} if entity else set()
+    names = [n for text in (*facet.pk, *facet.sk) for n in fields_of(text) if f"{{{n}?" not in text]
+    return [name for name in dict.fromkeys(names) if name in optional]
 
 
 def _indexes(design: Design) -> list[Line]:
@@ -227,21 +237,19 @@ def _verdicts(made: Made) -> Iterator[Line]:
 
 
 def _bound(made: Made) -> str:
-    if not made.solution.exact:
-        return f"; the best that was found: at least {made.solution.chosen.least} indexes and copies are needed"
-    return "; fewer indexes and copies do not serve as much" if made.explanation.structures else ""
+    known = "" if made.wanted.kept else established(made.workload, made.solution)
+    return f"; {known}" if known else ""
 
 
 def _proven(made: Made) -> Line:
     proof = made.proof
     if proof is None:
         return ("Not proven: ", *coded("`--no-proof` was said."))
-    ran = [answer for answer in proof.answers if not answer.problem]
-    cases = sum(answer.cases for answer in ran)
-    right = sum(answer.right for answer in ran)
-    words = "" if right == len(ran) and not proof.findings else f"; {right} of {len(ran)} were right"
+    cases = sum(answer.cases for answer in proof.asked)
+    whole = proof.right
+    number = counted(len(proof.asked), "pattern")
     return (
-        ("Proven" if not words else "Not proven", "bold green" if not words else "bold red"),
-        f": {counted(len(ran), 'pattern')} run {cases} times on the embedded engine, ",
-        f"each answer compared with the data itself{words}.",
+        ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
+        f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",
+        f"each answer compared with the data itself{'' if whole else '; the messages below tell of the others'}.",
     )

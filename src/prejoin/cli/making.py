@@ -22,9 +22,9 @@ from prejoin.design.model import Design, Operation
 from prejoin.design.price import Bill, bill
 from prejoin.design.program import InfeasibleError
 from prejoin.design.solve import Solution, solve
-from prejoin.diagnostics import Diagnostic, Severity, in_order
+from prejoin.diagnostics import Diagnostic, Severity, Span, in_order
 from prejoin.engine import Embedded
-from prejoin.proof.answer import Proof
+from prejoin.proof.answer import Answer, Proof
 from prejoin.proof.run import prove
 from prejoin.workload.model import Pin, Workload
 
@@ -104,7 +104,7 @@ def make(wanted: Wanted, progress: Progress) -> Made:
     seconds = time.perf_counter() - began
     progress.result(structures(solution.design))
     # Of a design that had to keep what was there nobody knows whether another one would do with less.
-    explanation = explain_design(workload, solution.design, None if wanted.kept else solution.exact)
+    explanation = explain_design(workload, solution.design, None if wanted.kept else solution)
     if wanted.alternatives:
         progress.begin("pricing other designs")
         explanation = considered(workload, solution, explanation, wanted.kept, wanted.alternatives)
@@ -135,10 +135,18 @@ def run(workload: Workload, design: Design, progress: Progress) -> Proof:
     progress.begin("proving it", "prove")
     with Embedded() as engine:
         proof = prove(workload, design, engine, told=progress)
-    ran = [answer for answer in proof.answers if not answer.problem]
-    right = sum(answer.right for answer in ran)
-    progress.result(f"{right} of {counted(len(ran), 'pattern')} answered as the data says")
+    progress.result(f"{proof.proven} of {counted(len(proof.asked), 'pattern')} answered as the data says")
     return proof
+
+
+def unproven(answer: Answer, span: Span | None) -> Diagnostic:
+    """What is told of a pattern that the design serves and the proof does not confirm."""
+    if answer.wrong:
+        message, fix = f"{answer.pattern} was run, and {answer.wrong}", "please report it, with the document"
+    else:
+        message = f"{answer.pattern} is not proven: it could not be run, because {answer.problem}"
+        fix = "look at what it writes and under which conditions; if that is right, please report it, with the document"
+    return codes.UNPROVEN.at(span, message, answer.remedy or fix)
 
 
 def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
@@ -157,6 +165,7 @@ def findings(
 def _said(document: Document, workload: Workload, design: Design, proof: Proof | None) -> Iterator[Diagnostic]:
     at = places_of(document)
     lost = {operation.pattern: operation for operation in unserved(workload, design)}
+    accepted = {operation.pattern for operation in design.operations if not operation.served} - lost.keys()
     for d in check_design(design, workload, at):
         if d.code not in _NOT_SERVED or d.message.split()[0].rstrip(",:") not in lost:
             yield d
@@ -165,8 +174,7 @@ def _said(document: Document, workload: Workload, design: Design, proof: Proof |
         yield codes.UNSERVED.at(at(pattern, ""), f"{pattern} is not served: {operation.problem}", fix)
     if proof is not None:
         for answer in proof.failed:
-            if answer.wrong:
-                fix = "please report it, with the document"
-                yield codes.UNPROVEN.at(at(answer.pattern, ""), f"{answer.pattern} was run, and {answer.wrong}", fix)
+            if answer.pattern not in lost and answer.pattern not in accepted:
+                yield unproven(answer, at(answer.pattern, ""))
         for finding in proof.findings:
             yield codes.UNPROVEN.at(None, f"in the proof, {finding}", "please report it, with the document")

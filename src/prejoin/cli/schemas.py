@@ -18,7 +18,7 @@ from prejoin.cli.status import Status
 from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import Client, Schema
-from prejoin.transport import AWS, Endpoint, TransportError
+from prejoin.transport import AWS, Endpoint, OutcomeUnknown, TransportError
 
 
 def schema_argument(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,6 +72,8 @@ def connected(schema: Schema, table: str, db: str | None, endpoint: str | None, 
             message, fix = f"there is no table {table} in {db or endpoint or 'AWS'}", "check the name, and where it is"
         else:
             message, fix = str(problem), "check where the table is, and what you are allowed to do with it"
+            if isinstance(problem, OutcomeUnknown):
+                fix = "read the item to find out whether it was applied, before you repeat the command"
             if message.startswith("no region"):
                 message, fix = (
                     "it is not said in which region of AWS the table is",

@@ -45,6 +45,8 @@ class Settings(Model, frozen=True):
     infrastructure: tuple[Language, ...] = ("cloudformation",)
     workbench: bool = False
     """Whether there is a model for NoSQL Workbench, too."""
+    tests: bool = True
+    """Whether the generated tests are run before anything is written."""
     table: Infrastructure = Infrastructure()
     roles: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
     """What each role of the application runs: access patterns by their ids, or a kind of them."""
@@ -58,6 +60,7 @@ class Overrides:
     package: str | None = None
     infrastructure: tuple[Language, ...] | None = None
     workbench: bool | None = None
+    tests: bool | None = None
 
     def over(self, settings: Settings) -> Settings:
         said = {name: value for name, value in asdict(self).items() if value is not None}

@@ -12,7 +12,7 @@ from prejoin.design.facets import ending, held_by
 from prejoin.design.model import Design, Item
 from prejoin.design.model import Facet as Places
 from prejoin.keys import Ask, Facet, Plan, fields_of
-from prejoin.workload.lookup import chain, changes, means, root
+from prejoin.workload.lookup import chain, changes, means, root, target
 from prejoin.workload.model import (
     Action,
     ChangeOp,
@@ -88,6 +88,30 @@ def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
             names |= ids
     names |= {a.name for a in entity.attributes if len(a.type.values) == 1}
     return frozenset(names | set(said_equal(write, entity)))
+
+
+def looked_at(workload: Workload, checks: Iterable[Check]) -> list[tuple[Entity, list[Check]]]:
+    """Conditions on whole items, by the entity they name; of a write without those on the items that it writes."""
+    found: dict[str, list[Check]] = {}
+    for check in checks:
+        if check.entity and check.kind is not CheckKind.UNIQUE:
+            found.setdefault(check.entity, []).append(check)
+    return [(entity, own) for name, own in found.items() if (entity := workload.entity(name))]
+
+
+def is_absence(checks: Iterable[Check]) -> bool:
+    """Whether conditions on an item that is not written say that there is none."""
+    return any(check.kind is CheckKind.NOT_EXISTS and not check.attribute for check in checks)
+
+
+def known_of_checked(workload: Workload, write: Write, entity: Entity) -> frozenset[str]:
+    """The attributes of an item that is only checked which the caller gives, or which a new item refers to."""
+    names = set(known(workload, write, Action(Verb.UPDATE, entity.name)))
+    for action in write.actions:
+        new = workload.entity(action.entity) if action.verb in NEW and not action.many else None
+        held = [target(workload, attribute) for attribute in new.attributes] if new else []
+        names |= {one[1].name for one in held if one and one[0] is entity}
+    return frozenset(names)
 
 
 def links(workload: Workload, write: Write, action: Action, entity: Entity) -> dict[str, str]:

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import mul
 
 from prejoin.types import Kind
-from prejoin.workload.lookup import chain
+from prejoin.workload.lookup import chain, foreign_key, identified, root, target
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -20,6 +20,7 @@ from prejoin.workload.model import (
     Per,
     Rate,
     Read,
+    RelationshipKind,
     Result,
     Verb,
     Workload,
@@ -121,7 +122,7 @@ def _value_size(attribute: Attribute) -> int:
 
 
 def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozenset()) -> int:
-    """How many items of an entity there are."""
+    """How many items of an entity there are. Of one that another has exactly one of, as many as of that."""
     if entity.singleton:
         return 1
     counts = []
@@ -131,7 +132,28 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
         parent = workload.entity(cardinality.per)
         above = count_of(workload, parent, seen | {entity.name}) if parent and parent.name not in seen else ITEMS
         counts.append(cardinality.count * above)
+    if not counts:
+        counts = [
+            count_of(workload, e, seen | {entity.name}) for e in counterparts(workload, entity) if e.name not in seen
+        ]
     return max(counts, default=ITEMS)
+
+
+def counterparts(workload: Workload, entity: Entity) -> list[Entity]:
+    """The entities that have one item of this one each: a relation 1:1 says so, or its whole id is their id."""
+    ids = frozenset(a.name for a in entity.id)
+    related = {
+        name
+        for e in workload.entities
+        for r in e.relationships
+        if r.kind is RelationshipKind.ONE_TO_ONE and entity.name in (r.left, r.right)
+        for name in (r.left, r.right)
+    }
+    return [
+        e
+        for e in workload.entities
+        if e is not entity and (e.name in related or (ids and foreign_key(workload, entity, e) == ids))
+    ]
 
 
 class _Estimate(Model, frozen=True):
@@ -166,25 +188,67 @@ def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
     [1.0, 20.0, 10.0, 10000.0]
     """
     names = frozenset(given)
-    ids = {a.name for a in entity.id}
-    unique = [{a.name} for a in entity.attributes if a.unique] + [set(group) for group in entity.unique]
-    if entity.singleton or any(group <= names for group in [ids, *unique] if group):
+    if identified(entity, names):
         return 1.0
-    found = float(count_of(workload, entity))
-    left = set(names)
-    for cardinality in _estimates(entity):
-        whose = next((n for n in sorted(names) if _leads_to(workload, entity, n, cardinality.per)), None)
-        if whose and cardinality.count < found:
-            found, left = float(cardinality.count), set(names) - {whose}
-    return max(1.0, found / reduce(mul, (values_of(workload, entity, name) for name in sorted(left)), 1.0))
+    total, combined = float(count_of(workload, entity)), _combinations(workload, entity, names)
+    said = [
+        # What is given beside the id of the parent parts its items again.
+        cardinality.count * _combinations(workload, entity, whose) / combined * _present(entity, names - whose)
+        for cardinality in _estimates(entity)
+        if (whose := _counted_for(workload, entity, cardinality.per, names)) and cardinality.count < total
+    ]
+    return max(1.0, min(said, default=total / combined * _present(entity, names)))
 
 
-def _leads_to(workload: Workload, entity: Entity, name: str, per: str) -> bool:
-    """Whether an attribute holds the id of what a cardinality is counted for."""
-    attribute = entity.attribute(name)
-    if not per or attribute is None:
-        return False
-    return name == per or any(owner == per for owner, _ in chain(workload, entity, attribute)[1:])
+def _present(entity: Entity, names: Iterable[str]) -> float:
+    """The part of the items that have all of some attributes."""
+    return PRESENT ** sum(bool(a and a.optional) for a in map(entity.attribute, names))
+
+
+def count_said(workload: Workload, entity: Entity, given: Iterable[str]) -> int | None:
+    """How many items have the same values in some attributes, by what the document says; None where it is silent."""
+    names = frozenset(given)
+    if identified(entity, names):
+        return 1
+    counts = [c.count for c in entity.cardinality if c.count and _counted_for(workload, entity, c.per, names)]
+    return min(counts, default=None)
+
+
+def _counted_for(workload: Workload, entity: Entity, per: str, names: frozenset[str]) -> frozenset[str] | None:
+    """The attributes, all among `names`, that hold the id of what a cardinality is counted for."""
+    if per in names:
+        return frozenset({per})
+    parent = workload.entity(per)
+    return foreign_key(workload, entity, parent, names) if parent else None
+
+
+def _undetermined(workload: Workload, entity: Entity, parent: str, names: frozenset[str]) -> frozenset[str]:
+    """Without the attributes whose value follows from the parent: the tenant of an order is that of its user."""
+    above = workload.entity(parent)
+    if above is None:
+        return names
+    same = {(a.name, root(workload, above, a)) for a in above.attributes if a.references}
+    return frozenset(n for n in names if (a := entity.attribute(n)) and (n, root(workload, entity, a)) not in same)
+
+
+def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> float:
+    """How many different combinations of values some attributes have.
+
+    Attributes that together are the id of another entity have as many as there are items of that one.
+    """
+    found = 1.0
+    while names:
+        keys = [
+            (len(key), count_of(workload, e), e.name, key)
+            for e in workload.entities
+            if e is not entity and (key := foreign_key(workload, entity, e, names))
+        ]
+        if not keys:
+            break
+        _, number, owner, key = max(keys, key=lambda one: one[:3])
+        found *= min(count_of(workload, entity), number)
+        names = _undetermined(workload, entity, owner, names - key)
+    return found * reduce(mul, (values_of(workload, entity, name) for name in sorted(names)), 1.0)
 
 
 def values_of(workload: Workload, entity: Entity, name: str) -> float:
@@ -197,12 +261,30 @@ def values_of(workload: Workload, entity: Entity, name: str) -> float:
         return float(len(attribute.type.values))
     if attribute.type.kind is Kind.BOOLEAN:
         return 2.0
-    owner = workload.entity(attribute.references.partition(".")[0])
-    if owner is not None and owner is not entity:
-        return min(total, float(count_of(workload, owner)))
-    if attribute.unique or [a.name for a in entity.id] == [name]:
+    sources = [(e, name) for owner, name in chain(workload, entity, attribute)[1:] if (e := workload.entity(owner))]
+    if sources and sources[0][0] is not entity:
+        return min([total, *(_values_within(workload, *one) for one in sources)])
+    return _values_within(workload, entity, name)
+
+
+def _values_within(workload: Workload, entity: Entity, name: str) -> float:
+    """How many different values an attribute has among the items of its own entity, wherever they come from."""
+    attribute = entity.attribute(name)
+    total = float(count_of(workload, entity))
+    if attribute is None or attribute.references or attribute.unique or [a.name for a in entity.id] == [name]:
         return total
-    return min(total, float(VALUES))
+    guess = min(total, float(VALUES))
+    if not attribute.id:
+        return guess
+    if attribute.generated:
+        return total
+    # A part of an id tells apart at least the items that have the other parts in common.
+    parents = [
+        min(count_of(workload, e) for owner, _ in chain(workload, entity, a)[1:] if (e := workload.entity(owner)))
+        for a in entity.id
+        if a.name != name and target(workload, a)
+    ]
+    return max(guess, total / min(total, reduce(mul, parents, 1.0))) if len(parents) == len(entity.id) - 1 else guess
 
 
 def share_within(workload: Workload, entity: Entity, one: Input) -> float:
@@ -266,7 +348,7 @@ def _of_entity(workload: Workload, entity: Entity) -> Iterator[Assumption]:
     if entity.size is None:
         yield Assumption(entity.name, "the size of an item", f"{size_of(entity)} B", _BYTES)
     if not entity.singleton and all(c.count is None for c in entity.cardinality):
-        yield Assumption(entity.name, "the number of items", f"{ITEMS:,}", _MANY)
+        yield Assumption(entity.name, "the number of items", f"{count_of(workload, entity):,}", _MANY)
 
 
 def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
@@ -299,7 +381,7 @@ def _guessed_values(workload: Workload, read: Read) -> Iterator[Assumption]:
         return
     for name in given:
         attribute = entity.attribute(name)
-        told = any(_leads_to(workload, entity, name, c.per) for c in entity.cardinality)
+        told = any(name in (_counted_for(workload, entity, c.per, frozenset(given)) or ()) for c in entity.cardinality)
         if attribute and not told and values_of(workload, entity, name) == VALUES and not attribute.type.values:
             yield Assumption(read.id, f"the number of different values of {name}", str(VALUES), _ASKED)
 
@@ -319,10 +401,10 @@ def several(workload: Workload, write: Write, entity: Entity) -> int | None:
 
 def _belonging(workload: Workload, write: Write, entity: Entity) -> int | None:
     touched = {*write.entities, *(action.entity for action in write.actions)} - {entity.name}
-    given = [i.attribute for i in write.inputs if not i.many]
+    given = frozenset(i.attribute for i in write.inputs if not i.many)
     counts = [
         c.count
         for c in entity.cardinality
-        if c.count is not None and (c.per in touched or any(_leads_to(workload, entity, name, c.per) for name in given))
+        if c.count is not None and (c.per in touched or _counted_for(workload, entity, c.per, given))
     ]
     return min(counts, default=None)

@@ -7,6 +7,7 @@ from itertools import combinations, permutations, product
 
 import msgspec
 
+from prejoin.design.assumed import count_of, per_second, size_of
 from prejoin.design.needs import Need, Tail
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
@@ -18,6 +19,12 @@ _TURNING = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.D
 """What a key can hold in descending order."""
 MOST_FURTHER = 5
 """Attributes that a key may hold beside the id, of which three at a time."""
+MOST_GIVEN = 2
+"""Other attributes that reads give, which a key may hold."""
+MOST_BYTES = 10_000_000
+"""Of an entity whose items may all lie in one partition of the table."""
+MOST_CALLS = 100
+"""A second, of the patterns that touch it: a partition bears 1,000 writes and 3,000 reads of small items."""
 MOST_SORTED = 20
 """Attributes in a sort key."""
 
@@ -156,14 +163,51 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
         return [Candidate(entity.name, ())]
     more = _further(workload, entity, needs)
     sets = {frozenset((*ids, *further)) for size in range(4) for further in combinations(more[:MOST_FURTHER], size)}
+    # What reads give beside ids may be in the sort key, where a read is served by that.
+    given = _given(workload, entity, needs, more)
+    wider = {
+        frozenset((*ids, *above, *further))
+        for size in (0, 1)
+        for above in combinations(more[:MOST_FURTHER], size)
+        for number in (1, 2)
+        for further in combinations(given[:MOST_GIVEN], number)
+    }
+    least = 0 if _is_small(workload, entity, needs) else 1
     found: set[Candidate] = set()
-    for names in sets:
-        for size in range(1, len(names) + 1):
+    for names in sorted(sets | wider, key=sorted):
+        for size in range(least, len(names) + 1):
             for pk in combinations(sorted(names), size):
                 for order in permutations(sorted(names - set(pk))):
                     plain = Candidate(entity.name, pk, tuple(map(Tail, order)))
-                    found |= {plain, *_late(plain, needs)}
+                    usual = size and names in sets
+                    if usual or (not set(pk) & set(given) and any(serves(plain, need) for need in needs)):
+                        found |= {plain, *_late(plain, needs)}
     return sorted(found)
+
+
+def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:
+    """What reads give and what is said never to change: it may be in a key beside a generated id."""
+    if not extendable(entity):
+        return []
+    left = {*(a.name for a in entity.id), *known}
+    names = dict.fromkeys(name for need in needs for name in sorted(need.given))
+    return [
+        name
+        for name in names
+        if name not in left and (a := entity.attribute(name)) and a.mutable is False and not a.optional
+    ]
+
+
+def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool:
+    """Whether one partition can hold all items of an entity that is read as a whole, such as a catalogue.
+
+    They are few, and asked for and written far below what a partition bears.
+    """
+    if not any(not need.given and not need.shared and not need.ranged for need in needs):
+        return False
+    touching = [p for p in workload.patterns if entity.name in p.entities]
+    rate = sum(per_second(p.rate) for p in touching)
+    return count_of(workload, entity) * size_of(entity) <= MOST_BYTES and rate <= MOST_CALLS
 
 
 def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:

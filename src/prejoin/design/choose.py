@@ -99,8 +99,8 @@ def choose(task: Task) -> Chosen:
     # Of as many structures the most indexes, for then the copies are fewest.
     found = _joined([piece.solve(max(at for at, count in counts.items() if count == fewest)) for piece in pieces])
     least = min(at + sum(piece.least.get(at, piece.copies(at, UNLIMITED) or 0) for piece in pieces) for at in counts)
-    exact = found.exact and all(piece.exact for piece in pieces)
-    return msgspec.structs.replace(found, exact=exact, least=fewest if exact else min(least, fewest))
+    ended = found.ended and all(piece.ended for piece in pieces)
+    return msgspec.structs.replace(found, ended=ended, least=fewest if ended else min(least, fewest))
 
 
 def _counted(number: int, one: str, many: str) -> str:
@@ -121,7 +121,7 @@ def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
 def _cheapest(pieces: Sequence[_Search], limits: Decided) -> Chosen | None:
     """The choice that costs least, with as many structures as that takes; None if that is more than there may be."""
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
-    found = _joined([piece.solve(most, cheapest=True) for piece in pieces])
+    found = msgspec.structs.replace(_joined([piece.solve(most, cheapest=True) for piece in pieces]), least=0)
     fits = found.copies <= limits.copies and found.indexes + found.copies <= limits.structures
     return found if fits else None
 
@@ -167,8 +167,9 @@ def _joined(found: Sequence[Chosen]) -> Chosen:
         indexes,
         copies,
         sum(chosen.money for chosen in found),
-        all(chosen.exact for chosen in found),
+        all(chosen.ended for chosen in found),
         indexes + copies,
+        sum(chosen.candidates for chosen in found),
     )
 
 
@@ -183,7 +184,7 @@ class _Search:
         self._copies: dict[int, int] = {}
         self._left: dict[tuple[int, int], int] = {}
         self.most_indexes = self._formulation.most_indexes
-        self.exact = True
+        self.ended = True
         """Whether all that was asked of it was answered for certain."""
         self.least: dict[int, int] = {}
         """By the number of indexes, the copies that are needed at least."""
@@ -207,9 +208,9 @@ class _Search:
             try:
                 self._copies[indexes] = self._kept + model.program.minimise(dict.fromkeys(model.copies, 1))
             except InfeasibleError:
-                self.exact &= model.program.exact
+                self.ended &= model.program.exact
                 return None
-            self.exact &= model.program.exact
+            self.ended &= model.program.exact
             self.least[indexes] = self._kept + model.program.bound
         return self._copies[indexes]
 
@@ -249,7 +250,8 @@ class _Search:
         program = model.program
         price = self._formulation.price(model)
         money = program.minimise(price) if cheapest else 0
-        program.minimise(dict.fromkeys(model.used, 1))
+        # An index that others need in any case is better than all items of an entity in one partition of the table.
+        program.minimise(dict.fromkeys((*model.used, *self._formulation.everything(model)), 1))
         program.minimise(dict.fromkeys(model.copies, 1))
         if self._task.frozen.facets:  # least change: as few new keys as can be
             program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})
@@ -270,6 +272,7 @@ class _Search:
             self._kept + sum(at in chosen for at in model.copies),
             money,
             program.exact,
+            candidates=self._formulation.candidates,
         )
 
 

@@ -56,10 +56,12 @@ class Chosen(msgspec.Struct, frozen=True):
     indexes: int
     copies: int
     money: int
-    exact: bool = True
-    """Whether no other choice is better; else it is the best that was found."""
+    ended: bool = True
+    """Whether the solver compared all combinations of the candidate keys; else it is the best that was found."""
     least: int = 0
-    """Structures that any choice has that serves as much."""
+    """Structures that every combination of the candidate keys has that serves as much."""
+    candidates: int = 0
+    """How many keys were considered."""
 
     @property
     def score(self) -> Score:

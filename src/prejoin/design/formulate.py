@@ -63,6 +63,8 @@ class Formulation:
         needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
         self._bases = {e.name: base_candidates(self._workload, e, needs[e.name]) for e in part.entities}
         self._others = {e.name: index_candidates(e, needs[e.name]) for e in part.entities}
+        self.candidates = len({c for found in (self._bases, self._others) for keys in found.values() for c in keys})
+        """How many keys there are to choose from."""
         self._reading: dict[tuple[object, ...], bool] = {}
         self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
         self._weights = {q.read.id: max(1, round(100 * per_second(q.read.rate))) for q in asked}
@@ -342,7 +344,21 @@ class Formulation:
         entity = self._entity(place.entity)
         if place.slot != BASE:
             return index_cents(self._workload, entity, place.candidate)
-        return copy_cents(self._workload, entity, place.candidate) if place.item != OWN else 0
+        if place.item != OWN:
+            return copy_cents(self._workload, entity, place.candidate)
+        if self._is_everything(place):
+            # All items in one partition of the table: worth it where that saves an index, not for the money alone.
+            return index_cents(self._workload, entity, place.candidate) + 1
+        return 0
+
+    def _is_everything(self, place: Placed) -> bool:
+        """Whether a key of the table puts all items of an entity in one partition."""
+        own = (place.item, place.slot) == (OWN, BASE) and not place.candidate.fixed
+        return own and not place.candidate.pk and bool(self._entity(place.entity).id)
+
+    def everything(self, model: Model) -> list[int]:
+        """The keys of the table that put all items of an entity in one partition."""
+        return [at for place, at in model.places.items() if self._is_everything(place)]
 
     def _find_cents(self, way: tuple[str, str]) -> int:
         pattern = self._workload.pattern(way[0])

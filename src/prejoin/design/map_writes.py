@@ -12,7 +12,10 @@ from prejoin.design.addressing import (
     attributes_of,
     finding,
     held,
+    is_absence,
     known,
+    known_of_checked,
+    looked_at,
     placing,
     said_equal,
     unknown,
@@ -55,21 +58,37 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
                 names |= _seen(found, entity)
             elif missing <= ids and not (action.many and names):
                 # Its id is the caller's to know. Of many, said by something else, it is not: they have to be found.
-                assumes.append(f"the caller knows {_and(missing)} of the {entity.name}")
+                assumes.append(_assumed(missing, entity))
             else:
                 return _not_addressed(write, entity, missing, names)
         if unknown(write, action, entity, design, names):
             before.append(_read(item))
-    for check in checks:
-        if check.kind is not CheckKind.UNIQUE and check.entity and (item := design.item(check.entity)):
-            pk, sk = _key(item.facets[0])
-            condition = _condition(check, write, design)
-            groups.append([ItemAction(Did.CHECK, item.entity, pk, sk, conditions=(condition,))])
+    for entity, own in looked_at(workload, checks):
+        item = design.item(entity.name)
+        if item is None:
+            continue
+        names = known_of_checked(workload, write, entity)
+        if missing := attributes_of(item.facets[0]) - names:
+            # That there is none is checked under its own key: a read before would not make it so.
+            found = None if is_absence(own) else finding(planner_facets(design, workload), entity, names)
+            if found is not None:
+                before.append(_found_by(found))
+            elif missing <= {a.name for a in entity.id}:
+                assumes.append(_assumed(missing, entity))
+            else:
+                return _not_addressed(write, entity, missing, names)
+        pk, sk = _key(item.facets[0])
+        conditions = tuple(dict.fromkeys(_condition(check, write, design) for check in own))
+        groups.append([ItemAction(Did.CHECK, item.entity, pk, sk, conditions=conditions)])
     if not write.actions:
         return Operation(
             write.id, problem="it does not say what it writes", remedy="name the items under Items Written"
         )
     return Operation(write.id, (*before, *_requests(write, groups)), assumes=tuple(assumes))
+
+
+def _assumed(missing: set[str], entity: Entity) -> str:
+    return f"the caller knows {_and(missing)} of the {entity.name}"
 
 
 def _not_addressed(write: Write, entity: Entity, missing: set[str], names: frozenset[str]) -> Operation:

@@ -172,6 +172,22 @@ class Operation(Model, frozen=True):
     def served(self) -> bool:
         return not self.problem
 
+    @property
+    def finds(self) -> tuple[Request, ...]:
+        """The reads by which a write finds its items, where it is not given their own key."""
+        return tuple(r for r in self.requests if r.call in (Call.QUERY, Call.GET) and not r.consistent)
+
+    @property
+    def found_first(self) -> frozenset[str]:
+        """The entities whose items a write finds by another key than their own."""
+        return frozenset(name for request in self.finds for name in request.entities)
+
+    @property
+    def read_first(self) -> frozenset[str]:
+        """The entities whose items a write reads by their own key first, always consistently."""
+        reads = [r for r in self.requests if r.call is Call.GET and r.consistent]
+        return frozenset(name for request in reads for name in request.entities)
+
 
 class Choice(Model, frozen=True):
     """A decision of the design: what, why, and what else there was."""

@@ -34,12 +34,20 @@ class Solution(msgspec.Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether no other design scores better; else it is the best of those that were looked at."""
-        return self.chosen.exact
+        """Whether no design at all serves as much with fewer indexes and copies.
+
+        That is known only where all is served without any: keys beyond the candidates might save one.
+        """
+        return not self.chosen.unserved and not self.design.indexes and not self.design.copies
+
+    @property
+    def ended(self) -> bool:
+        """Whether all combinations of the candidate keys were compared; else the search came to its limit."""
+        return self.chosen.ended
 
 
 def solve(workload: Workload, kept: Design | None = None, told: Callable[[str], None] | None = None) -> Solution:
-    """The design that serves all that keys can serve, with the fewest structures, and of those the cheapest.
+    """The best design that combines candidate keys, by the objective (`prejoin.design.objective`).
 
     What the document decides is obeyed; InfeasibleError, if decisions contradict each other. A design that is kept
     stays as it is, and what is new is added to it. `told` hears how far it is.
@@ -47,6 +55,8 @@ def solve(workload: Workload, kept: Design | None = None, told: Callable[[str], 
     asked, _ = questions(workload)
     task = task_of(workload, asked, kept, told)
     tries = 0
+    unserved: set[str] = set()
+    ended = True
     while True:
         chosen = choose(task)
         design = map_patterns(lay_out(task, chosen), workload)
@@ -56,13 +66,28 @@ def solve(workload: Workload, kept: Design | None = None, told: Callable[[str], 
         refused = {(read, placed) for read, there in found if _stay(there) for placed in there} - task.refused
         tries += 1
         if not (apart or refused) or tries == MOST_TRIES:
-            return Solution(projected(design, workload, kept), replace(chosen, exact=chosen.exact and not found))
+            lost = _refused(task, design)
+            if lost:  # nothing is kept for a read that is not served in the end
+                rest = tuple(q for q in task.questions if q.read.id not in lost)
+                task, tries = replace(task, questions=rest, forbidden=(), rivals=(), refused=frozenset()), 0
+                unserved |= lost
+                ended &= not found
+                continue
+            missing = tuple(sorted({*chosen.unserved, *unserved}))
+            chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
+            return Solution(projected(design, workload, kept), chosen)
         if refused:
             task = replace(task, refused=task.refused | refused)
         elif words.apart:
             task = replace(task, rivals=tuple(dict.fromkeys((*task.rivals, *words.apart))))
         else:
             task = replace(task, forbidden=(*task.forbidden, *sorted(apart, key=sorted)))
+
+
+def _refused(task: Task, design: Design) -> set[str]:
+    """The reads that keys were chosen for, and that the planner does not serve with them."""
+    asked = {question.read.id for question in task.questions}
+    return {operation.pattern for operation in design.operations if not operation.served} & asked
 
 
 def _stay(there: Forbidden) -> bool:

@@ -12,8 +12,8 @@ from itertools import product
 from typing import TypeVar
 
 from prejoin import keys
-from prejoin.design.candidates import Candidate
-from prejoin.design.chosen import OWN, Chosen, Placed, Task, Together, asked_key, lies
+from prejoin.design.candidates import Candidate, serves
+from prejoin.design.chosen import BASE, OWN, Chosen, Placed, Task, Together, asked_key, lies
 from prejoin.design.model import Facet, When
 from prejoin.design.needs import Need, Question, Tail
 from prejoin.design.spread import bucket_of, shards_of
@@ -66,9 +66,18 @@ class Words:
     def __init__(self, task: Task, chosen: Chosen, separator: str) -> None:
         self._workload = task.workload
         self._questions = task.questions
+        self._needs = tuple(need for one in (*task.questions, *task.finds) for need in one.needs)
         self._frozen = task.frozen
         self._separator = separator
         self._same = Alike(task)
+        self._ordered = {
+            self._same.root(entity, attribute)
+            for need in self._needs
+            if (entity := task.workload.entity(need.entity))
+            for one in need.tail
+            if (attribute := entity.attribute(one.attribute))
+        }
+        """What some read has a range of, or is sorted by."""
         self._words: dict[Placed, tuple[str, ...]] = {}
         """What stands before the attributes that all types of a group have in common, and after them."""
         rooms: dict[tuple[int, str], list[Placed]] = {}
@@ -103,7 +112,8 @@ class Words:
         if candidate.fixed:
             return self._frozen.facets[placed.entity, placed.item, placed.slot]
         entity = self._entity(candidate.entity)
-        fields = [self._field(entity, one) for one in candidate.sk]
+        sparse = self._sparse(placed)
+        fields = [self._field(entity, one, one.attribute in sparse) for one in candidate.sk]
         head, word = self._words[placed]
         late = candidate.mingled
         sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
@@ -133,11 +143,12 @@ class Words:
 
     def _partition(self, candidate: Candidate) -> str:
         entity = self._entity(candidate.entity)
-        parts = [part for name in candidate.pk for part in (self._word(entity, name), f"{{{name}}}")]
+        names = self._parents_first(entity, candidate.pk)
+        parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
         if not candidate.pk:
             # What holds all items of an entity says so; of a singleton there is one anyway. No id follows the word.
-            names = "_".join(upper(name) for name in (entity.name, *(name for name, _ in candidate.when)))
-            parts = [names] if entity.singleton or candidate.when else ["ALL", names]
+            whole = "_".join(upper(name) for name in (entity.name, *(name for name, _ in candidate.when)))
+            parts = [whole] if entity.singleton or candidate.when else ["ALL", whole]
         parts += [upper(value) for _, value in candidate.when]
         parts += self._cut(entity, candidate)
         return self._separator.join(parts)
@@ -158,7 +169,7 @@ class Words:
         assert attribute is not None
         owner, field = self._same.root(entity, attribute)
         whose = self._workload.entity(owner)
-        if whose and (found := whose.attribute(field)) and found.id and len(whose.id) == 1:
+        if whose and (found := whose.attribute(field)) and found.id and _names(whose, found):
             return upper(owner)
         word = upper(field)
         # Another entity's word means its id, and two attributes that are written alike are two.
@@ -167,10 +178,56 @@ class Words:
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
 
-    def _field(self, entity: Entity, one: Tail) -> str:
+    def _field(self, entity: Entity, one: Tail, sparse: bool) -> str:
         attribute = entity.attribute(one.attribute)
         assert attribute is not None
-        return f"{{{one.attribute}{'?' if attribute.optional else ''}{':desc' if one.descending else ''}}}"
+        missing = "?" if attribute.optional and not sparse else ""
+        spec = ":desc" if one.descending else ":plain" if self._is_plain(entity, attribute) else ""
+        return f"{{{one.attribute}{missing}{spec}}}"
+
+    def _given(self, entity: Entity, name: str) -> str:
+        """A field of a partition key, whose value is always given as a whole."""
+        attribute = entity.attribute(name)
+        return f"{{{name}:plain}}" if attribute and self._is_plain(entity, attribute, partition=True) else f"{{{name}}}"
+
+    def _is_plain(self, entity: Entity, attribute: Attribute, partition: bool = False) -> bool:
+        """Whether a number is written as people write it: nothing is in its order, in any entity that has it.
+
+        In a design that grows from one in use, numbers stay as they are written there.
+        """
+        if not attribute.type.numeric or self._frozen.facets:
+            return False
+        return partition or self._same.root(entity, attribute) not in self._ordered
+
+    def _parents_first(self, entity: Entity, names: Sequence[str]) -> list[str]:
+        """The parts of a partition with what is above before what is below it: the tenant, then its ticket.
+
+        What is above is part of more ids. The order goes by whose ids they are, so it is the same for all that share a
+        partition.
+        """
+        every = self._workload.entities
+        ids = [{root(self._workload, e, a) for a in e.id} for e in every]
+        owners = [e.name for e in every]
+
+        def place(name: str) -> tuple[int, int]:
+            attribute = entity.attribute(name)
+            assert attribute is not None
+            origin = self._same.root(entity, attribute)
+            return -sum(origin in one for one in ids), owners.index(origin[0])
+
+        return sorted(names, key=place)
+
+    def _sparse(self, placed: Placed) -> frozenset[str]:
+        """The optional attributes without which an item need not be in an index.
+
+        Every read of that key asks for a value or a range of them, and an item without one is in no such answer. A read
+        that is only sorted by one has to find the others, too.
+        """
+        if placed.slot == BASE:
+            return frozenset()
+        served = [n for n in self._needs if n.entity == placed.entity and serves(placed.candidate, n)]
+        asked = [n.given | {t.attribute for t in n.tail[:1] if n.ranged} for n in served]
+        return frozenset[str]().union(*asked[:1]).intersection(*asked)
 
     def _entity(self, name: str) -> Entity:
         found = self._workload.entity(name)
@@ -334,6 +391,14 @@ def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[froz
         if in_order(usual, rest) is None:
             left = rest
     return left
+
+
+def _names(entity: Entity, attribute: Attribute) -> bool:
+    """Whether one part of an id is what an entity is known by: all of it, or what it has beside its parents' ids."""
+    if len(entity.id) == 1:
+        return True
+    own = [a for a in entity.id if not a.references]
+    return own == [attribute] and upper(attribute.name) in (upper(entity.name), f"{upper(entity.name)}_ID")
 
 
 def upper(name: str) -> str:

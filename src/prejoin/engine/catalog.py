@@ -8,16 +8,19 @@ from prejoin.engine.definition import Index, Table, table_id
 from prejoin.engine.session import Session
 from prejoin.protocol.errors import not_found, refuse
 
+_MOST = 1_000
+"""Definitions that are remembered, some 4 MB. The oldest goes first; it is decoded again when it is needed."""
+
 
 class Catalog:
-    """Definitions by table and revision. An id is never used twice, so an entry is never wrong, only unused.
+    """The latest known revision of each table, by id. An id is never used twice, so an entry is never wrong.
 
     Where nobody else can change the store, as in memory, names are remembered too.
     """
 
     def __init__(self, *, alone: bool) -> None:
         self._alone = alone
-        self._known: dict[tuple[int, int], Table] = {}
+        self._known: dict[int, tuple[int, Table]] = {}
         self._named: dict[str, Table] = {}
 
     def find(self, session: Session, name: str) -> Table:
@@ -39,12 +42,15 @@ class Catalog:
         version = session.table_version(name)
         if version is None:
             return None
-        table = self._known.get(version)
-        if table is None:
-            if len(self._known) > 10_000:
-                self._known.clear()
-            identity, _ = version
-            table = self._known[version] = Table.from_bytes(identity, session.table_definition(identity))
+        identity, revision = version
+        known = self._known.get(identity)
+        if known is not None and known[0] == revision:
+            table = known[1]
+        else:
+            table = Table.from_bytes(identity, session.table_definition(identity))
+            self._known[identity] = (revision, table)
+            if len(self._known) > _MOST:
+                self._known.pop(next(iter(self._known)), None)
         if self._alone:
             self._named[name] = table
         return table
@@ -64,6 +70,7 @@ class Catalog:
 
     def remove(self, session: Session, table: Table) -> None:
         self._named.pop(table.name, None)
+        self._known.pop(table.id, None)
         session.remove_table(table.id)
 
 

@@ -8,16 +8,26 @@ import weakref
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
-from prejoin.engine.session import BusyError, Row, Session, Shelf, Store, StoreError, Stretch, Token
+from prejoin.engine.session import (
+    BusyError,
+    DamageError,
+    Row,
+    Session,
+    Shelf,
+    Store,
+    StoreError,
+    Stretch,
+    token_expiry,
+)
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.keybytes import Range
 
-P = ParamSpec("P")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 _MOST = 512
 """Keys in a chunk, before it is split: to insert one among so many is quick."""
@@ -246,9 +256,13 @@ class MemorySession(Session):
         for prefix in [prefix for prefix, size in sizes.items() if not size]:
             del sizes[prefix]
 
-    def items(self, bounds: Range) -> Iterator[tuple[bytes, Row]]:
+    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
         values = self._items.values
         return ((key, values[key]) for key in self._keys("items", bounds))
+
+    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+        values = self._entries.values
+        return ((key, values[key]) for key in self._keys("entries", bounds))
 
     def contents(self, stretch: Stretch) -> Iterator[list[bytes]]:
         shelf = self._shelves[stretch.shelf]
@@ -320,16 +334,17 @@ class MemorySession(Session):
         self._set(self._names, self.table_name(identity), None)
         self._set(self._tables, identity, None)
 
-    def token(self, token: str) -> Token | None:
+    def token(self, token: bytes) -> bytes | None:
         return self._tokens.get(token)
 
-    def keep_token(self, token: str, what: Token) -> None:
+    def keep_token(self, token: bytes, record: bytes, expires: float) -> None:
         if token in self._tokens:
             self._set(self._tokens, token, None)  # so that the oldest are first
-        self._set(self._tokens, token, what)
+        self._set(self._tokens, token, record)
 
-    def forget_tokens(self, before: float) -> None:
-        for token in list(takewhile(lambda one: self._tokens[one].expires < before, self._tokens)):
+    def forget_tokens(self, before: float, most: int) -> None:
+        past = sum(1 for _ in takewhile(lambda record: token_expiry(record) < before, self._tokens.values()))
+        for token in list(islice(self._tokens, max(past, len(self._tokens) - most))):
             self._set(self._tokens, token, None)
 
 
@@ -340,7 +355,7 @@ def _due(second: int) -> bytes:
 class MemoryStore(Store):
     """One session, which readers and writers of all threads wait for: none keeps it for long.
 
-    They wait in `patiently` and `once`, not where they begin to read or write: only `with` and a lock, and nothing of
+    They wait in `read` and `write`, not where they begin to read or write: only `with` and a lock, and nothing of
     Python's between, lets go of the lock wherever an interrupt may come.
     """
 
@@ -356,19 +371,24 @@ class MemoryStore(Store):
     def writing(self) -> _Writing:
         return self._writing
 
-    def patiently(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    def read(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
         with self._one.lock:
-            return work(*arguments, **named)
+            return work(*arguments)
 
-    once = patiently
+    write = try_write = read
 
-    def now(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        # To try for the lock would need Python between having it and letting go of it. Whoever takes it after this look
-        # at it keeps it for a request.
+    def verify_file(self) -> list[str]:
+        return []
+
+    def read_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        # Not `acquire(blocking=False)`: an interrupt between having the lock and `try` would leave it locked. Another
+        # thread that takes the lock after this look holds it for one request only.
         if self._one.lock.locked():
             raise BusyError
         with self._one.lock:
-            return work(*arguments, **named)
+            return work(*arguments)
+
+    write_now = read_now
 
     def close(self) -> None:
         with self._one.lock:

@@ -27,13 +27,13 @@ class Version(msgspec.Struct, frozen=True):
     row: Row
 
 
-def _part(table: Table, index: Index, version: Version) -> Row:
+def part(table: Table, index: Index, version: Version) -> Row:
     """As much of an item as an index holds; one of all attributes repeats the item's own row."""
     projected = table.projected(index)
     if projected is None:
         return version.row
-    part = {name: value for name, value in version.item.items() if name in projected}
-    return Row(item_size(part), encode_item(part))
+    held = {name: value for name, value in version.item.items() if name in projected}
+    return Row(item_size(held), encode_item(held))
 
 
 def update_indexes(
@@ -62,14 +62,14 @@ def update_indexes(
         old_key = None if before is None else place(before.item, key)
         new_key = None if after is None else old_key if stays else place(after.item, key)
         if before is not None and old_key is not None:
-            old = _part(table, index, before)
+            old = part(table, index, before)
             if after is not None and new_key is not None:
-                _change_entry(session, index, (old_key, old), (new_key, _part(table, index, after)), capacity)
+                _change_entry(session, index, (old_key, old), (new_key, part(table, index, after)), capacity)
             else:
                 session.delete_entry(old_key)
                 capacity.wrote(old.size, index)
         elif after is not None and new_key is not None:
-            new = _part(table, index, after)
+            new = part(table, index, after)
             session.put_entry(new_key, new, new=True)
             capacity.wrote(new.size, index)
 
@@ -95,7 +95,7 @@ def fill_index(session: Session, table: Table, index: Index) -> None:
         version = Version(decode_item(row.content), row)
         new_key = place(version.item, key)
         if new_key is not None:
-            session.put_entry(new_key, _part(table, index, version), new=True)
+            session.put_entry(new_key, part(table, index, version), new=True)
 
 
 def drop_index(session: Session, table: Table, index: Index) -> None:

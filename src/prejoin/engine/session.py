@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Literal, ParamSpec, TypeVar
+from struct import Struct
+from typing import Literal, TypeVar, TypeVarTuple
 
 import msgspec
 
 from prejoin.protocol.keybytes import Range
 
-P = ParamSpec("P")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_EXPIRY = Struct("<d")
 
 Durability = Literal["memory", "normal", "full"]
 Shelf = Literal["items", "entries"]
@@ -35,12 +38,14 @@ class Stretch(msgspec.Struct, frozen=True, gc=False):
     limit: int
 
 
-class Token(msgspec.Struct, frozen=True, gc=False):
-    """A transaction that was done: what was asked, and what was answered."""
+def packed_expiry(expires: float) -> bytes:
+    return _EXPIRY.pack(expires)
 
-    digest: bytes
-    answer: bytes
-    expires: float
+
+def token_expiry(record: bytes) -> float:
+    """When a token expires: the first eight bytes of its record."""
+    expires: float = _EXPIRY.unpack_from(record)[0]
+    return expires
 
 
 class Session(ABC):
@@ -79,8 +84,12 @@ class Session(ABC):
         """Remove all of a range."""
 
     @abstractmethod
-    def items(self, bounds: Range) -> Iterator[tuple[bytes, Row]]:
-        """The items of a range. Entries may be written meanwhile."""
+    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+        """The items of a range. Entries may be written meanwhile. Damaged ones are raised, or added to a list."""
+
+    @abstractmethod
+    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+        """The index entries of a range. Damaged ones are raised, or added to a list."""
 
     @abstractmethod
     def contents(self, stretch: Stretch) -> Iterator[list[bytes]]:
@@ -136,46 +145,73 @@ class Session(ABC):
     def remove_table(self, identity: int) -> None: ...
 
     @abstractmethod
-    def token(self, token: str) -> Token | None: ...
+    def token(self, token: bytes) -> bytes | None:
+        """The record kept under a token."""
 
     @abstractmethod
-    def keep_token(self, token: str, what: Token) -> None: ...
+    def keep_token(self, token: bytes, record: bytes, expires: float) -> None: ...
 
     @abstractmethod
-    def forget_tokens(self, before: float) -> None:
-        """Remove tokens that expire before this second."""
+    def forget_tokens(self, before: float, most: int) -> None:
+        """Remove tokens that expire before this second, and the oldest of more than so many."""
 
 
 class Store(ABC):
-    """Where sessions are had."""
+    """Where the data is. A call does its work inside `read` or `write`, and takes the session there."""
 
     @abstractmethod
     def reading(self, *, snapshot: bool = False) -> AbstractContextManager[Session]:
-        """A session to read in; as a snapshot, all reads see one state."""
+        """A session to read in; as a snapshot, all reads see one state. Only inside `read` or `write`."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Session]:
-        """A session that no other writer shares: kept at the end, undone on an error."""
+        """A session that no other writer shares: kept at the end, undone on an error. Only inside `write`."""
 
     @abstractmethod
-    def patiently(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """Do some work with sessions, and again while somebody else holds the store, for a minute at most."""
+    def read(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """Do some work that reads, and again while another process holds the store, for a minute at most."""
 
     @abstractmethod
-    def once(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """The same for work that can wait for another time: a StoreError where somebody else holds the store."""
+    def write(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """Do some work that writes, and again while another process holds the store, for a minute at most."""
 
     @abstractmethod
-    def now(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """The same for work that must not wait: BusyError where somebody else holds the store. For event loops."""
+    def try_write(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """Do some work that writes, once: a StoreError where another process holds the store."""
+
+    @abstractmethod
+    def read_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """Do some work that reads, without waiting: a BusyError where that is not possible. For event loops."""
+
+    @abstractmethod
+    def write_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """Do some work that writes, without waiting: a BusyError where that is not possible. For event loops."""
 
     @abstractmethod
     def close(self) -> None: ...
 
+    @abstractmethod
+    def verify_file(self) -> list[str]:
+        """What is wrong with the file as a whole, beside single items."""
+
 
 class BusyError(Exception):
-    """Somebody else holds the store. Nothing was done."""
+    """Another thread or process holds the store. Nothing was done."""
 
 
 class StoreError(Exception):
     """The store cannot do what it should: it is closed, or the disk is full. It is nobody's fault who asked."""
+
+
+class DamageError(StoreError):
+    """An item or an index entry is not as it was written: the disk, or another program, has changed it."""
+
+    def __init__(self, shelf: Shelf, key: bytes, content: object) -> None:
+        super().__init__(f"damaged: {bytes(key)!r}")
+        self.shelf = shelf
+        self.key = key
+        self.content = content
+
+
+class OpenError(ValueError):
+    """A file cannot be opened as a store. The message says why, and names the file."""

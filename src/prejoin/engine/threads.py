@@ -22,15 +22,15 @@ class Threads:
         self._pools: dict[bool, ThreadPoolExecutor] = {}
         self._process = 0
 
-    def pool(self, *, reads: bool) -> ThreadPoolExecutor:
+    def pool(self, *, writes: bool) -> ThreadPoolExecutor:
         from concurrent.futures import ThreadPoolExecutor  # few programs need it
 
         if self._process != os.getpid():  # threads do not survive a fork
             self._pools, self._process = {}, os.getpid()
-        if reads not in self._pools:
-            name = "prejoin-reads" if reads else "prejoin-writes"
-            self._pools[reads] = ThreadPoolExecutor(_READERS if reads else 1, name)
-        return self._pools[reads]
+        if writes not in self._pools:
+            name = "prejoin-writes" if writes else "prejoin-reads"
+            self._pools[writes] = ThreadPoolExecutor(1 if writes else _READERS, name)
+        return self._pools[writes]
 
     def close(self) -> None:
         """Start no more threads. What runs is not waited for."""

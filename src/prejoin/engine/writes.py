@@ -11,13 +11,14 @@ import msgspec
 from prejoin.engine import rows
 from prejoin.engine.capacity import Capacity
 from prejoin.engine.checks import expression_parameters
+from prejoin.engine.damage import remove_damaged
 from prejoin.engine.definition import Table
 from prejoin.engine.expiry import expiry
 from prejoin.engine.keys import check_index_keys, check_scalar, item_key, key_bytes
 from prejoin.engine.programs import NOTHING, Program, program
 from prejoin.engine.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteOptions
 from prejoin.engine.rows import Version
-from prejoin.engine.session import Row, Session
+from prejoin.engine.session import DamageError, Row, Session
 from prejoin.protocol import limits
 from prejoin.protocol.errors import condition_failed, invalid, refuse
 from prejoin.protocol.expressions import Update
@@ -128,7 +129,13 @@ def perform(session: Session, write: Write, capacity: Capacity, *, transactional
     """Read the item, test the condition, change the item and its index entries, charge the units."""
     pending, table, key = write.pending, write.table, write.key
     kind, found = pending.kind, pending.program
-    before = session.get(key)
+    try:
+        before = session.get(key)
+    except DamageError:
+        if kind not in ("put", "delete") or found.condition is not None:
+            raise
+        remove_damaged(session, table, key)  # it is to go, or to be replaced, whatever it was
+        before = None
     old_item = None
     if found.condition is not None:
         if found.presence in table.keys.names:

@@ -201,6 +201,31 @@ def _write_verbatim(value: object, type_: Type) -> str:
     return found
 
 
+def unordered_number(type_: Type, separator: Separator) -> Encoding:
+    """Numbers as people write them, for places where their order does not matter.
+
+    >>> one = unordered_number(Type(Kind.NUMBER), Separator())
+    >>> one.encode(42), one.encode(Decimal("4.20")), one.encode(-5), one.encode(Decimal("1E+3"))
+    ('42', '4.2', '-5', '1000')
+    """
+    if separator.char in "0123456789.-":
+        raise TemplateError(f"a plain number may contain {separator.char!r}, which separates the parts of this key")
+    check = integer if type_.kind is Kind.INTEGER else decimal
+
+    def encode(value: object) -> str:
+        written = f"{Decimal(check(value)):f}"
+        if not Decimal(written).is_finite():
+            raise wrong(value, "a number")
+        if "." in written:
+            written = written.rstrip("0").rstrip(".")
+        return "0" if written in ("-0", "") else written
+
+    def decode(written: str) -> object:
+        return Decimal(written) if "." in written else int(written)
+
+    return Encoding("plain number", encode, decode, many(("-", "."), ("0", "9")), ordered=False)
+
+
 def padded(width: int, descending: bool = False) -> Encoding:
     """Non-negative integers in a fixed number of digits.
 

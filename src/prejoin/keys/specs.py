@@ -20,6 +20,7 @@ from .encoding import (
     padded,
     plain,
     turned_round,
+    unordered_number,
     verbatim,
     wrong,
 )
@@ -87,6 +88,10 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
         if not type_.numeric:
             raise TemplateError(f"{word!r} pads decimals, and this is a {type_}")
         return fixed_point(int(found[1]), int(found[2]), descending)
+    if word == "plain":
+        if not type_.numeric or descending:
+            raise TemplateError(f"'plain' writes a number without an order, and this is a {spec!r} of a {type_}")
+        return unordered_number(type_, separator)
     if word in _PRECISIONS:
         if type_.kind is not Kind.DATETIME:
             raise TemplateError(f"{word!r} is how fine a date and time is written, and this is a {type_}")
@@ -106,7 +111,7 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
         if type_.kind is not Kind.STRING:
             raise TemplateError(f"{word!r} folds text, and this is a {type_}")
         return _folded(word, plain_)
-    known = "a width such as 06d or 09.2f, desc, shard(8), tree, " + ", ".join([*BUCKETS, *_PRECISIONS, *_FOLDS])
+    known = "a width such as 06d or 09.2f, plain, desc, shard(8), tree, " + ", ".join([*BUCKETS, *_PRECISIONS, *_FOLDS])
     raise TemplateError(f"{word!r} is not a spec: there are {known}")
 
 

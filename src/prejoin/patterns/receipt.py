@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import ITEM_SIZE
 from prejoin.table import get_one
 from prejoin.table.backoff import pause
@@ -30,7 +31,7 @@ from prejoin.table.meaning import insertion
 from prejoin.table.perform import write_all
 from prejoin.table.schema import Schema
 from prejoin.table.transactions import Gathered
-from prejoin.transport.errors import OutcomeUnknown
+from prejoin.transport.errors import OutcomeUnknown, TransportError
 
 from .clock import Clock, now
 from .ttl import TimeToLive
@@ -173,6 +174,10 @@ class _Once(Gathered):
         self._said.append(["check", cls.__name__, self._condition(cls, where), known])
         super().check(cls, where=where, **known)
 
+    def check_absent(self, cls: type[Any], /, **key: Any) -> None:
+        self._said.append(["check_absent", cls.__name__, key])
+        super().check_absent(cls, **key)
+
     def _condition(self, cls: type[Any], where: Any) -> object:
         return recorded(where, self.schema.entity(cls).codec)
 
@@ -186,22 +191,45 @@ class _Once(Gathered):
         )
         # The receipt comes last, so that failures are told by the positions that the caller's writes have.
         writes = [*self._writes, insertion(self.schema, receipt)]
+        unknown: OutcomeUnknown | None = None
         for attempt in range(1, ATTEMPTS + 1):
+            if attempt > 1:
+                yield pause(attempt - 1)
             try:
                 yield from write_all(self.schema, self._table, writes)
-            except OutcomeUnknown:
-                if attempt == ATTEMPTS:
-                    raise
-                yield pause(attempt)
-            except (TransactionCancelled, ConditionFailed, Conflict):
+                return
+            except OutcomeUnknown as error:
+                unknown = error
+            except (TransactionCancelled, ConditionFailed, Conflict) as error:
                 # A repeat fails by its receipt, and often by what the first has written: the receipt decides.
-                found = yield from get_one.get(self.schema, self._table, self._cls, self._key, True)
-                if found is None:
+                found = yield from self._find(unknown)
+                if found is not None:
+                    self._compare(receipt, found)
+                    return
+                if unknown is None or not _is_contended(error):
                     raise
-                self._compare(receipt, found)
-                return
-            else:
-                return
+                raise unknown from error
+            except (TableError, TransportError, DynamoDBError):
+                if unknown is None:
+                    raise
+                break
+        found = yield from self._find(unknown)
+        if found is None:
+            assert unknown is not None
+            raise unknown
+        self._compare(receipt, found)
+
+    def _find(self, unknown: OutcomeUnknown | None) -> Steps[Receipt | None]:
+        """The receipt, if there is one. Where it cannot be read, the outcome is unknown."""
+        try:
+            return (yield from get_one.get(self.schema, self._table, self._cls, self._key, True))  # type: ignore[no-any-return]
+        except (TransportError, DynamoDBError) as error:
+            raise unknown or OutcomeUnknown(
+                f"the receipt of {self._key['token']!r} could not be read, so it is unknown whether its writes were "
+                f"applied before: {error}. Repeat them with the same token",
+                operation="TransactWriteItems",
+                cause=error,
+            ) from error
 
     def _compare(self, ours: Receipt, found: Receipt) -> None:
         if found.attempt == ours.attempt:
@@ -239,6 +267,12 @@ class AsyncOnce(_Once):
     ) -> None:
         if kind is None:
             await self._client._run(self._steps())
+
+
+def _is_contended(error: TableError) -> bool:
+    """Whether a transaction failed by writes under way. After a lost answer these may be its own first attempt."""
+    failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
+    return not failures or any(isinstance(one, Conflict) for one in failures)
 
 
 def _receipts_of(schema: Schema) -> Bound[Any]:

@@ -58,6 +58,16 @@ class Proof:
         return not self.findings and all(answer.right for answer in self.answers)
 
     @property
+    def asked(self) -> tuple[Answer, ...]:
+        """The patterns that the table is to answer; one that could not be run is among them, and is not proven."""
+        return tuple(answer for answer in self.answers if not answer.outside)
+
+    @property
+    def proven(self) -> int:
+        """How many of these were run, and were right."""
+        return sum(answer.right for answer in self.asked)
+
+    @property
     def failed(self) -> tuple[Answer, ...]:
         return tuple(answer for answer in self.answers if not answer.right)
 

@@ -18,7 +18,7 @@ from prejoin.proof.schema import Built, python_type, schema_of
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import Call, Client, TableError
 from prejoin.transport import Transport
-from prejoin.workload.model import Entity, OutOfScope, Workload
+from prejoin.workload.model import Accept, Entity, OutOfScope, Workload
 
 REFUSALS = (TableError, DynamoDBError, KeyValueError)
 """How what cannot be asked or written is refused."""
@@ -83,9 +83,18 @@ class Bench:
         return self.maker.made
 
     @property
-    def outside(self) -> frozenset[str]:
-        """The patterns that the document says are answered elsewhere."""
-        return frozenset(d.pin.pattern for d in self.workload.decisions if isinstance(d.pin, OutOfScope))
+    def outside(self) -> dict[str, str]:
+        """The patterns that this table does not answer and that the document says so of, with the reason."""
+        found: dict[str, str] = {}
+        for decision in self.workload.decisions:
+            match decision.pin:
+                case OutOfScope(pattern):
+                    found[pattern] = "it is out of scope"
+                case Accept(pattern):
+                    operation = self.design.operation(pattern)
+                    if operation is not None and not operation.served:
+                        found[pattern] = f"{operation.problem}, which the document accepts"
+        return found
 
     @contextmanager
     def watched(self) -> Iterator[list[Call]]:

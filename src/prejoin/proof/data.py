@@ -112,6 +112,10 @@ class Maker:
         """Counts the ids of an item as taken: they are never made again, also after it was deleted."""
         self._taken.setdefault(entity.name, set()).update(identities(entity, item))
 
+    def release(self, entity: Entity, item: Values) -> None:
+        """Frees the ids of an item that was deleted to make room."""
+        self._taken.setdefault(entity.name, set()).difference_update(identities(entity, item))
+
     def keep(self, entity: Entity, item: Values) -> None:
         """Counts an item as made."""
         self.reserve(entity, item)

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
-from prejoin.design.addressing import known
+from prejoin.design.addressing import known, known_of_checked
 from prejoin.design.model import Call
 from prejoin.proof.asking import test
 from prejoin.proof.data import Values
@@ -19,8 +19,13 @@ from prejoin.workload.model import Check, CheckKind, Entity, Op, Verb
 def do(case: Case, steps: Sequence[Step]) -> None:
     """All steps of one call."""
     client = case.bench.client
-    for name in case.found_first:
-        find(case, name, [s for s in steps if s.entity.name == name])
+    for name in sorted(case.found_first):
+        own = [s for s in steps if s.entity.name == name]
+        if own:
+            find(case, name, known(case.bench.workload, case.write, own[0].action), [s.item for s in own])
+        else:
+            names = known_of_checked(case.bench.workload, case.write, case.bench.entity(name))
+            find(case, name, names, [case.checked[name]])
     if case.checked or (case.write.atomic is not False and len(steps) > 1):
         with client.transaction() as transaction:
             for step in steps:
@@ -28,8 +33,11 @@ def do(case: Case, steps: Sequence[Step]) -> None:
             for name, item in case.checked.items():
                 entity = case.bench.entity(name)
                 cls = case.bench.built.classes[name]
-                own = [c for c in case.write.checks if c.entity == name]
-                transaction.check(cls, where=_where(case, entity, own), **_key(case, entity, item))
+                if name in case.absent:
+                    transaction.check_absent(cls, **_key(case, entity, item))
+                    continue
+                conditions = [c for c in case.write.checks if c.entity == name]
+                transaction.check(cls, where=_where(case, entity, conditions), **_key(case, entity, item))
         return
     batched = _batched(case)
     for step in steps:
@@ -39,26 +47,26 @@ def do(case: Case, steps: Sequence[Step]) -> None:
         _batch(case, [s for s in steps if s.entity.name == name])
 
 
-def find(case: Case, name: str, steps: Sequence[Step]) -> None:
-    """The Query by which the application learns what it is to write; what it does not find is not written."""
-    bench, first = case.bench, steps[0]
+def find(case: Case, name: str, names: Iterable[str], items: Sequence[Values]) -> None:
+    """The request by which the application finds what it is to write or to check; it has to find these items."""
+    bench = case.bench
     entity = bench.entity(name)
-    names = known(bench.workload, case.write, first.action)
-    request = next(r for r in case.finds if name in r.entities)
+    names = sorted(names)
+    request = next(r for r in case.operation.finds if name in r.entities)
     filtered = sorted(text.partition(" ")[0] for text in request.filters)
     python = bench.built.names[name]
-    tests = [(python[n], list({id(s.item.get(n)): s.item.get(n) for s in steps}.values())) for n in filtered]
+    tests = [(python[n], list({id(i.get(n)): i.get(n) for i in items}.values())) for n in filtered]
     where = (lambda r: reduce(and_, (one_of(getattr(r, n), v) for n, v in tests))) if tests else None
-    asked = [{n: s.item.get(n) for n in sorted(names) if n not in filtered} for s in steps]
+    asked = [{n: item.get(n) for n in names if n not in filtered} for item in items]
     found: list[Values] = []
     for at, equal in enumerate(asked):
         if equal not in asked[:at]:
             page = bench.client.query(bench.built.classes[name], filter=where, **bench.named(name, equal))
             found += [bench.values_as(name, record) for record in page.items]
-    for step in steps:
-        key = {n: step.item.get(n) for n in _base(case, entity)}
-        if not any(all(item.get(n) == v for n, v in key.items()) for item in found):
-            raise LookupError(f"the {name} {key} is not found by {', '.join(sorted(names))}")
+    for item in items:
+        key = {n: item.get(n) for n in _base(case, entity)}
+        if not any(all(other.get(n) == v for n, v in key.items()) for other in found):
+            raise LookupError(f"the {name} {key} is not found by {', '.join(names)}")
 
 
 def _batched(case: Case) -> list[str]:
@@ -89,7 +97,7 @@ def send(case: Case, writer: Any, step: Step) -> None:
     if step.action.verb is Verb.PUT:
         writer.put(bench.record(entity.name, step.after or {}), where=where, read=read)
         return
-    given = _given(case, step, read)
+    given = _given(case, step)
     if step.action.verb is Verb.DELETE:
         writer.delete(cls, where=_all(where, _there(case, entity)), read=read, **given)
         return
@@ -101,13 +109,13 @@ def send(case: Case, writer: Any, step: Step) -> None:
     writer.apply(cls, changed, where=where, read=read, **given)
 
 
-def _given(case: Case, step: Step, read: bool) -> dict[str, Any]:
-    """What an application says of an item that it changes: its key, and what else it knows, unless that is read."""
+def _given(case: Case, step: Step) -> dict[str, Any]:
+    """What an application says of an item that it changes: its key, and what else it knows of it."""
     names = set(_base(case, step.entity))
     before = step.before or {}
     if step.entity.name in case.found_first:
         names |= {a.name for a in step.entity.attributes if a.name in before or a.optional}
-    elif not read:
+    else:
         names |= known(case.bench.workload, case.write, step.action)
     # What is changed is said only where a condition says what it was.
     return case.bench.named(step.entity.name, {name: before.get(name) for name in sorted(names)})

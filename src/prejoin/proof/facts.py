@@ -122,9 +122,9 @@ def write_units(case: Case, steps: Sequence[Step], calls: Sequence[Call], before
             if one != other or tag == own or copied or anew:
                 written.setdefault(number, []).extend(entries_of(bench.design, one, other))
     for name, values in case.checked.items():
-        item = next(iter(before.of(name, values).values()))
+        size = 0 if name in case.absent else item_size(next(iter(before.of(name, values).values())))
         number = next(at for at, r in enumerate(operation.requests) if r.call is Called.TRANSACT_WRITE)
-        written.setdefault(number, []).append(Entry("table", item_size(item), item_size(item), same=True))
+        written.setdefault(number, []).append(Entry("table", size, size, same=True))
     found = predicted(operation, bench.design, bench.workload, Seen(pages, written))
     return found.read + found.write
 

@@ -57,6 +57,14 @@ def _broken(bench: Bench, state: State, fresh: Case) -> Iterator[tuple[str, Case
     for name in steps_again(bench, state, fresh)[0].checked:
         case, steps = steps_again(bench, state, fresh)
         entity = bench.entity(name)
+        if name in case.absent:
+            item = case.checked[name]
+            bench.maker.keep(entity, item)
+            _place(bench, state, entity, item)
+            yield f"{_one(entity)} that must not be there", case, steps
+            continue
+        if name in case.found_first:
+            continue  # nothing would be sent: it is not found
         nobody = bench.maker.another(entity)
         if name in case.checked and nobody is not None:
             case.checked[name] = nobody
@@ -72,10 +80,19 @@ def steps_again(bench: Bench, state: State, fresh: Case) -> tuple[Case, list[Ste
 
 
 def supply(bench: Bench, state: State, case: Case) -> None:
-    """Puts into the table what has to be there first."""
+    """Puts into the table what has to be there first, and deletes what must not be there."""
     for entity, item in case.made:
         _place(bench, state, entity, item)
     case.made.clear()
+    for entity, item in case.gone:
+        base = next(f for f in bench.facets if f.entity == entity.name and f.slot == "table" and not f.copy)
+        key = bench.named(entity.name, {name: item.get(name) for name in base.attributes})
+        bench.client.delete(bench.built.classes[entity.name], read=True, **key)
+        kept = bench.maker.made[entity.name]
+        kept[:] = [one for one in kept if one is not item]
+        bench.maker.release(entity, item)
+        state.replace(entity.name, item, None)
+    case.gone.clear()
 
 
 def _place(bench: Bench, state: State, entity: Entity, item: Values) -> None:

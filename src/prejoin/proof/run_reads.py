@@ -23,7 +23,7 @@ def run_read(bench: Bench, read: Read, state: State | None = None) -> Answer:
     """One read, with the inputs for which most is found, and then with others."""
     operation = bench.design.operation(read.id)
     if read.id in bench.outside:
-        return Answer(read.id, read.description, problem="it is out of scope", outside=True)
+        return Answer(read.id, read.description, problem=bench.outside[read.id], outside=True)
     if operation is None or not operation.served:
         problem, remedy = (operation.problem, operation.remedy) if operation else ("it is not in the design", "")
         return Answer(read.id, read.description, problem=problem, remedy=remedy)

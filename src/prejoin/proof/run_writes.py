@@ -19,7 +19,7 @@ def run_write(bench: Bench, write: Write, state: State | None = None) -> Answer:
     """One write: done, the table compared with what it should hold; and its conditions broken, one by one."""
     operation = bench.design.operation(write.id)
     if write.id in bench.outside:
-        return Answer(write.id, write.description, problem="it is out of scope", outside=True)
+        return Answer(write.id, write.description, problem=bench.outside[write.id], outside=True)
     if operation is None or not operation.served:
         problem, remedy = (operation.problem, operation.remedy) if operation else ("it is not in the design", "")
         return Answer(write.id, write.description, problem=problem, remedy=remedy)
@@ -66,4 +66,5 @@ def _keep(bench: Bench, state: State, step: Step) -> None:
         items[:] = [i for i in items if i is not step.before]
     if step.after is not None:
         items.append(step.after)
+        bench.maker.reserve(step.entity, step.after)
     state.replace(step.entity.name, step.before, step.after)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from prejoin.design.addressing import NEW, actions_of, links
-from prejoin.design.model import Call, Operation, Request
+from prejoin.design.addressing import NEW, actions_of, is_absence, links, looked_at
+from prejoin.design.agreement import Agreement, agreements, shared_inputs
+from prejoin.design.model import Operation
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
-from prejoin.proof.data import Values
+from prejoin.proof.data import Values, identities
 from prejoin.proof.reference import compare
 from prejoin.table import Changes
 from prejoin.types import Kind
@@ -28,6 +30,7 @@ from prejoin.workload.model import (
     Op,
     Value,
     Verb,
+    Workload,
     Write,
 )
 
@@ -68,27 +71,30 @@ class Case:
     given: Values = field(default_factory=dict)
     checked: dict[str, Values] = field(default_factory=dict)
     """The items that are looked at and not written, by entity."""
+    absent: set[str] = field(default_factory=set)
+    """Of the entities that are checked, those of which there must be no item."""
+    gone: list[tuple[Entity, Values]] = field(default_factory=list)
+    """Items of the data that must not be there, and are deleted first."""
     made: list[tuple[Entity, Values]] = field(default_factory=list)
     """Items that had to be there first, and were not in the data."""
     lists: dict[str, list[Any]] = field(default_factory=dict)
     """The values of inputs that are lists."""
+    new: list[tuple[Entity, Values]] = field(default_factory=list)
+    """The items that it makes."""
+    taken: list[Values] = field(default_factory=list)
+    """The items of the data that it changes."""
     anew: bool = False
     """Whether what it is about is made for it: among what is there, nothing fits together."""
 
     @property
     def found_first(self) -> frozenset[str]:
         """The entities whose items are found first, by another key than their own."""
-        return frozenset(e for r in self.finds for e in r.entities)
-
-    @property
-    def finds(self) -> list[Request]:
-        """The requests that find items: those that read one by its own key first do so consistently."""
-        return [r for r in self.operation.requests if r.call in (Call.QUERY, Call.GET) and not r.consistent]
+        return self.operation.found_first
 
     @property
     def read_first(self) -> frozenset[str]:
         """The entities whose items are read first."""
-        return frozenset(e for r in self.operation.requests if r.call is Call.GET and r.consistent for e in r.entities)
+        return self.operation.read_first
 
     def param(self, name: str, like: Attribute) -> Any:
         """The value of an input that is no attribute: small, so that stock and balances suffice."""
@@ -112,6 +118,11 @@ def steps_of(case: Case, replacing: bool = False) -> list[Step]:
         case.turn, case.anew = first + attempt, attempt == _ATTEMPTS - 1
         case.given.clear()
         case.lists.clear()
+        case.checked.clear()
+        case.absent.clear()
+        case.gone.clear()
+        case.taken.clear()
+        case.new.clear()
         try:
             return _steps(case, replacing)
         except NothingFitsError:
@@ -129,19 +140,50 @@ def _steps(case: Case, replacing: bool) -> list[Step]:
             entity = bench.entity(action.entity)
             taken = [s.before for steps in found.values() for s in steps if s.entity is entity]
             items = _pick(case, action, entity, taken)
+            case.taken += items
             found[at] = [_change(case, action, entity, item) for item in items]
-    for at, action in enumerate(actions):
-        if action.verb in NEW:
-            entity = bench.entity(action.entity)
-            if replacing and action.verb is Verb.PUT and bench.items.get(entity.name):
-                found[at] = [_replaced(case, action, entity)]
-            else:
-                found[at] = [Step(action, entity, None, item) for item in _make(case, action, entity)]
+    together = agreements(bench.workload, case.write, actions)
+    for at in _owners_first(bench.workload, actions, together):
+        action = actions[at]
+        entity = bench.entity(action.entity)
+        owners = {
+            one.part_attribute: (found[one.owner][0].after or {}).get(one.owner_attribute)
+            for one in together
+            if one.part == at and one.owner in found
+        }
+        replaced = _replaced(case, action, entity, owners) if replacing and action.verb is Verb.PUT else None
+        if replaced is not None:
+            found[at] = [replaced]
+        else:
+            found[at] = [Step(action, entity, None, item) for item in _make(case, action, entity, owners)]
     steps = [step for at in sorted(found) for step in found[at]]
-    for check in case.write.checks:
-        if check.entity and check.entity not in {s.entity.name for s in steps}:
-            case.checked[check.entity] = _looked_at(case, bench.entity(check.entity), check, steps)
+    written = {step.entity.name for step in steps}
+    conditions = [check for check in case.write.checks if check.entity not in written]
+    for entity, own in looked_at(bench.workload, conditions):
+        if is_absence(own):
+            case.absent.add(entity.name)
+            case.checked[entity.name] = _nobody(case, entity, steps)
+        else:
+            case.checked[entity.name] = _looked_at(case, entity, own, steps)
     return steps
+
+
+def _owners_first(workload: Workload, actions: Sequence[Action], together: Sequence[Agreement]) -> list[int]:
+    """The positions of the actions that make items, in an order in which each comes after those its items refer to."""
+    left = [at for at, action in enumerate(actions) if action.verb in NEW]
+    found: list[int] = []
+    while left:
+        waiting = {one.part for one in together if one.owner in left}
+        names = {actions[at].entity for at in left}
+        for at in left:
+            entity = workload.entity(actions[at].entity)
+            held = [target(workload, attribute) for attribute in entity.attributes] if entity else []
+            if any(one[0].name in names - {actions[at].entity} for one in held if one):
+                waiting.add(at)
+        first = next((at for at in left if at not in waiting), left[0])
+        found.append(first)
+        left.remove(first)
+    return found
 
 
 # --- Which items ----------------------------------------------------------------------------------------------------
@@ -154,8 +196,11 @@ def _pick(case: Case, action: Action, entity: Entity, taken: list[Values | None]
     items = case.bench.items.get(entity.name, [])
     turned = items[case.turn % len(items) :] + items[: case.turn % len(items)] if items else []
     found = [i for i in turned if not any(i is t for t in taken) and _fits(case, entity, i, single)]
-    if not found or (case.anew and not action.many and not entity.singleton):
+    if not found:
         found = [_provide(case, entity, single)]
+    elif case.anew and not action.many and not entity.singleton:
+        with suppress(NothingFitsError):  # of a type with few values there may be no other
+            found = [_provide(case, entity, single)]
     first = found[0]
     many = {i.attribute for i in case.write.inputs if i.many}
     for name, source in single.items():
@@ -227,13 +272,14 @@ def _provide(case: Case, entity: Entity, linked: dict[str, str]) -> Values:
     return item
 
 
-def _make(case: Case, action: Action, entity: Entity) -> list[Values]:
-    """New items: each takes what is given, and belongs to the items that were picked."""
+def _make(case: Case, action: Action, entity: Entity, owners: Values) -> list[Values]:
+    """New items: each takes what is given, and belongs to the items that were picked or made before."""
     linked = links(case.bench.workload, case.write, action, entity)
     counts = [len(case.lists[source]) for source in linked.values() if source in case.lists]
     found: list[Values] = []
     for index in range((max(counts) if counts else SEVERAL) if action.many else 1):
         wanted = {name: case.given[source] for name, source in linked.items() if source in case.given}
+        wanted |= {name: value for name, value in owners.items() if value is not None}
         for name, source in linked.items():
             if source in case.lists and index < len(case.lists[source]):
                 wanted[name] = case.lists[source][index]
@@ -241,9 +287,13 @@ def _make(case: Case, action: Action, entity: Entity) -> list[Values]:
             attribute = entity.attribute(change.attribute)
             if attribute and change.value and change.op is ChangeOp.SET:
                 wanted[attribute.name] = case.value(change.value, attribute)
-        item = case.bench.maker.another(entity, wanted) or _elsewhere(case, entity, wanted)
+        item = _room(case, entity, wanted)
         case.bench.maker.reserve(entity, item)
+        case.new.append((entity, item))
         found.append(item)
+        for attribute in shared_inputs(case.bench.workload, case.write, action):
+            if item.get(attribute.name) is not None:
+                case.given.setdefault(attribute.name, item[attribute.name])
     if not action.many:
         for name, source in linked.items():
             if found[0].get(name) is not None:
@@ -263,13 +313,48 @@ def _elsewhere(case: Case, entity: Entity, wanted: Values) -> Values:
             item = case.bench.maker.another(entity, {**wanted, attribute.name: parent[held[1].name]})
             if item is not None:
                 return item
-    raise NothingFitsError(f"the data has no room for another {entity.name}")
+    raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")
 
 
-def _replaced(case: Case, action: Action, entity: Entity) -> Step:
-    """An item that is there, put again with other values."""
-    items = case.bench.items[entity.name]
+def _room(case: Case, entity: Entity, wanted: Values) -> Values:
+    """A new item also where all ids have been given out, as those of a type with few values are.
+
+    It has an id that nothing has any more, or that of an item which is deleted before.
+    """
+    try:
+        return case.bench.maker.another(entity, wanted) or _elsewhere(case, entity, wanted)
+    except NothingFitsError:
+        pass
+    there = [*case.bench.items.get(entity.name, []), *(one for other, one in case.new if other is entity)]
+    used = {identity for one in there for identity in identities(entity, one)}
+    for _ in range(30):
+        again = case.bench.maker.make(entity, wanted)
+        if used.isdisjoint(identities(entity, again)):
+            return again
+    ids = [a.name for a in entity.id]
+    for item in case.bench.items.get(entity.name, []):
+        free = not any(item is one for _, one in (*case.gone, *case.made, *case.new)) and item not in case.taken
+        if free and all(item.get(name) == value for name, value in wanted.items() if name in ids):
+            case.gone.append((entity, item))
+            return case.bench.maker.make(entity, {**wanted, **{name: item[name] for name in ids}})
+    raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")
+
+
+def _replaced(case: Case, action: Action, entity: Entity, owners: Values) -> Step | None:
+    """An item that is there, put again with other values; None where none fits what was picked before."""
+    linked = links(case.bench.workload, case.write, action, entity)
+    wanted = {name: case.given[source] for name, source in linked.items() if source in case.given} | owners
+    items = [
+        item
+        for item in case.bench.items.get(entity.name, [])
+        if all(item.get(n) == v for n, v in wanted.items() if (a := entity.attribute(n)) and (a.id or n in owners))
+    ]
+    if not items:
+        return None
     before = items[case.turn % len(items)]
+    for name, source in linked.items():
+        if (attribute := entity.attribute(name)) and attribute.id and before.get(name) is not None:
+            case.given.setdefault(source, before[name])
     base = next(f for f in case.bench.facets if f.entity == entity.name and f.slot == "table" and not f.copy)
     kept = {a.name for a in entity.attributes if a.id or a.unique or a.name in base.attributes or a.references}
     kept |= {name for group in entity.unique for name in group}
@@ -277,18 +362,40 @@ def _replaced(case: Case, action: Action, entity: Entity) -> Step:
     return Step(action, entity, before, {k: v for k, v in after.items() if k not in kept or k in before})
 
 
-def _looked_at(case: Case, entity: Entity, check: Check, steps: Iterable[Step]) -> Values:
-    """The item that a condition is about and that is not written: the one that the others refer to."""
+def _nobody(case: Case, entity: Entity, steps: Iterable[Step]) -> Values:
+    """The item that must not be there, by what names it; one that is there is deleted first."""
+    wanted = {a.name: case.given[a.name] for a in entity.id if a.name in case.given}
+    for step in steps:
+        item = step.after or step.before or {}
+        for attribute in step.entity.attributes:
+            held = target(case.bench.workload, attribute)
+            if held and held[0] is entity and attribute.name in item:
+                wanted.setdefault(held[1].name, item[attribute.name])
+    ids = {a.name for a in entity.id}
+    if ids <= wanted.keys():
+        there = [i for i in case.bench.items.get(entity.name, []) if all(i.get(n) == wanted[n] for n in ids)]
+        case.gone += [(entity, item) for item in there]
+        found: Values | None = case.bench.maker.make(entity, wanted)
+    else:
+        found = case.bench.maker.another(entity, wanted)
+    if found is None:
+        raise NothingFitsError(f"the data has no room for another {entity.name}")
+    for name in ids & found.keys():
+        case.given.setdefault(name, found[name])
+    return found
+
+
+def _looked_at(case: Case, entity: Entity, checks: Sequence[Check], steps: Iterable[Step]) -> Values:
+    """The item that conditions are about and that is not written: the one that the others refer to."""
     items = case.bench.items.get(entity.name, [])
     named = [i for s in steps for i in _referred(case, s.entity, s.after or s.before or {}, entity)]
-    found = [i for i in named or items if holds(case, check, entity, i)]
+    fitting = [i for i in items if all(holds(case, check, entity, i) for check in checks)]
+    found = [i for i in named if any(i is one for one in fitting)] or fitting or [_provide(case, entity, {})]
     if named and found:
         return found[0]
     for item in found:
         if all(item.get(a.name) == case.given.get(a.name, item.get(a.name)) for a in entity.id):
             return item
-    if not found:
-        raise NothingFitsError(f"the data has no {entity.name} for which the condition holds")
     return found[0]
 
 

@@ -171,7 +171,8 @@ def _sum(one: Action, other: Action) -> Action:
 def check_item(schema: Schema, write: Write) -> Action:
     to = Placeholders()
     key = schema.written(write.entity.base, write.values)
-    return action("ConditionCheck", key, {}, condition(schema, write, to, there=True), to, write, unmet)
+    text = condition(schema, write, to, there=not write.absent)
+    return action("ConditionCheck", key, {}, text, to, write, exists if write.absent else unmet)
 
 
 def action(
@@ -291,7 +292,7 @@ def depends(write: Write) -> list[str]:
 
 
 def exists(write: Write, item: Json | None) -> ConditionFailed:
-    """An insert that failed."""
+    """An insert that failed, or a check that there is no item."""
     if write.where is not None and not item:
         return unmet(write, item)
     return _said_by_pattern(write, item) or AlreadyExists(f"{named(write)} exists already")

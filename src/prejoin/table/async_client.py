@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
+from msgspec import DecodeError
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import AsyncTransport, TransportError
@@ -15,7 +16,7 @@ from prejoin.transport import AsyncTransport, TransportError
 from .async_reading import AsyncReader
 from .async_writing import AsyncBatching, AsyncWriter
 from .calls import Observer
-from .client import any_call, measured, observed, safe
+from .client import any_call, measured, observed, safe, unreadable
 from .conversation import Pause, Request, Steps
 from .perform import write_one
 from .schema import Schema
@@ -179,4 +180,8 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
             return observed(
                 request, await self._transport.send_async(*measured(request, self._lossless)), self._observe
             )
-        return request.read(await self._transport.send_async(request.operation, _encode(safe(request, self._lossless))))
+        answer = await self._transport.send_async(request.operation, _encode(safe(request, self._lossless)))
+        try:
+            return request.read(answer)
+        except DecodeError as error:
+            raise unreadable(request, error) from error

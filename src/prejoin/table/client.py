@@ -7,6 +7,7 @@ from os import urandom
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
+from msgspec import DecodeError
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport.errors import TransportError
@@ -194,7 +195,11 @@ class Client(Reader, Writer, Batching):
             self._fence.check(request)
         if self._observe:
             return observed(request, self._transport.send(*measured(request, self._lossless)), self._observe)
-        return request.read(self._transport.send(request.operation, _encode(safe(request, self._lossless))))
+        answer = self._transport.send(request.operation, _encode(safe(request, self._lossless)))
+        try:
+            return request.read(answer)
+        except DecodeError as error:
+            raise unreadable(request, error) from error
 
 
 def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
@@ -221,5 +226,24 @@ def measured(request: Request, lossless: bool) -> tuple[str, bytes]:
 
 
 def observed(request: Request, answer: bytes, observe: Observer) -> Any:
-    observe(calls.Call(request.operation, request.body, read_json(answer), str(request.key)))
-    return request.read(answer)
+    try:
+        call = calls.Call(request.operation, request.body, read_json(answer), str(request.key))
+        result = request.read(answer)
+    except DecodeError as error:
+        raise unreadable(request, error) from error
+    observe(call)
+    return result
+
+
+def unreadable(request: Request, error: DecodeError) -> TransportError:
+    """The error for an answer without a checksum that is no JSON: it is as good as lost."""
+    from prejoin.transport.errors import AnswerLost, OutcomeUnknown
+    from prejoin.transport.repeat import is_read
+
+    kind = AnswerLost if is_read(request.operation) else OutcomeUnknown
+    return kind(
+        f"the answer to {request.operation} cannot be read: {error}",
+        operation=request.operation,
+        attempts=1,
+        cause=error,
+    )

@@ -37,7 +37,7 @@ def formed(schema: Schema, write: Write, otherwise: Callable[[Schema, Write], Ac
     It makes the first of a form, and all that have none: those with conditions, or whose keys change.
     """
     kind = _VERBS.get(write.verb)
-    if kind is None or write.where is not None or write.was is not None:
+    if kind is None or write.absent or write.where is not None or write.was is not None:
         return otherwise(schema, write)
     if kind == "Put":
         return _put(schema, write, otherwise)

@@ -69,6 +69,14 @@ def condition(schema: Schema, cls: type[E], where: Where[E] | None, known: Mappi
     return Write("check", entity, known, where=recorded(where, entity.codec))
 
 
+def absence(schema: Schema, cls: type[E], known: Mapping[str, Any]) -> Write:
+    entity, known = known_of(schema, cls, known)
+    if len(known) > len(entity.base.attributes):
+        more = ", ".join(name for name in known if name not in entity.base.attributes)
+        raise TableError(f"check_absent takes the key of {entity.tag} and no more: leave out {more}")
+    return Write("check", entity, known, absent=True)
+
+
 def deletion(
     schema: Schema,
     cls: type[E],

@@ -72,7 +72,8 @@ def _joined(schema: Schema, placed: Sequence[Placed]) -> list[Placed]:
 
 def _one(schema: Schema, write: Write, more: Write) -> Write:
     """A write that does what `more`, which a pattern does, would have done to the same item after it."""
-    if write.verb == "delete" or more.verb not in ("update", "upsert", "check") or write.entity is not more.entity:
+    apart = write.verb == "delete" or write.absent or write.entity is not more.entity
+    if apart or more.verb not in ("update", "upsert", "check"):
         raise TableError(
             f"the same transaction would {write.verb} and {more.verb} {named(write)}, the latter for "
             f"{named(_root(more))}: do them one after the other"

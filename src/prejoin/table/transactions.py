@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .conversation import Steps
 from .errors import TableError
 from .expressions import Where
-from .meaning import condition
+from .meaning import absence, condition
 from .perform import write_all
 from .schema import Schema
 from .writes import Write
@@ -37,6 +37,10 @@ class Gathered(Writer):
     def check(self, cls: type[E], /, *, where: Where[E] | None = None, **known: Any) -> None:
         """Makes the transaction depend on an item that it does not write: it is there, and as is said."""
         self._write(condition(self.schema, cls, where, known))
+
+    def check_absent(self, cls: type[E], /, **key: Any) -> None:
+        """Makes the transaction depend on there being no item with this key."""
+        self._write(absence(self.schema, cls, key))
 
     def _steps(self) -> Steps[None]:
         return write_all(self.schema, self._table, self._writes, self._token)

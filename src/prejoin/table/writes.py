@@ -54,6 +54,8 @@ class Write(msgspec.Struct, frozen=True):
     """Whether it relies on all of the item that was read, for that is written anew under another key; or is that."""
     cause: Write | None = None
     """The write that a pattern does this one with."""
+    absent: bool = False
+    """Of a check: whether there must be no item."""
     extremes: Mapping[str, Extreme] | None = None
     """What attributes are to reach, and are set to where they have not. Of an update or upsert that a pattern does."""
 

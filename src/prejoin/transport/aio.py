@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import deque
-from typing import cast
+from typing import Any, cast
 
 from prejoin.transport.core import Attempt, Blocking, Core, Failure, How, Pause
 from prejoin.transport.errors import TransportError
@@ -39,7 +39,11 @@ class AsyncDriver:
             elif type(step) is Pause:
                 await asyncio.sleep(step.seconds)
             elif type(step) is Blocking:
-                result = await self.loop.run_in_executor(None, step.call)
+                try:
+                    result = await self.loop.run_in_executor(None, step.call)
+                except Exception as error:
+                    step = exchange.throw(error)
+                    continue
             try:
                 step = exchange.send(result)
             except StopIteration as stop:
@@ -58,8 +62,8 @@ class AsyncDriver:
     async def _attempt(self, attempt: Attempt) -> Answer | Failure:
         try:
             connection = await self._take(fresh=attempt.fresh)
-        except OSError as error:
-            return Failure(How.UNREACHED, error)
+        except (OSError, TransportError) as error:
+            return Failure(How.UNSENT, error)
         try:
             return await connection.ask(attempt.request)
         finally:
@@ -129,33 +133,32 @@ class AsyncDriver:
                 return
 
     async def _connect(self) -> Connection:
-        core, loop = self.core, self.loop
+        core, loop, settings = self.core, self.loop, self.core.settings
+        made = Connection(self, settings.timeout, settings.idle)
         try:
-            async with asyncio.timeout(core.settings.connect_timeout):
+            async with asyncio.timeout(settings.connect_timeout):
                 # Reading the system's authorities takes milliseconds: not on the loop, and not where there is no TLS.
                 context = await loop.run_in_executor(None, context_for, core) if core.url.tls else None
-                name = core.url.host if context is not None else None
-                if core.proxy is not None and context is not None:
-                    sock = await self._tunnel()
-                    try:
-                        _, made = await loop.create_connection(
-                            self._connection, sock=sock, ssl=context, server_hostname=name
-                        )
-                    except BaseException:
-                        sock.close()
-                        raise
-                else:
+                if context is None:
                     door = core.proxy or core.url
-                    _, made = await loop.create_connection(
-                        self._connection, door.host, door.port, ssl=context, server_hostname=name
-                    )
+                    await loop.create_connection(lambda: made, door.host, door.port)
+                    return made
+                tls: Any = {
+                    "ssl": context,
+                    "server_hostname": core.url.host,
+                    "ssl_handshake_timeout": settings.connect_timeout,
+                }
+                if core.proxy is not None:
+                    # From here on the socket is asyncio's, also where it fails: to close it would be to close another.
+                    await loop.create_connection(lambda: made, sock=await self._tunnel(), **tls)
+                else:
+                    await loop.create_connection(lambda: made, core.url.host, core.url.port, **tls)
                 return made
-        except TimeoutError as error:
-            raise TimeoutError("timed out connecting") from error
-
-    def _connection(self) -> Connection:
-        settings = self.core.settings
-        return Connection(self, settings.timeout, settings.idle)
+        except BaseException as error:
+            made.abandon()
+            if isinstance(error, TimeoutError):
+                raise TimeoutError("timed out connecting") from error
+            raise
 
     async def _tunnel(self) -> socket.socket:
         """A socket through the proxy, as good as one to the server itself."""
@@ -198,8 +201,8 @@ class Connection(asyncio.Protocol):
         self._end = 0.0
         """When it has waited long enough: for the answer, or for a request."""
         self._used = False
-        self._unsent = False
         self._lost = False
+        self._abandoned = False
         self.reply = Reply()
 
     def is_closing(self) -> bool:
@@ -212,12 +215,14 @@ class Connection(asyncio.Protocol):
     async def ask(self, request: bytes) -> Answer | Failure:
         """Send a request and wait for its answer. The connection can be used again where `reply.keep_alive` says so."""
         self.reply.begin()
+        if self.is_closing():
+            # The only way for a request to be unsent: once `write` has it, asyncio does not tell how much has left.
+            # Its TLS transport calls `pause_writing` also for bytes that are long gone.
+            return Failure(How.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
         answered: asyncio.Future[Answer | Failure] = self._loop.create_future()
         self._answered = answered
         self._until(self._timeout)
         self._transport.write(request)
-        if self._transport.is_closing():
-            return Failure(How.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
         try:
             return await answered
         except BaseException:
@@ -238,17 +243,22 @@ class Connection(asyncio.Protocol):
         if not self._lost:
             self._transport.abort()
 
+    def abandon(self) -> None:
+        """Give up a connection that is being made. asyncio may finish it all the same, if that is cancelled early."""
+        self._abandoned = True
+
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        # With no room at all, `pause_writing` tells whether all of a request has left.
-        self._transport.set_write_buffer_limits(high=0)
+        if self._abandoned:
+            self._transport.abort()
         self._quiet = quiet_check(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         if self._answered is None:
-            self._driver._gone(self)  # nobody asked
+            self._driver._gone(self)
+            self.close()  # nobody asked: what follows would be taken for the next request's answer
             return
         try:
             if self.reply.feed(data):
@@ -274,21 +284,14 @@ class Connection(asyncio.Protocol):
         else:
             self._fail(exc or ConnectionResetError("the connection was closed"))
 
-    def pause_writing(self) -> None:
-        self._unsent = True
-
-    def resume_writing(self) -> None:
-        self._unsent = False
-
     def _tell(self, outcome: Answer | Failure) -> None:
         if self._answered is not None and not self._answered.done():
             self._answered.set_result(outcome)
 
     def _fail(self, error: Exception) -> None:
         self.reply.keep_alive = False
-        kind = How.UNSENT if self._unsent else How.LOST
         stale = self._used and not self.reply.began and not isinstance(error, TimeoutError)
-        self._tell(Failure(kind, error, stale=stale))
+        self._tell(Failure(How.LOST, error, stale=stale))
 
     def _until(self, seconds: float) -> None:
         """Have the timer go off then, or before: it is set anew only where it must be, not for each request."""

@@ -58,11 +58,14 @@ class Blocking(msgspec.Struct, frozen=True):
 
 
 class How(Enum):
-    """How far a request got before its attempt failed."""
+    """How far a request got before its attempt failed.
 
-    UNREACHED = "no connection"
-    UNSENT = "sent in part, which no server acts on"
-    LOST = "sent, and no whole answer came"
+    A request is unsent only if not one byte of it was handed to a socket or an asyncio transport. Neither of them can
+    tell afterwards how much has left, so from the first byte on the outcome is unknown until a whole answer arrives.
+    """
+
+    UNSENT = "not one byte was handed over"
+    LOST = "handed over, at least in part, and no whole answer came"
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -94,17 +97,23 @@ class Core:
         """Gives the body of the answer, or raises DynamoDBError or TransportError."""
         if not (operation.isascii() and operation.isalnum()):
             raise ValueError(f"no operation of DynamoDB has the name {operation!r}")
-        attempts, sent, spent = 1, 0, 0
+        attempts, tries, sent, spent = 1, 0, 0, 0
         fresh = renewed = corrected = False
+        # Once an answer to a write is lost, its outcome stays unknown, whatever becomes of the next attempts.
         lost: Exception | None = None
         while True:
             credentials = self.keyring.current(time())
             if credentials is None:
-                credentials = yield Blocking(self.keyring.renew)
+                try:
+                    credentials = yield Blocking(self.keyring.renew)
+                except Exception as missing:
+                    if lost is not None:
+                        raise self._unknown(operation, tries, sent, lost, missing) from lost
+                    raise
             moment = time() + self._ahead
             signature = self._signer.headers(operation, body, credentials, moment)
             outcome = yield Attempt(self._opening.request(operation, signature, body), fresh)
-            sent += 1
+            tries += 1
             if type(outcome) is Answer:
                 broken = damage(outcome)
                 if broken is None and outcome.status < 300:
@@ -117,6 +126,8 @@ class Core:
             from prejoin.transport.repeat import is_read, safe_to_repeat
             from prejoin.transport.verdict import Verdict, settles
 
+            if type(outcome) is not Failure or outcome.how is How.LOST:
+                sent += 1
             error, judged = self._judge(outcome)
             if judged is Verdict.RENEW and not renewed:
                 renewed = True
@@ -128,7 +139,7 @@ class Core:
             if judged is Verdict.UNKNOWN and not is_read(operation):
                 lost = error
                 if not safe_to_repeat(operation, body):
-                    raise self._unknown(operation, sent, error, repeated=False) from error
+                    raise self._unknown(operation, tries, sent, error, None) from error
             if type(outcome) is Failure and outcome.stale and not fresh:
                 fresh = True  # at once and for nothing: the server is there, only that connection was not
                 continue
@@ -141,9 +152,9 @@ class Core:
                     yield Pause(delay)
                     attempts += 1
                     continue
-            if lost is not None and not settles(error):
-                raise self._unknown(operation, sent, error, repeated=True) from error
-            raise self._failed(operation, sent, error, outcome)
+            if lost is not None and not settles(operation, error):
+                raise self._unknown(operation, tries, sent, lost, error) from lost
+            raise self._failed(operation, tries, error, outcome)
 
     def _judge(self, outcome: Answer | Failure) -> tuple[Exception, Verdict]:
         from prejoin.transport.verdict import Verdict, verdict
@@ -175,7 +186,7 @@ class Core:
         else:
             way = f"{self.url} through {self.proxy}" if self.proxy else f"{self.url}"
             failed = ConnectionFailed(
-                f"{operation} did not reach {way}{times}: {_told(error)}. Nothing was done",
+                f"{operation} did not reach {way}{times}: {_told(error)}. It was not applied",
                 operation=operation,
                 attempts=attempts,
                 cause=error,
@@ -183,14 +194,20 @@ class Core:
         failed.__cause__ = error
         return failed
 
-    def _unknown(self, operation: str, attempts: int, error: Exception, *, repeated: bool) -> OutcomeUnknown:
-        why = f"{operation} was sent {attempts} times" if attempts > 1 else f"{operation} was sent"
-        rest = "" if repeated else ". It was not sent again, since it is not known to be harmless twice"
+    def _unknown(
+        self, operation: str, attempts: int, sent: int, lost: Exception, last: Exception | None
+    ) -> OutcomeUnknown:
+        """The error for a write with a lost answer; `last` is how its repetition failed, if it could be repeated."""
+        times = f" {sent} times" if sent > 1 else ""
+        if last is None:
+            rest = ". It was not sent again, since it is not known to be harmless twice"
+        else:
+            rest = "" if last is lost else f"; then: {_told(last)}"
         return OutcomeUnknown(
-            f"{why} and no answer says whether it was applied: {_told(error)}{rest}",
+            f"{operation} was sent{times} and no answer says whether it was applied: {_told(lost)}{rest}",
             operation=operation,
             attempts=attempts,
-            cause=error,
+            cause=lost,
         )
 
     def _redirected(self, answer: Answer) -> TransportError:
@@ -242,8 +259,8 @@ def _told(error: Exception) -> str:
 
 
 def _will_not_change(cause: Exception) -> bool:
-    if isinstance(cause, AllInUse):
-        return True  # waiting again would only be waiting longer than was said
+    if isinstance(cause, AllInUse | TransportError):
+        return True  # waiting again would only be waiting longer than was said; a closed transport stays closed
     if isinstance(cause, ProxyRefusal):
         return 400 <= cause.status < 500
     return hasattr(cause, "verify_code")  # ssl.SSLCertVerificationError, without importing ssl for it

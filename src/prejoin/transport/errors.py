@@ -23,7 +23,7 @@ class TransportError(Exception):
 
 
 class NotConfigured(TransportError):  # noqa: N818 - the family is named by what happened
-    """Where to send, or how, cannot be told from the arguments and the environment. Nothing was sent."""
+    """Where to send, or how, cannot be told from the arguments and the environment; or the server redirects."""
 
 
 class CredentialsMissing(NotConfigured):
@@ -31,15 +31,16 @@ class CredentialsMissing(NotConfigured):
 
 
 class ConnectionFailed(TransportError):  # noqa: N818
-    """The request never reached DynamoDB whole: nothing was done."""
+    """Not one byte of the request was sent: it was not applied."""
 
 
 class AnswerLost(TransportError):  # noqa: N818
-    """The request was sent and no whole answer came. As it is, it was a read: nothing was changed."""
+    """The request was sent and no whole answer came. It was a read, unless this is an OutcomeUnknown."""
 
 
 class OutcomeUnknown(AnswerLost):
-    """A write was sent and its answer lost: it was applied, or it was not.
+    """A write was sent, at least in part, and no answer says whether it was applied.
 
-    It was repeated only if that is safe. Whoever wrote it can read the item and see.
+    It was repeated only if that is safe. Once an answer is lost the outcome stays unknown, also if later attempts
+    fail in other ways. Read the item to find out.
     """

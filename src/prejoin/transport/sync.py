@@ -36,7 +36,11 @@ class SyncDriver:
             elif type(step) is Pause:
                 sleep(step.seconds)
             elif type(step) is Blocking:
-                result = step.call()
+                try:
+                    result = step.call()
+                except Exception as error:
+                    step = exchange.throw(error)
+                    continue
             try:
                 step = exchange.send(result)
             except StopIteration as stop:
@@ -49,11 +53,11 @@ class SyncDriver:
 
     def _attempt(self, attempt: Attempt) -> Answer | Failure:
         if self._closed:
-            raise TransportError("the transport is closed")
+            return Failure(How.UNSENT, TransportError("the transport is closed"))
         try:
             connection = self.pool.take(self.core.settings.timeout)
         except TimeoutError as error:
-            return Failure(How.UNREACHED, error)
+            return Failure(How.UNSENT, error)
         kept = None
         try:
             if connection is not None and attempt.fresh:
@@ -63,8 +67,8 @@ class SyncDriver:
             if connection is None:
                 try:
                     connection = connect(self.core)
-                except OSError as error:
-                    return Failure(How.UNREACHED, error)
+                except (OSError, TransportError) as error:
+                    return Failure(How.UNSENT, error)
             try:
                 outcome = connection.ask(attempt.request, reused=reused)
             except BaseException:
@@ -111,7 +115,7 @@ class Connection:
         try:
             sock.sendall(request)
         except OSError as error:
-            return Failure(How.UNSENT, error, stale=reused and not isinstance(error, TimeoutError))
+            return self._unsendable(error, reused=reused)
         try:
             if len(request) > _PIECE:
                 self._hurry(end)
@@ -123,6 +127,25 @@ class Connection:
             stale = reused and not reply.began and not isinstance(error, TimeoutError)
             return Failure(How.LOST, error, stale=stale)
         return reply.answer()
+
+    def _unsendable(self, error: OSError, *, reused: bool) -> Answer | Failure:
+        """What came of a request that could not be sent to its end.
+
+        A server may refuse a request before it has read all of it, and close. Such an answer has arrived already, and
+        is not waited for. Only a refusal counts: a success for a request that never arrived whole is not its own.
+        """
+        sock, reply = self._sock, self.reply
+        with contextlib.suppress(OSError, BrokenAnswer):
+            sock.settimeout(0)
+            while not reply.feed(sock.recv(_PIECE)):
+                pass
+        reply.keep_alive = False
+        if reply.done:
+            answer = reply.answer()
+            if answer.status >= 400:
+                return answer
+        stale = reused and not reply.began and not isinstance(error, TimeoutError)
+        return Failure(How.LOST, error, stale=stale)
 
     def _hurry(self, end: float) -> None:
         left = end - monotonic()
@@ -152,7 +175,11 @@ def connect(core: Core) -> Connection:
                 tunnel = Tunnel()
                 while not tunnel.feed(sock.recv(4096)):
                     sock.settimeout(max(0.001, end - monotonic()))
+            # A connection that was reset already would be wrapped without a handshake, and send in clear.
+            sock.getpeername()
             sock = context.wrap_socket(sock, server_hostname=url.host)
+            if sock.version() is None:
+                raise ConnectionResetError("the connection was reset before the TLS handshake")
         sock.settimeout(settings.timeout)
         return Connection(sock, settings.timeout)
     except BaseException:

@@ -35,7 +35,6 @@ _RENEW = frozenset({"ExpiredTokenException", "ExpiredToken", "UnrecognizedClient
 _CLOCK = frozenset(
     {"InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch", "AuthFailure"}
 )
-_SETTLED = frozenset({"TransactionCanceledException", "ValidationException"})
 
 
 def verdict(error: DynamoDBError) -> Verdict:
@@ -59,9 +58,18 @@ def verdict(error: DynamoDBError) -> Verdict:
     return Verdict.FINAL
 
 
-def settles(error: Exception) -> bool:
+def settles(operation: str, error: Exception) -> bool:
     """Whether an error for the repetition of a lost write says that the lost one was not done either.
 
-    A transaction with a token is cancelled only if it was not done before; a request that is not valid never was.
+    A transaction with a token is cancelled only if it was not done before; a request that is not valid never was. An
+    update is an exception: whether its paths are valid depends on the item, which may have changed in between.
+
+    >>> invalid = DynamoDBError("ValidationException")
+    >>> settles("PutItem", invalid), settles("UpdateItem", invalid)
+    (True, False)
     """
-    return isinstance(error, DynamoDBError) and error.code in _SETTLED
+    if not isinstance(error, DynamoDBError):
+        return False
+    if error.code == "ValidationException":
+        return operation != "UpdateItem"
+    return error.code == "TransactionCanceledException"

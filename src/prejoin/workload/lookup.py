@@ -62,6 +62,48 @@ def root(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str,
     return chain(workload, entity, attribute)[-1]
 
 
+def identified(entity: Entity, names: Iterable[str]) -> bool:
+    """Whether some attributes tell one item of an entity from all others: they hold its id, or something unique."""
+    known = set(names)
+    unique = [{a.name} for a in entity.attributes if a.unique] + [set(group) for group in entity.unique]
+    return entity.singleton or any(group <= known for group in [{a.name for a in entity.id}, *unique] if group)
+
+
+def foreign_key(
+    workload: Workload, entity: Entity, parent: Entity, names: Iterable[str] | None = None
+) -> frozenset[str] | None:
+    """The attributes of an entity that together hold the id of another one; None where they do not hold all of it.
+
+    At least one of them refers to that entity. The others may come from the same place: where `Comment.ticketId` refers
+    to `Ticket.ticketId`, `Comment.tenantId` and `Ticket.tenantId` are both the id of the tenant. With `names`, no other
+    attributes are considered.
+    """
+    allowed = {a.name for a in entity.attributes} if names is None else set(names)
+    for one in (*parent.relationships, *entity.relationships):
+        sides = (one.left, one.right) == (parent.name, entity.name) and parent is not entity
+        if sides and one.via and len(one.via) == len(parent.id) and allowed.issuperset(one.via):
+            return frozenset(one.via)
+    found: set[str] = set()
+    linked = False
+    for part in parent.id:
+        free = [a for a in entity.attributes if a.name in allowed - found]
+        refers = [a.name for a in free if (parent.name, part.name) in chain(workload, entity, a)[1:]]
+        alike = [a.name for a in free if _same_source(workload, (entity, a), (parent, part))]
+        options = refers or alike
+        if not options:
+            return None
+        linked |= bool(refers)
+        found.add(part.name if part.name in options else options[0])
+    return frozenset(found) if linked else None
+
+
+def _same_source(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity, Attribute]) -> bool:
+    """Whether two attributes hold ids of the same entity, or have one name and refer to nothing: a tenant outside."""
+    if one[1].references or other[1].references:
+        return root(workload, *one) == root(workload, *other)
+    return one[1].name == other[1].name
+
+
 def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[str, str]:
     """Which attribute of each entity a name means: its own of that name, or the one that holds the same id.
 

@@ -348,3 +348,30 @@ def test_what_does_not_fit_in_yaml_has_a_place() -> None:
     problem = next(d for d in problems if "`Adress`" in d.message)
     assert problem.line > 1
     assert problem.fix == "did you mean `Address`?"
+
+
+def test_the_document_begins_with_a_page_for_its_reviewer() -> None:
+    workload = shop_workload()
+    text = write_document(shop_design(), workload)
+    page = text.split("## ")[1]
+    assert page.startswith("For Reviewers\n")
+    for label in ("Structures", "Served", "Price", "Risks", "Assumed"):
+        assert f"- **{label}**:" in page
+    costs = [line for line in page.splitlines() if line.startswith("| AP-")]
+    assert len(costs) == 5
+    dollars = [float(line.split("|")[-2].strip().strip("$").replace(",", "")) for line in costs]
+    assert dollars == sorted(dollars, reverse=True)
+
+
+def test_what_a_reviewer_adds_to_their_page_stays_and_what_we_say_is_written_anew() -> None:
+    workload, design = shop_workload(), shop_design()
+    text = write_document(design, workload)
+    noted = text.replace("- **Structures**: one table", "- **Structures**: 99 tables").replace(
+        "- **Served**", "- **Owner**: the shop team\n- **Served**"
+    )
+    assert noted != text
+    again = rewrite_document(noted, design, workload)
+    assert "99 tables" not in again
+    assert again.count("- **Owner**: the shop team") == 1
+    assert again.count("- **Structures**") == 1
+    assert rewrite_document(again, design, workload) == again

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.design.document.test_laws import DOCUMENTS, solved
 
-from prejoin.design.document.samples import sample_item, sample_values
+from prejoin.design.document.samples import _text, sample_item, sample_values, varying
 from prejoin.design.document.states import late
 from prejoin.design.model import Design, When
 from prejoin.engine import Embedded
@@ -118,3 +118,25 @@ def test_nobody_follows_themselves(others: list[str]) -> None:
     values = sample_values(workload, follow, design, others)
     assert values["follower"] != values["followed"]
     assert {name for name in ("follower", "followed") if values[name] != first[name]} == set(others)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.parent.name)
+def test_two_samples_have_no_unique_value_in_common(path: Path) -> None:
+    workload, design = solved(path)
+    for item in design.items:
+        entity = workload.entity(item.entity)
+        assert entity is not None
+        groups = [(a.name,) for a in entity.attributes if a.unique] + [tuple(a.name for a in entity.id), *entity.unique]
+        for facet in item.facets:
+            if second := varying(entity, facet):
+                one, other = (sample_values(workload, entity, design, names, facet.when) for names in ((), second))
+                for group in filter(None, groups):
+                    assert [one.get(n) for n in group] != [other.get(n) for n in group], (
+                        item.entity,
+                        facet.slot,
+                        group,
+                    )
+
+
+def test_ten_people_have_ten_addresses() -> None:
+    assert len({_text("email", number) for number in range(1, 11)}) == 10

@@ -120,7 +120,7 @@ def test_methods_and_tests_are_those_that_the_code_has() -> None:
     assert matrix["AP-004"]["Method"] == "`user_orders`"
     assert matrix["AP-004"]["Test"] == "-"
     assert matrix["AP-002"]["Method"] == "-"
-    assert "> Summary: 2 methods, 1 tested, 17 of 17 access patterns served" in text
+    assert "> Summary: 2 methods, 1 with a test, 17 of 17 access patterns served" in text
     assert "```python\nuser_orders(user_id: UUID, *, limit: int = 20) -> Page[Order]\n```" in text
 
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.design.document.strategies import designs, texts
+from tests.design.test_cardinality import helpdesk
 from tests.render.designed import NAMES, designed
 from tests.workload.strategies import workloads
 
@@ -417,3 +418,24 @@ def test_the_page_shows_each_picture_and_can_leave_either_form_out() -> None:
     assert "![" not in plain[page]
     drawn = render_pictures(workload, design, PictureOptions("docs", mermaid=False))
     assert "mermaid" not in drawn[PurePosixPath("docs/README.md")]
+
+
+def test_a_reference_of_several_attributes_is_one_line() -> None:
+    workload = helpdesk()
+    between = {(one.parent, one.child): one.via for one in links_of(workload)}
+    assert between["Ticket", "Comment"] == "tenantId, ticketId"
+    assert between["Agent", "Ticket"] == "tenantId, assigneeId"
+    assert len(links_of(workload)) == len(between), "no two lines between the same two"
+    sender = Attribute("from", references="Agent.agentId")
+    message = Entity(
+        "Message",
+        attributes=(
+            Attribute("tenantId", id=True, references="Tenant"),
+            Attribute("messageId", id=True),
+            sender,
+            replace(sender, name="to"),
+        ),
+    )
+    more = replace(workload, entities=(*workload.entities, message))
+    mine = [one.via for one in links_of(more) if (one.parent, one.child) == ("Agent", "Message")]
+    assert mine == ["tenantId, from", "tenantId, to"], "who sends and who gets it are two"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 from msgspec.structs import replace
 
@@ -12,12 +13,18 @@ from prejoin.design.checks.answers import answer, nearest
 from prejoin.design.checks.bound import Bound
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.checks.writes import finds, known_to
-from prejoin.design.model import TABLE, ProjectionKind, Slot
-from prejoin.keys import Ask
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
+from prejoin.design.price import bill
+from prejoin.design.project import WORTH
+from prejoin.keys import Ask, fields_of
 from prejoin.protocol import limits
 from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.model import Op, Read
 
 MANY = 5
+WORTHWHILE = Decimal("0.05")
+"""The part of the bill that a sparse index has to save before somebody is told."""
 MOST_WRITES = 4
 """Places that a new item is written to without a word."""
 
@@ -30,6 +37,7 @@ def check_indexes(r: Report) -> None:
     _named(r)
     _projections(r)
     _amplified(r)
+    _sparse(r)
 
 
 def _number(r: Report) -> None:
@@ -198,3 +206,63 @@ def _amplified(r: Report) -> None:
                 "look which patterns are worth theirs",
                 entity.name,
             )
+
+
+def _sparse(r: Report) -> None:
+    """Entries of an index that none of its reads wants, because all of them ask for one constant."""
+    for at, item in enumerate(r.design.items):
+        for facet in (f for f in item.facets if f.slot != TABLE):
+            reads = _readers(r, item.entity, facet.slot)
+            common = set[tuple[str, str]]().union(*reads.values()).intersection(*reads.values()) if reads else set()
+            for name, value in sorted(common - {(w.attribute, v) for w in facet.when for v in w.values}):
+                fewer = replace(facet, when=(*facet.when, When(name, (value,))))
+                facets = tuple(fewer if f is facet else f for f in item.facets)
+                items = (*r.design.items[:at], replace(item, facets=facets), *r.design.items[at + 1 :])
+                _holding_less(r, replace(r.design, items=items), item.entity, fewer, list(reads))
+
+
+def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]]]:
+    """The reads of an entity in an index, with the constants that each asks for; writes that look there have none."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for operation in r.design.operations:
+        if not any(q.slot == slot and entity in q.entities for q in operation.requests):
+            continue
+        read = r.workload.pattern(operation.pattern)
+        inputs = read.inputs if isinstance(read, Read) and len(read.entities) == 1 else ()
+        found[operation.pattern] = {
+            (one.attribute.rpartition(".")[2], one.values[0].const)
+            for one in inputs
+            if one.op is Op.EQ and not one.filter and one.values and one.values[0].const is not None
+        }
+    return found
+
+
+def _holding_less(r: Report, sparse: Design, entity: str, facet: Facet, reads: Sequence[str]) -> None:
+    """Says what the design would cost with the sparse key, and which write stands against it."""
+    mapped = map_patterns(sparse, r.workload)
+    served = {o.pattern for o in r.design.operations if o.served}
+    if served - {o.pattern for o in mapped.operations if o.served}:
+        return
+    now, then = bill(r.workload, r.design).total, bill(r.workload, mapped).total
+    if now - then < max(WORTH, now * WORTHWHILE):
+        return
+    when = facet.when[-1]
+    names = [name for text in (*facet.pk, *facet.sk) for name in fields_of(text)]
+    needed = [name for name in names if name != when.attribute]
+    reading = {
+        o.pattern: [n for n in needed if n not in {i.attribute for i in pattern.inputs}]
+        for o in mapped.operations
+        if (before := r.design.operation(o.pattern)) and len(o.requests) > len(before.requests)
+        if (pattern := r.workload.pattern(o.pattern))
+    }
+    given = " and ".join(f"{listed(names)} to {write}" for write, names in reading.items() if names)
+    r.say(
+        codes.NOT_SPARSE,
+        f"{facet.slot} holds every {entity}, and {', '.join(reads)} wants only those where `{when.attribute}` is "
+        f"{when.values[0]}: with only these the design would cost ${then:,.2f} a month, not ${now:,.2f}",
+        f"give {given}, which then need not be read first"
+        if given
+        else f"put them there only when it is {when.values[0]}",
+        entity,
+        facet.slot,
+    )

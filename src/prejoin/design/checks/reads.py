@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from prejoin.design import codes
-from prejoin.design.assumed import count_of, size_of
+from prejoin.design.assumed import KEPT, count_of, count_said, size_of
 from prejoin.design.checks.answers import Answer, answer, obstacles
 from prejoin.design.checks.bound import Bound
 from prejoin.design.checks.report import Report, listed
-from prejoin.design.map_reads import ask_of
-from prejoin.design.model import TABLE, Call, Request
+from prejoin.design.map_reads import ask_of, filter_text, is_tested
+from prejoin.design.model import TABLE, Call, Request, Units
+from prejoin.design.price import pattern_cost
+from prejoin.design.units import predicted
 from prejoin.keys import Ask, KeyForm, Literal, Plan, Template, disjoint
 from prejoin.keys.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
-from prejoin.workload.lookup import root
-from prejoin.workload.model import Accept, Entity, Op, Read, Result, Workload
+from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 
 MOST_REQUESTS = 10
 """Shards that are read side by side without a word."""
@@ -41,6 +44,7 @@ def check_reads(r: Report) -> None:
             _several(r, read, found)
             _pages(r, read, found)
             _filters(r, read, found)
+            _unasked(r, read)
         _as_written(r, read, found)
         _side(r, read)
         _expired(r, read)
@@ -234,6 +238,42 @@ def _filters(r: Report, read: Read, found: Answer) -> None:
         )
 
 
+def _unasked(r: Report, read: Read) -> None:
+    """Inputs that no key answers and of which nobody said that they are filters, with the price of both."""
+    operation = r.design.operation(read.id)
+    accepted = any(isinstance(d.pin, Accept) and d.pin.pattern == read.id for d in r.workload.decisions)
+    tested = [one for one in read.inputs if is_tested(one) and not one.filter and not one.optional]
+    if operation is None or not operation.served or not operation.requests or not tested or accepted:
+        return
+    first, *rest = operation.requests
+    unfiltered = replace(operation, requests=(replace(first, filters=()), *rest))
+    only = predicted(unfiltered, r.design, r.workload).read * (1 if read.limit or read.page else KEPT ** len(tested))
+    paid, less = (
+        pattern_cost(read, replace(r.design, operations=(replace(operation, units=Units(units)),)))
+        for units in (predicted(operation, r.design, r.workload).read, only)
+    )
+    names = " and ".join(f"`{filter_text(one)}`" for one in tested)
+    r.say(
+        codes.UNASKED_FILTER,
+        f"no key finds {names}: {read.id} reads the others, too, and filters them out: {paid.units.read:g} read units "
+        f"a call and ${paid.dollars:,.2f} a month, where only what it wants would be {less.units.read:g} and "
+        f"${less.dollars:,.2f}",
+        _instead(tested[0]),
+        read.id,
+    )
+
+
+def _instead(one: Input) -> str:
+    name = one.attribute.rpartition(".")[2]
+    accept = f"`filter {filter_text(one)}` accepts it"
+    if one.op is Op.NOT_EXISTS:
+        marker = f"no{name[:1].upper()}{name[1:]}"
+        return f"add an optional attribute `{marker}`, set only while `{name}` is missing, and ask by it; {accept}"
+    if one.op is Op.EXISTS:
+        return f"ask for a range of `{name}`: its index holds only what has one; {accept}"
+    return accept
+
+
 def _depends(ask: Ask) -> bool:
     return bool(ask.order) or ask.within is not None
 
@@ -263,9 +303,7 @@ def expected(workload: Workload, entity: Entity, ask: Ask) -> int | None:
         return count_of(workload, entity)
     if ask.within:
         return None
-    roots = {root(workload, entity, a)[0] for name in given if (a := entity.attribute(name))}
-    counts = [c.count for c in entity.cardinality if c.per and c.count and (c.per in roots or c.per in given)]
-    return min(counts, default=None)
+    return count_said(workload, entity, given)
 
 
 def _side(r: Report, read: Read) -> None:

@@ -139,6 +139,8 @@ def _order(r: Report, key: Bound) -> None:
         return
     for field in sk.fields:
         attribute = key.entity.attribute(field.attribute)
+        if field.spec == "plain":
+            continue  # its order does not matter, says who wrote it
         if attribute and attribute.type.numeric and not field.encoding.ordered and not field.encoding.derived:
             r.say(
                 codes.UNPADDED,

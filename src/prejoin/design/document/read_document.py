@@ -127,7 +127,9 @@ def _section(section: Section, below: list[Section], draft: Draft) -> None:
         _collections(section, below, draft)
         return
     for block in section.blocks:
-        if block.kind == "table" and known in _TABLES:
+        if block.kind == "list" and known == titles.REVIEW:
+            _reviewed(block, draft)
+        elif block.kind == "table" and known in _TABLES:
             _TABLES[known](block, known, draft)
         elif block.kind == "list" and known == titles.DECISIONS:
             for entry in block.items:
@@ -136,6 +138,21 @@ def _section(section: Section, below: list[Section], draft: Draft) -> None:
             draft.keep(known, block.raw)
     for extra in below:
         draft.keep(known, f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
+
+
+def _reviewed(block: Block, draft: Draft) -> None:
+    """What a reviewer is told follows from the design; what somebody added to the list is kept."""
+    labels = [split_label(entry.text) for entry in block.items]
+    own = [
+        entry for entry, label in zip(block.items, labels, strict=True) if not label or label[0].text not in _REVIEWED
+    ]
+    if own:
+        draft.keep(titles.REVIEW, "\n".join("- " + entry.flat().replace("\n", "<br>") for entry in own))
+
+
+def _costs(block: Block, place: str, draft: Draft) -> None:
+    for row in draft.rows(block, place, titles.COST_COLUMNS, "Most Expensive") or ():
+        draft.own(place, row.cells["Most Expensive"].text, row)
 
 
 def _front(section: Section, draft: Draft) -> None:
@@ -232,7 +249,9 @@ def _validation(block: Block, place: str, draft: Draft) -> None:
         draft.validation.append(Validation(check, result, detail))
 
 
+_REVIEWED = frozenset(titles.REVIEW_LABELS)
 _TABLES: dict[str, Callable[[Block, str, Draft], None]] = {
+    titles.REVIEW: _costs,
     titles.CONFIGURATION: _configuration,
     titles.INDEXES: _indexes,
     titles.UNIQUE: _guards,

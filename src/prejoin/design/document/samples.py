@@ -131,7 +131,12 @@ def varying(entity: Entity, facet: Facet) -> tuple[str, ...]:
     if any(group and set(group) <= fixed for group in unique):
         return ()  # there is one such item
     names = dict.fromkeys(name for text in facet.sk for name in fields_of(text))
-    return tuple(name for name in names if name not in fixed and entity.attribute(name))
+    found = [name for name in names if name not in fixed and entity.attribute(name)]
+    if found:  # the second is another item: what is unique is another, too
+        for group in unique:
+            if group and not set(group) & set(found):
+                found += [name for name in group if name not in fixed][:1]
+    return tuple(dict.fromkeys(found))
 
 
 def plain(value: object) -> object:
@@ -177,7 +182,8 @@ def _value(attribute: Attribute, seed: str, field: str, number: int) -> object:
 def _text(field: str, number: int) -> str:
     low = field.lower()
     if "mail" in low:
-        return f"{_PEOPLE[(number - 1) % len(_PEOPLE)]}@example.com"
+        again = (number - 1) // len(_PEOPLE)
+        return f"{_PEOPLE[(number - 1) % len(_PEOPLE)]}{again or ''}@example.com"
     if low.endswith(("date", "time")) or re.search(r"(?<=[a-z])At$|_at$", field):
         return encode_datetime(_moment(number))[:19] + "Z"
     words = re.sub(r"[\W_]+", "-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", field)).strip("-").lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prejoin.workload.columns import Names
 
+REVIEW = "For Reviewers"
 CONFIGURATION = "Table Configuration"
 INDEXES = "Secondary Indexes"
 KEYS = "Keys"
@@ -14,7 +15,7 @@ READS, WRITES, DELETES = "Reads", "Writes", "Deletes"
 DECISIONS = "Design Decisions"
 VALIDATION = "Validation"
 SECTIONS = (
-    CONFIGURATION, INDEXES, KEYS, UNIQUE, COLLECTIONS, PATTERNS, READS, WRITES, DELETES, DECISIONS,
+    REVIEW, CONFIGURATION, INDEXES, KEYS, UNIQUE, COLLECTIONS, PATTERNS, READS, WRITES, DELETES, DECISIONS,
     VALIDATION,
 )  # fmt: skip
 
@@ -29,6 +30,8 @@ SETTINGS = (
     "Table name", "Billing mode", "Partition key", "Sort key", "Type attribute", "Separator", "Raw keys",
     "TTL attribute", "Purpose",
 )  # fmt: skip
+REVIEW_LABELS = ("Structures", "Served", "Price", "Risks", "Assumed", "Numbers in keys")
+COST_COLUMNS = ("Most Expensive", "What It Does", "Times a Second", "Units", "A Month")
 SETTING_COLUMNS = ("Setting", "Value")
 INDEX_COLUMNS = ("Index", "Kind", "Partition Key", "Sort Key", "Projection", "Serves", "Purpose")
 KEY_COLUMNS = ("Table or Index", "Partition Key", "Sort Key", "Only When")
@@ -47,6 +50,7 @@ VALIDATION_COLUMNS = ("Check", "Result", "Detail")
 LABELS = ("Type", "Holds")
 
 INTRODUCTIONS = {
+    REVIEW: "This page is written anew with the design.",
     INDEXES: "An item is in an index when it has the keys of the index.",
     KEYS: (
         "`{name}` stands for the value of that attribute, written so that no two keys are the same by accident and "

@@ -23,10 +23,13 @@ from prejoin.design.document.cells import (
 from prejoin.design.document.kept import Kept, Validation
 from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
 from prejoin.design.document.read_document import parse_document, read_document
+from prejoin.design.document.review import dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
+from prejoin.design.explain.phrases import money
 from prejoin.design.facets import types_of
 from prejoin.design.growth import keeps
 from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, Slot
+from prejoin.design.price import PatternCost, bill
 from prejoin.keys import KeyValueError, TemplateError, guard_key
 from prejoin.workload.markdown import escape_cell, write_row
 from prejoin.workload.model import Pattern, Status, Workload
@@ -111,6 +114,7 @@ class _Document:
         yield self._left.pop("front", "")
         yield from self._own("")
         bodies = {
+            titles.REVIEW: self._review(),
             titles.CONFIGURATION: self._configuration(),
             titles.INDEXES: self._indexes(),
             titles.KEYS: self._keys(),
@@ -158,6 +162,30 @@ class _Document:
         served = sum(operation.served for operation in design.operations)
         patterns = f"{served} of {len(design.operations)} access patterns served"
         return ", ".join(_counted(n, word) for n, word in counts if n) + f"; {patterns}"
+
+    def _review(self) -> Iterator[str]:
+        cost = bill(self.workload, self.design)
+        lines = []
+        for label, said in facts(self.design, self.workload, cost):
+            texts = [write_prose(one) for one in said]
+            lines += (
+                [f"- **{label}**: {texts[0]}"] if len(texts) == 1 else [f"- **{label}**:", *(f"  - {t}" for t in texts)]
+            )
+        yield "\n".join(lines)
+        rows = [(one.pattern, self._cost(one)) for one in dearest(cost)]
+        yield self._table(titles.REVIEW, titles.COST_COLUMNS, rows)
+
+    def _cost(self, one: PatternCost) -> Cells:
+        pattern = self.workload.pattern(one.pattern)
+        described = (pattern.description or pattern.name) if pattern else ""
+        units = [f"{n:g} {word}" for n, word in ((one.units.read, "read"), (one.units.write, "write")) if n]
+        return {
+            "Most Expensive": write_prose(one.pattern),
+            "What It Does": write_prose(described) if described else "-",
+            "Times a Second": f"{one.rate:g}",
+            "Units": " + ".join(units),
+            "A Month": money(one.dollars),
+        }
 
     # --- Keys -------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from prejoin.design.map_reads import plain
 from prejoin.design.model import Design, Operation
 from prejoin.design.units import predicted
 from prejoin.protocol.prices import MONTH_SECONDS, dollars, write_units
-from prejoin.workload.lookup import changes
+from prejoin.workload.lookup import changes, foreign_key
 from prejoin.workload.model import Entity, Read, Verb, Workload
 
 
@@ -47,7 +47,8 @@ def _repeated(
     wanted = named or [a.name for a in second.attributes if not a.id]
     if not via or not wanted:
         return None
-    fan = count_by(workload, first, [plain(via)])
+    key = foreign_key(workload, first, second) or frozenset()
+    fan = count_by(workload, first, key if plain(via) in key else [plain(via)])
     item = design.item(first.name)
     places = len(item.facets) if item else 1
     larger = size_of(first) + sum(len(name) + value_sizes(second)[name] for name in wanted)

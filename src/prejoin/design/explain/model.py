@@ -152,7 +152,7 @@ class Explanation(Model, frozen=True):
     dollars: float
     """A month, all in all."""
     exact: bool
-    """Whether no design with fewer structures, or as many and less money, serves as much."""
+    """Whether it is known that no design at all serves as much with fewer indexes and copies."""
     text: tuple[str, ...] = ()
     entities: tuple[AboutEntity, ...] = ()
     indexes: tuple[AboutIndex, ...] = ()

@@ -110,11 +110,12 @@ class _Tries:
         if self._left <= 0:
             return
         self._left -= 1
-        decided = replace(self.workload, decisions=(*self.workload.decisions, Decision(pin)))
+        pinned = replace(self.workload, decisions=(*self.workload.decisions, Decision(pin)))
         try:
-            after = solve(decided, self.kept)
+            after = solve(pinned, self.kept)
         except InfeasibleError:
-            yield Alternative(f"{what}: what the document decides does not allow that")
+            decided = bool(self.workload.decisions) or self.kept is not None
+            yield Alternative(f"{what}: {'what is decided does not allow that' if decided else 'no design was found'}")
             return
         if _keys(after.design) != _keys(self.solution.design):
             yield _compared(what, self.solution, after, self._paid, total(self.workload, after.design))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prejoin.design.assumed import assumptions
+from prejoin.design.explain.claims import compared
 from prejoin.design.explain.costs import Costs, costs_of
 from prejoin.design.explain.entities import entities
 from prejoin.design.explain.keyed import keyed, plans
@@ -24,11 +25,11 @@ MOST_NAMED = 3
 
 def explain(workload: Workload, solution: Solution) -> Explanation:
     """Why the design is as it is, and what it costs. Alternatives are solved on demand (`considered`, `without`)."""
-    return explain_design(workload, solution.design, solution.exact)
+    return explain_design(workload, solution.design, solution)
 
 
-def explain_design(workload: Workload, design: Design, exact: bool | None = None) -> Explanation:
-    """The same for any design with its operations, such as one by hand, of which nobody knows how good it is.
+def explain_design(workload: Workload, design: Design, solution: Solution | None = None) -> Explanation:
+    """The same for any design with its operations. How good it is, is said only of one that was solved.
 
     A DesignError where it is not one for this workload.
     """
@@ -40,8 +41,8 @@ def explain_design(workload: Workload, design: Design, exact: bool | None = None
         table=design.table,
         structures=len(design.indexes) + len(design.copies),
         dollars=costs.total,
-        exact=bool(exact),
-        text=tuple(_words(design, costs, exact)),
+        exact=solution is not None and solution.exact,
+        text=(*_words(design, costs), *(compared(workload, solution) if solution else ())),
         entities=entities(workload, design, keys, planned, costs),
         indexes=indexes(workload, design, keys, costs),
         copies=copies(workload, design, keys, costs),
@@ -61,7 +62,7 @@ def _assumed(workload: Workload) -> Iterator[str]:
         yield f"{what[:1].upper()}{what[1:]} is taken to be {taken}: {why}."
 
 
-def _words(design: Design, costs: Costs, exact: bool | None) -> Iterator[str]:
+def _words(design: Design, costs: Costs) -> Iterator[str]:
     entity_names = dict.fromkeys(item.entity for item in design.items)
     structures = f"{count(len(design.indexes), 'index', 'indexes')} and {count(len(design.copies), 'copy', 'copies')}"
     yield f"One table holds {count(len(entity_names), 'entity', 'entities')}, with {structures}."
@@ -75,10 +76,6 @@ def _words(design: Design, costs: Costs, exact: bool | None) -> Iterator[str]:
         f"{money(costs.storing)} for storage."
     )
     yield from _dearest(costs)
-    if exact:
-        yield "None that serves as much has fewer indexes and copies; of those with as many, none is cheaper to keep."
-    elif exact is False:
-        yield "It is the best that was found before the search came to its limit; there may be a better one."
 
 
 def _dearest(costs: Costs) -> Iterator[str]:

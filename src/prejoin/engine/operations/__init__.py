@@ -34,6 +34,7 @@ R = TypeVar("R", bound=requests.Request)
 class Operation(Generic[R]):
     request: type[R]
     perform: Callable[[Engine, R], Answer]
+    writes: bool = False
 
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[R]:
@@ -42,23 +43,23 @@ class Operation(Generic[R]):
 
 
 OPERATIONS: dict[str, Operation[Any]] = {
-    "CreateTable": Operation(requests.CreateTable, create_table),
-    "UpdateTable": Operation(requests.UpdateTable, update_table),
+    "CreateTable": Operation(requests.CreateTable, create_table, writes=True),
+    "UpdateTable": Operation(requests.UpdateTable, update_table, writes=True),
     "DescribeTable": Operation(requests.TableNamed, describe_table),
-    "DeleteTable": Operation(requests.TableNamed, delete_table),
+    "DeleteTable": Operation(requests.TableNamed, delete_table, writes=True),
     "ListTables": Operation(requests.ListTables, list_tables),
     "DescribeLimits": Operation(requests.Request, describe_limits),
-    "UpdateTimeToLive": Operation(requests.UpdateTimeToLive, update_time_to_live),
+    "UpdateTimeToLive": Operation(requests.UpdateTimeToLive, update_time_to_live, writes=True),
     "DescribeTimeToLive": Operation(requests.TableNamed, describe_time_to_live),
     "GetItem": Operation(requests.GetItem, get_item),
-    "PutItem": Operation(requests.PutItem, put_item),
-    "UpdateItem": Operation(requests.UpdateItem, update_item),
-    "DeleteItem": Operation(requests.DeleteItem, delete_item),
+    "PutItem": Operation(requests.PutItem, put_item, writes=True),
+    "UpdateItem": Operation(requests.UpdateItem, update_item, writes=True),
+    "DeleteItem": Operation(requests.DeleteItem, delete_item, writes=True),
     "Query": Operation(requests.Query, query),
     "Scan": Operation(requests.Scan, scan),
     "BatchGetItem": Operation(requests.BatchGetItem, batch_get_item),
-    "BatchWriteItem": Operation(requests.BatchWriteItem, batch_write_item),
-    "TransactWriteItems": Operation(requests.TransactWriteItems, transact_write_items),
+    "BatchWriteItem": Operation(requests.BatchWriteItem, batch_write_item, writes=True),
+    "TransactWriteItems": Operation(requests.TransactWriteItems, transact_write_items, writes=True),
     "TransactGetItems": Operation(requests.TransactGetItems, transact_get_items),
 }
 

@@ -21,20 +21,37 @@ from prejoin.workload.model import Consistency, Direction, Pattern, Read, Result
 _MATRIX = ("ID", "Asks for", "Method", "Test", "Operation", "Units", "A month")
 
 
-def query_interfaces(workload: Workload, design: Design, names: Mapping[str, str], code: Code | None = None) -> str:
-    """The page. `names` are the methods by pattern; with the code, they and their tests are looked up there."""
-    page = _Page(workload, design, names, code or {})
+def query_interfaces(
+    workload: Workload,
+    design: Design,
+    names: Mapping[str, str],
+    code: Code | None = None,
+    passed: frozenset[str] | None = None,
+) -> str:
+    """The page. `names` are the methods by pattern; with the code, they and their tests are looked up there.
+
+    A method is called tested only where its tests are among those that `passed`.
+    """
+    page = _Page(workload, design, names, code or {}, passed)
     return "\n\n".join(part for part in page.parts() if part) + "\n"
 
 
 class _Page:
-    def __init__(self, workload: Workload, design: Design, names: Mapping[str, str], code: Code) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        design: Design,
+        names: Mapping[str, str],
+        code: Code,
+        passed: frozenset[str] | None,
+    ) -> None:
         self.workload = workload
         self.design = design
         self.names = names
         self.costs: Mapping[str, PatternCost] = {p.id: pattern_cost(p, design) for p in workload.patterns}
         self.methods: Mapping[str, Found] = methods_in(code)
         self.tests = calls_in(code)
+        self.passed = passed
         self.coded = bool(code)
 
     def parts(self) -> Iterator[str]:
@@ -60,8 +77,11 @@ class _Page:
             f"requests {money(sum((cost.dollars for cost in self.costs.values()), Decimal()))} a month",
         ]
         if self.coded:
-            tested = sum(bool(self.tests.get(self.names.get(p.id, ""))) for p in self.workload.patterns)
-            parts.insert(1, f"{tested} tested")
+            tests = [found for p in self.workload.patterns if (found := self.tests.get(self.names.get(p.id, "")))]
+            if self.passed is None:
+                parts.insert(1, f"{len(tests)} with a test")
+            else:
+                parts.insert(1, f"{sum(self.passed.issuperset(found) for found in tests)} tested")
         return ", ".join(parts)
 
     def _operation(self, pattern: Pattern) -> Operation:
@@ -120,7 +140,8 @@ class _Page:
             often = f"{rate(cost.rate)}, that is {money(cost.dollars)} a month"
             yield "Costs", f"{_units(operation.units)} {_word(operation.units)} a call; {often}"
         if tests := self.tests.get(self.names.get(pattern.id, "")):
-            yield "Tested by", ", ".join(map(write_code, tests))
+            ran = self.passed is not None and self.passed.issuperset(tests)
+            yield "Tested by" if ran else "Test, not run", ", ".join(map(write_code, tests))
 
 
 def _not(operation: Operation) -> tuple[str, str]:

@@ -18,6 +18,8 @@ from prejoin.workload.model import Workload
 class DocumentOptions:
     code: Code = field(default_factory=dict)
     """The generated Python: with it, methods and tests are those that are there."""
+    passed: frozenset[str] | None = None
+    """The tests that were run and passed; None where none were run."""
 
 
 def render_documents(
@@ -27,6 +29,6 @@ def render_documents(
     options = options or DocumentOptions()
     names = names_of(workload).methods
     return {
-        PurePosixPath("query-interfaces.md"): query_interfaces(workload, design, names, options.code),
+        PurePosixPath("query-interfaces.md"): query_interfaces(workload, design, names, options.code, options.passed),
         PurePosixPath("keys.md"): key_map(workload, design),
     }

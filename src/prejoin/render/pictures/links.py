@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prejoin.workload.model import Relationship, RelationshipKind, Workload
+from prejoin.workload.lookup import foreign_key
+from prejoin.workload.model import Attribute, Entity, Relationship, RelationshipKind, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,26 @@ def _said(workload: Workload, one: Relationship) -> Iterator[Link]:
 
 
 def _referring(workload: Workload) -> Iterator[Link]:
+    """What attributes say; several that together hold one id are one link."""
     for entity in workload.entities:
+        order = [a.name for a in entity.attributes]
         for attribute in entity.attributes:
             owner = workload.entity(attribute.references.partition(".")[0])
-            if owner is not None and attribute.references:
-                alone = attribute.unique or [a.name for a in entity.id] == [attribute.name]
-                yield Link(owner.name, entity.name, attribute.name, many=not alone, optional=attribute.optional)
+            if owner is None or not attribute.references:
+                continue
+            held = _held(workload, entity, attribute, owner)
+            names = {a.name for a in entity.id}
+            alone = (attribute.unique and len(held) == 1) or held == names
+            optional = any(a.optional for a in entity.attributes if a.name in held)
+            via = ", ".join(sorted(held, key=order.index))
+            yield Link(owner.name, entity.name, via, many=not alone, optional=optional)
+
+
+def _held(workload: Workload, entity: Entity, attribute: Attribute, owner: Entity) -> frozenset[str]:
+    """The attributes that hold the id of an entity together with one that refers to a part of it."""
+    if len(owner.id) < 2:
+        return frozenset({attribute.name})
+    # Where two refer to the same part, sender and receiver, each is a link of its own.
+    rivals = {a.name for a in entity.attributes if a.references == attribute.references} - {attribute.name}
+    key = foreign_key(workload, entity, owner, {a.name for a in entity.attributes} - rivals)
+    return key if key and attribute.name in key else frozenset({attribute.name})

@@ -40,8 +40,9 @@ class _Frame:
     hue: int
 
     def row(self, name: str) -> float:
-        """The middle of the row of an attribute; of the head where there is none."""
+        """The middle of the row of an attribute, the last where there are several; of the head where there is none."""
         names = [attribute.name for attribute in self.entity.attributes]
+        name = name.rpartition(", ")[2]
         return self.y + _HEAD + _ROW * (names.index(name) + 0.5) + 3 if name in names else self.y + _HEAD / 2
 
 

@@ -74,12 +74,24 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """A comparison with which a method begins: what an object has to have in common with another argument."""
+
+    record: int
+    """The position of the action whose objects are compared."""
+    attribute: str
+    message: str
+    """Of the `ValueError`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Method:
     pattern: Pattern
     name: str
     params: tuple[Param, ...]
     result: str
     body: tuple[str, ...]
+    refusals: tuple[Refusal, ...] = ()
 
     def lines(self, words: Sequence[str], aio: bool) -> list[str]:
         positional = [str(p) for p in self.params if not p.default]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from prejoin.design.addressing import NEW, actions_of, known, links, said_equal, unknown
-from prejoin.design.model import Call, Operation
+from prejoin.design.addressing import NEW, actions_of, known, links, looked_at, said_equal, unknown
+from prejoin.design.model import Operation
 from prejoin.keys import TABLE
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.method import LOCAL, Asked, Known, Module, Param, Whole
@@ -52,9 +52,12 @@ class Sources:
         self.locals: set[str] = set()
         self.timed = False
         self.inputs = {i.attribute: i for i in write.inputs}
-        requests = operation.requests
-        self.found_first = {e for r in requests if r.call is Call.QUERY for e in r.entities}
-        self.read_first = {e for r in requests if r.call is Call.GET for e in r.entities}
+        self.found_first = operation.found_first
+        self.read_first = operation.read_first
+        written = {action.entity for action in self.actions}
+        conditions = [check for check in write.checks if check.entity not in written]
+        self.checked = {entity.name: own for entity, own in looked_at(module.workload, conditions)}
+        """The conditions on items that are not written, by their entities."""
         for at, action in enumerate(self.actions):
             if action.verb in NEW:
                 self.records[at] = self.record(action)
@@ -118,11 +121,20 @@ class Sources:
         name = free(identifier(self.module.names.classes[entity]), [*LOCAL, *self.params])
         return Loop(action, name, param.name, entity)
 
-    def found(self, at: int) -> str:
-        names = [a.entity for a in self.actions if a.entity in self.found_first and a.verb not in NEW]
-        if len(names) == 1:
+    def found(self, at: int | str) -> str:
+        """The variable of what an action finds first, by its position; or a condition, by the entity it is on."""
+        finding: list[tuple[int | str, str]] = [
+            (position, action.entity)
+            for position, action in enumerate(self.actions)
+            if action.entity in self.found_first and action.verb not in NEW
+        ]
+        finding += [(name, name) for name in self.checked if name in self.found_first]
+        if len(finding) == 1:
             return "found"
-        return f"found_{identifier(self.module.names.classes[self.actions[at].entity])}"
+        names: dict[int | str, str] = {}
+        for key, entity in finding:
+            names[key] = free(f"found_{identifier(self.module.names.classes[entity])}", names.values())
+        return names[at]
 
     # --- Values -----------------------------------------------------------------------------------------------------
 
@@ -181,7 +193,7 @@ class Sources:
         return next(f for f in facets if f.entity == entity.name and f.slot == TABLE and not f.copy).attributes
 
     def given(self, at: int, action: Action, entity: Entity, loop: Loop | None) -> list[tuple[str, str]]:
-        """What is said of an item that is changed: its key, and what else the caller knows, unless that is read."""
+        """What is said of an item that is changed: its key, and what else the caller knows of it."""
         base = self.base(entity)
         if entity.name in self.found_first:
             design, write = self.module.design, self.write
@@ -191,9 +203,7 @@ class Sources:
             record = loop.record if loop else self.found(at)
             names = [*base, *sorted(needed - set(base))]
             return [(n, f"{record}.{self.module.names.field(entity.name, n)}") for n in names]
-        names = list(base)
-        if entity.name not in self.read_first:
-            names += self.also_known(action, entity, set(base), loop)
+        names = [*base, *self.also_known(action, entity, set(base), loop)]
         return [(name, self.source(name, action, entity, loop)) for name in dict.fromkeys(names)]
 
     def also_known(self, action: Action, entity: Entity, base: set[str], loop: Loop | None) -> list[str]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from prejoin.design.addressing import NEW, actions_of, known, links, said_equal
+from prejoin.design.addressing import NEW, actions_of, is_absence, known, links, looked_at, said_equal
+from prejoin.design.agreement import agreements
 from prejoin.design.document.samples import sample_values
 from prejoin.design.facets import ending
 from prejoin.design.map_reads import followed
@@ -26,7 +27,7 @@ from prejoin.render.python.layout import (
     string,
     wide,
 )
-from prejoin.render.python.method import Asked, Known, Method, Module, Option, Whole
+from prejoin.render.python.method import Asked, Known, Method, Module, Option, Refusal, Whole
 from prejoin.render.python.names import free, identifier, single
 from prejoin.render.python.seed import maker
 from prejoin.render.python.values import literal
@@ -37,7 +38,6 @@ from prejoin.workload.model import (
     Action,
     Attribute,
     ChangeOp,
-    CheckKind,
     Combine,
     Entity,
     Op,
@@ -71,6 +71,11 @@ def tests_module(module: Module, methods: dict[str, Method], package: str) -> li
         body += ["", "", f"def {test_name(method)}() -> None:"]
         body += docstring(f"{method.pattern.id}: {method.pattern.description or method.name}", indent=STEP)
         body += [line for part in lines for line in lay(part, STEP)]
+        for refusal in method.refusals[:1]:
+            test = _Test(module, method, imports, package)
+            body += ["", "", f"def {test_name(method)}_refuses_what_does_not_belong() -> None:"]
+            body += docstring(f"{method.pattern.id}: {refusal.message}", indent=STEP)
+            body += [line for part in test.of_write(refusal) for line in lay(part, STEP)]
     head = docstring(f"Every access pattern of {module.workload.title or 'the application'}, run on an empty table.")
     return [*head, "", *imports.lines(package), "", "", *body]
 
@@ -88,6 +93,8 @@ class _Item:
     entity: Entity
     values: dict[str, object]
     seed: dict[str, object]
+    there: bool = True
+    """Whether the test declares it; of one that must not be in the table only the values are used."""
 
     @property
     def changed(self) -> dict[str, object]:
@@ -227,7 +234,8 @@ class _Test:
 
     # --- Writes -----------------------------------------------------------------------------------------------------
 
-    def of_write(self) -> list[Part]:
+    def of_write(self, refusal: Refusal | None = None) -> list[Part]:
+        """The write done, and what is in the table then; or with one thing wrong, for which it is refused."""
         write, workload = self.method.pattern, self.module.workload
         assert isinstance(write, Write)
         actions = [a for a in actions_of(workload, write) if a.verb is not Verb.EXPIRE]
@@ -235,10 +243,11 @@ class _Test:
         texts: dict[str, str] = {}
         values: dict[str, object] = {}
         new: list[_Item] = []
+        made: dict[int, _Item] = {}
         there: list[tuple[Action, _Item]] = []
-        for action in actions:
+        for at, action in enumerate(actions):
             if action.verb in NEW:
-                item = self._item(action.entity)
+                item = made[at] = self._item(action.entity)
                 new.append(item)
                 for attribute in item.entity.attributes:
                     if attribute.name in inputs and attribute.name not in texts:
@@ -246,11 +255,15 @@ class _Test:
                         values[attribute.name] = item.values[attribute.name]
                     elif attribute.name in values:
                         item.values[attribute.name] = values[attribute.name]
-        looked_at = {c.entity for c in write.checks if c.entity and c.kind is not CheckKind.UNIQUE}
-        looked_at -= {a.entity for a in actions}
-        for action in [*actions, *(Action(Verb.UPDATE, name) for name in sorted(looked_at))]:
+        for one in agreements(workload, write, actions):
+            made[one.part].values[one.part_attribute] = made[one.owner].values[one.owner_attribute]
+        written = {a.entity for a in actions}
+        checked = looked_at(workload, [c for c in write.checks if c.entity not in written])
+        absent = {entity.name for entity, own in checked if is_absence(own)}
+        for action in [*actions, *(Action(Verb.UPDATE, entity.name) for entity, _ in checked)]:
             if action.verb not in NEW:
                 item = self._item(action.entity)
+                item.there = action.entity not in absent
                 there.append((action, item))
                 self._fit(write, action, item, new, texts, values)
         for action, item in there:
@@ -267,9 +280,18 @@ class _Test:
                 texts[source] = literal(values[source], self.imports)
         for _, item in there:
             self._fulfil(write, item, texts, values)
+        if refusal:
+            self._spoil(made[refusal.record], refusal.attribute, texts)
         self._declared(new)
-        self._written([item for _, item in there], declared=new)
+        self._written([item for _, item in there if item.there])
         arguments = [self._given(p.meaning, new, there, texts) for p in self.method.params]
+        if refusal:
+            self.imports.module("pytest")
+            self.imports.module("re")
+            match = keyword("match", f"re.escape({string(refusal.message)})")
+            self.lines.append(call("with pytest.raises", "ValueError", match, tail="):"))
+            self.lines.append(call(f"{STEP}repository.{self.method.name}", *(a for a in arguments if a)))
+            return self.lines
         self.lines.append(call(f"repository.{self.method.name}", *(a for a in arguments if a)))
         self._seen(write, actions, new, there, texts)
         return self.lines
@@ -294,6 +316,7 @@ class _Test:
                 if source in values:
                     item.values[name] = values[source]
                 else:
+                    self._tell_apart(item, name)
                     values[source] = item.values[name]
                     texts[source] = self._at(item, name)
                 continue
@@ -311,6 +334,25 @@ class _Test:
             elif value.param not in texts:
                 texts[value.param] = self._at(item, name)
                 values[value.param] = item.values[name]
+
+    def _tell_apart(self, item: _Item, name: str) -> None:
+        """Gives an item another id than the other items of its entity have, where that is free to choose."""
+        attribute = single(self.module.workload, item.entity.name, name)
+        others = [other.values[name] for other in self.items if other.entity is item.entity and other is not item]
+        if not attribute.id or item.values[name] not in others:
+            return
+        choices: list[object] = [item.seed[name], self._second(item.entity, attribute), *attribute.type.values]
+        for _ in range(len(others)):
+            choices.append(beside(choices[-1], 1, attribute))
+        item.values[name] = next((one for one in choices if one not in others), item.values[name])
+
+    def _spoil(self, item: _Item, name: str, texts: dict[str, str]) -> None:
+        """Gives an item another value than the one that it has to have in common with others."""
+        attribute = single(self.module.workload, item.entity.name, name)
+        right = item.values[name]
+        choices = [item.seed[name], self._second(item.entity, attribute), beside(right, 1, attribute)]
+        texts |= {s: literal(right, self.imports) for s, text in texts.items() if text == self._at(item, name)}
+        item.values[name] = next((one for one in choices if one != right), right)
 
     def _fulfil(self, write: Write, item: _Item, texts: dict[str, str], values: dict[str, object]) -> None:
         """Makes the conditions hold for an item."""
@@ -434,7 +476,7 @@ class _Test:
         self.items.append(item)
         return item
 
-    def _written(self, items: Iterable[_Item], declared: Iterable[_Item] = ()) -> None:
+    def _written(self, items: Iterable[_Item]) -> None:
         """The items in the table, and the repository that reads them."""
         items = list(items)
         self._declared(items)
@@ -472,7 +514,7 @@ class _Test:
 
     def _at(self, item: _Item, attribute: str) -> str:
         """A value of a sample: by its field, unless that may be None to a type checker."""
-        if single(self.module.workload, item.entity.name, attribute).optional:
+        if not item.there or single(self.module.workload, item.entity.name, attribute).optional:
             return literal(item.values[attribute], self.imports)
         return f"{item.name}.{self._field(item, attribute)}"
 

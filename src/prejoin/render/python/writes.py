@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.addressing import NEW, known
+from prejoin.design.addressing import NEW, is_absence, known, known_of_checked
+from prejoin.design.agreement import agreements, shared_inputs
 from prejoin.design.facets import ending
 from prejoin.design.model import Call, Operation
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
-from prejoin.render.python.method import LOCAL, Method, Module, Option, Param, bodied
+from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, Param, Refusal, bodied
 from prejoin.render.python.names import free, identifier
 from prejoin.render.python.reads import as_lambda, test_text
 from prejoin.render.python.sources import Loop, Sources
@@ -51,6 +52,8 @@ class _Writing:
 
     def method(self) -> Method:
         body = list(self._body())
+        refusals: list[Refusal] = []
+        body = [*self._belonging(refusals), *body]
         params = self.sources.ordered
         if self.sources.timed:
             self.module.imports.module("datetime as dt")
@@ -58,19 +61,60 @@ class _Writing:
             body = ["now = now or dt.datetime.now(dt.UTC)", *body]
         if self.token:
             params.append(Param(self.token, "str | None", Option("token"), "None"))
-        return Method(self.write, self.module.names.methods[self.write.id], tuple(params), "None", bodied(body))
+        name = self.module.names.methods[self.write.id]
+        return Method(self.write, name, tuple(params), "None", bodied(body), tuple(refusals))
+
+    # --- What belongs together --------------------------------------------------------------------------------------
+
+    def _belonging(self, refusals: list[Refusal]) -> Iterator[Part]:
+        """Refuses objects that do not belong together, before anything is sent."""
+        workload, actions, records = self.module.workload, self.sources.actions, self.sources.records
+        owners = {(a.part, a.part_attribute): a for a in agreements(workload, self.write, actions)}
+        asked = {p.meaning.input: p.name for p in self.sources.params.values() if isinstance(p.meaning, Asked)}
+        for at, param in records.items():
+            action = actions[at]
+            entity = self.sources.entity(action.entity)
+            shared = {attribute.name for attribute in shared_inputs(workload, self.write, action)}
+            loop = self.sources.over(action, param, entity.name) if action.many else None
+            record = loop.record if loop else param.name
+            lines: list[Part] = []
+            for attribute in entity.attributes:
+                left = f"{record}.{self.module.names.field(entity.name, attribute.name)}"
+                if owned := owners.get((at, attribute.name)):
+                    cls = actions[owned.owner].entity
+                    right = f"{records[owned.owner].name}.{self.module.names.field(cls, owned.owner_attribute)}"
+                elif attribute.name in shared and attribute.name in asked:
+                    right = asked[attribute.name]
+                elif attribute.name in shared and loop:
+                    right = left.replace(record, f"{param.name}[0]", 1)
+                else:
+                    continue
+                message = f"{left} is not {right}"
+                if not right.startswith(f"{param.name}["):
+                    refusals.append(Refusal(at, attribute.name, message))
+                depth = STEP if loop else ""
+                lines.append(Group(f"{depth}if (", (left, f"!= {right}"), "):", commas=False, loose=True))
+                lines.append(call(f"{depth}{STEP}raise ValueError", string(message)))
+            if lines and loop:
+                yield f"{loop.head}:"
+            yield from lines
 
     # --- What is done -----------------------------------------------------------------------------------------------
 
     def _body(self) -> Iterator[Part]:
         wait = self.module.wait
-        checked = self._checked()
+        checked = self.sources.checked
         several = len(self.sources.actions) > 1 or any(a.many for a in self.sources.actions)
         together = bool(checked) or (self.write.atomic is not False and several)
         loops = [self.sources.loop(at, action) for at, action in enumerate(self.sources.actions)]
         for at, action in enumerate(self.sources.actions):
             if action.entity in self.sources.found_first and action.verb not in NEW:
-                yield from self._find(at, action, loops[at])
+                names = known(self.module.workload, self.write, action)
+                yield from self._find(self.sources.found(at), action, loops[at], names)
+        for name in checked:
+            if name in self.sources.found_first:
+                names = known_of_checked(self.module.workload, self.write, self.sources.entity(name))
+                yield from self._find(self.sources.found(name), Action(Verb.UPDATE, name), None, names)
         if together:
             self.token = self._token(checked)
             yield f"{'async ' if wait else ''}with self.db.transaction({self.token}) as tx:"
@@ -104,15 +148,6 @@ class _Writing:
         name = "request_token" if "token" in given else "token"
         sources.locals.add(name)
         return name
-
-    def _checked(self) -> dict[str, list[Check]]:
-        """The conditions on entities that are not written."""
-        written = {a.entity for a in self.sources.actions}
-        found: dict[str, list[Check]] = {}
-        for check in self.write.checks:
-            if check.entity and check.entity not in written and check.kind is not CheckKind.UNIQUE:
-                found.setdefault(check.entity, []).append(check)
-        return found
 
     def _do(self, at: int, action: Action, loop: Loop | None, together: bool) -> Iterator[Part]:
         entity = self.sources.entity(action.entity)
@@ -218,13 +253,13 @@ class _Writing:
 
     # --- What is found first, and batches ---------------------------------------------------------------------------
 
-    def _find(self, at: int, action: Action, loop: Loop | None) -> Iterator[Part]:
-        """The Query by which what is to be written is found: by all that is known of it."""
+    def _find(self, found: str, action: Action, loop: Loop | None, names: Iterable[str]) -> Iterator[Part]:
+        """The request that finds what is to be written or checked: by all that is known of it."""
         entity = self.sources.entity(action.entity)
         cls, wait = self.module.cls(entity.name), self.module.wait
-        request = next(r for r in self.operation.requests if r.call is Call.QUERY and entity.name in r.entities)
+        request = next(r for r in self.operation.finds if entity.name in r.entities)
         filtered = {text.partition(" ")[0] for text in request.filters}
-        names = sorted(known(self.module.workload, self.write, action))
+        names = sorted(names)
         lists = Loop(action)
         sources = {n: self.sources.source(n, action, entity, lists if loop else None) for n in names}
         equal = [keyword(self.module.names.field(entity.name, n), sources[n]) for n in names if n not in filtered]
@@ -235,7 +270,6 @@ class _Writing:
             field_ = self.module.names.field(entity.name, name)
             tests.append(test_text(Op.EQ, field_, [sources[name]], attribute, self.module))
         options = [keyword("filter", as_lambda(tests, self._looped(tests, lists)))] if tests else []
-        found = self.sources.found(at)
         if loop is not None and lists.lists:
             yield f"{found}: list[{cls}] = []"
             yield f"{lists.head}:"
@@ -273,9 +307,17 @@ class _Writing:
         """A condition on an item that is not written."""
         entity = self.sources.entity(name)
         action = Action(Verb.UPDATE, name)
-        where = self._tests(checks, entity, None, ())
-        pairs = [(n, self.sources.source(n, action, entity, None)) for n in self.sources.base(entity)]
+        base = self.sources.base(entity)
+        if name in self.sources.found_first:
+            found = self.sources.found(name)
+            pairs = [(n, f"{found}.{self.module.names.field(name, n)}") for n in base]
+        else:
+            pairs = [(n, self.sources.source(n, action, entity, None)) for n in base]
         fields = [keyword(self.module.names.field(name, n), v) for n, v in pairs]
+        if is_absence(checks):
+            yield call(f"{STEP}tx.check_absent", self.module.cls(name), *fields)
+            return
+        where = self._tests(checks, entity, None, ())
         options = [keyword("where", as_lambda(where))] if where else []
         yield call(f"{STEP}tx.check", self.module.cls(name), *options, *fields)
 

@@ -7,7 +7,7 @@ import re
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.columns import normal
-from prejoin.workload.lookup import addressed, bindings, changes, equalities
+from prejoin.workload.lookup import addressed, bindings, changes, equalities, foreign_key, identified
 from prejoin.workload.model import Combine, Entity, Read, Result, Verb, Write
 from prejoin.workload.reading import Path
 
@@ -113,7 +113,14 @@ def _long(r: Reporter, path: Path, read: Read) -> None:
         entity = r.workload.entity(name)
         if entity is None:
             continue
+        own = {bound for one in asked if (bound := bindings(r.workload, read.entities, one).get(name))}
+        if identified(entity, own):
+            continue
         figures = [c for c in entity.cardinality if bool(c.per) == bool(asked)]
+        # Numbers for what the read gives the whole id of say more than those for something above it.
+        parents = {c.per: r.workload.entity(c.per) for c in figures}
+        exact = {per for per, e in parents.items() if per in own or (e and foreign_key(r.workload, entity, e, own))}
+        figures = [c for c in figures if c.per in exact] or figures
         if any(c.count is None or c.count > _LONG for c in figures):
             message = f"{_called(read)} may give a great many of `{name}` at once"
             r.say(

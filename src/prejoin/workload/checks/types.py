@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from datetime import date, datetime
 
+from msgspec.structs import replace
+
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import bindings, changes
 from prejoin.workload.model import (
     RANGES,
+    Action,
     Attribute,
+    Change,
     ChangeOp,
     Entity,
     Input,
@@ -27,6 +32,7 @@ from prejoin.workload.reading import Path
 _TTL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATETIME})
 _UNTEXTUAL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN})
 _MANY = frozenset({Kind.LIST, Kind.SET})
+_WHOLE = frozenset({Verb.CREATE, Verb.PUT})
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,3})?\Z", re.ASCII)
 
 
@@ -141,6 +147,8 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             if (attribute := entity.attribute(change.attribute)) is None:
                 continue
             place = (*path, "actions")
+            if action.verb is not Verb.UPDATE and (action.verb not in _WHOLE or change.op is not ChangeOp.SET):
+                _senseless(r, place, write, action, change)
             if change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT} and not attribute.type.numeric:
                 message = f"`{attribute.name}` is {attribute.type}, which cannot count"
                 r.say(codes.UNFIT_TYPE, place, message, "make it a number")
@@ -165,6 +173,18 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 message = f"`{check.attribute}` ends the items, and one whose time has passed is not found"
                 fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
                 r.say(codes.ASKS_EXPIRED, (*path, "checks"), message, fix, check.attribute)
+
+
+def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
+    """A change of what is not there to be changed: of an item that is written whole, or that is deleted."""
+    inputs = frozenset(one.attribute for one in write.inputs)
+    if action.verb in _WHOLE:
+        message = f"`{action.verb} {action.entity}` writes the item whole; `{change.op}` changes an item that is there"
+        fix = f"write `{write_actions((replace(action, verb=Verb.UPDATE),), inputs)}`"
+    else:
+        message = f"`{action.verb} {action.entity}` leaves no item whose `{change.attribute}` could change"
+        fix = f"write `{write_actions((replace(action, changes=()),), inputs)}`"
+    r.say(codes.CONTRADICTION, path, message, fix)
 
 
 def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:

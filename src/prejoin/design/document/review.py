@@ -1,0 +1,78 @@
+"""The first page of a table design, for its reviewer: what there is, its price, its risks, and what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prejoin.design.assumed import assumptions
+from prejoin.design.checks import check_design
+from prejoin.design.explain.phrases import count, money
+from prejoin.design.model import Design
+from prejoin.design.price import Bill, PatternCost
+from prejoin.diagnostics import Severity
+from prejoin.keys import Template, TemplateError
+from prejoin.keys.encoding import Encoding
+from prejoin.workload.model import Workload
+
+MOST_PATTERNS = 5
+"""Patterns that are named as the most expensive."""
+MOST_SAID = 8
+"""Risks and assumptions that are told one by one."""
+_NUMBERS = {
+    "number": "`{n}` writes 42 as `B42`, so that keys sort as the numbers do",
+    "plain number": "`{n:plain}` writes 42 as `42`, where their order does not matter",
+}
+
+
+def dearest(cost: Bill) -> list[PatternCost]:
+    """The patterns that cost most, the dearest first."""
+    return sorted((one for one in cost.patterns if one.dollars), key=lambda p: (-p.dollars, p.pattern))[:MOST_PATTERNS]
+
+
+def facts(design: Design, workload: Workload, cost: Bill) -> Iterator[tuple[str, list[str]]]:
+    """What a reviewer wants to know, by label."""
+    counted = [
+        (len(design.indexes), "index", "indexes"),
+        (len(design.copies), "copy", "copies"),
+        (len(design.guards), "guard", "guards"),
+    ]
+    parts = [count(number, one, many) for number, one, many in counted if number]
+    held = count(len({item.entity for item in design.items}), "entity", "entities")
+    yield "Structures", [f"one table for {held}" + (f", {', '.join(parts)}" if parts else ", no index and no copy")]
+    if design.operations:
+        served = sum(operation.served for operation in design.operations)
+        yield "Served", [f"{served} of {count(len(design.operations), 'access pattern')}"]
+        yield "Price", [f"{money(cost.total)} a month on demand, {money(cost.kept)} of it storage"]
+    risks = [
+        f"{one.code}: {one.message}" for one in check_design(design, workload) if one.severity is not Severity.HINT
+    ]
+    yield "Risks", _some(risks) or ["the checks have no error and no warning"]
+    yield "Assumed", _some([str(one) for one in assumptions(workload)]) or ["nothing: the document says all of it"]
+    if numbers := list(_numbers(design, workload)):
+        yield "Numbers in keys", ["; ".join(numbers)]
+
+
+def _some(said: list[str]) -> list[str]:
+    more = len(said) - MOST_SAID
+    return said if more <= 1 else [*said[:MOST_SAID], f"and {more} more"]
+
+
+def _numbers(design: Design, workload: Workload) -> Iterator[str]:
+    """How numbers are written in the keys of a design: each way once."""
+    found: dict[str, Encoding] = {}
+    for item in design.items:
+        entity = workload.entity(item.entity)
+        types = {a.name: a.type for a in entity.attributes} if entity else {}
+        for text in (t for facet in item.facets for t in (*facet.pk, *facet.sk)):
+            try:
+                fields = Template.of(text, types, design.separator, design.raw_keys).fields
+            except TemplateError:
+                continue
+            found |= {
+                f.encoding.name: f.encoding for f in fields if f.attribute in types and types[f.attribute].numeric
+            }
+    for name in sorted(found):
+        if name in _NUMBERS:
+            yield _NUMBERS[name]
+        elif (width := found[name].width) is not None and not found[name].derived:
+            yield f"padded to {width} digits"

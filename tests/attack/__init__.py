@@ -1,1 +1,0 @@
-"""Attacks: hostile input, faults and interruptions, tried at random for as long as is wanted."""

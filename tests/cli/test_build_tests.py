@@ -1,0 +1,86 @@
+"""The generated tests, run by `prejoin build`: what it says of them, and what it does where one fails."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from prejoin.cli.building import _tested
+from prejoin.cli.designing import StoppedError
+from prejoin.cli.generated_tests import run_tests
+from prejoin.cli.progress import Progress
+from prejoin.cli.sources import load
+from prejoin.render.python import render_python
+from tests.cli.conftest import Prejoin
+from tests.render.designed import designed
+
+ROOT = Path(__file__).parents[2]
+TESTS = PurePosixPath("tests/test_repository.py")
+
+
+@pytest.fixture
+def teams(here: Path) -> Path:
+    return Path(shutil.copy(ROOT / "examples" / "teams" / "access-patterns.md", here))
+
+
+def broken() -> dict[PurePosixPath, str]:
+    """A package with one method that does nothing."""
+    files = dict(render_python(*designed("teams")))
+    repository = PurePosixPath("teams/repository.py")
+    assert files[repository].count("self.db.insert(team)") == 1
+    files[repository] = files[repository].replace("self.db.insert(team)", "pass")
+    return files
+
+
+def test_a_build_runs_the_tests_and_says_that_methods_are_tested(prejoin: Prejoin, teams: Path) -> None:
+    ran = prejoin("build", "--yes")
+    assert ran.status == 0
+    assert "11 tests passed" in ran.err
+    page = (teams.parent / "query-interfaces.md").read_text("utf-8")
+    assert "11 methods, 11 tested" in page
+    assert page.count("- **Tested by**:") == 11
+    assert not [name for name in sys.modules if name.partition(".")[0] == "teams"]
+
+
+def test_what_was_not_run_is_not_called_tested(prejoin: Prejoin, teams: Path) -> None:
+    assert prejoin("build", "--yes", "--no-tests").status == 0
+    page = (teams.parent / "query-interfaces.md").read_text("utf-8")
+    assert "11 methods, 11 with a test" in page
+    assert "Tested by" not in page
+    (teams.parent / "prejoin.toml").write_text("tests = false\n")
+    assert prejoin("build", "--check").status == 0
+
+
+def test_tests_are_those_that_were_generated_and_not_those_on_disk(prejoin: Prejoin, teams: Path) -> None:
+    (teams.parent / "teams").mkdir()
+    (teams.parent / "teams" / "repository.py").write_text("raise SystemExit('imported')\n")
+    assert "11 tests passed" in prejoin("build", "--yes").err
+
+
+def test_a_test_that_fails_is_told_by_name() -> None:
+    ran = run_tests(broken(), "teams")
+    assert ran.failed is not None
+    assert [*ran.failed] == [f"{TESTS}::test_set_up_team"]
+    assert len(ran.passed) == 10
+
+
+def test_where_a_test_fails_nothing_is_written(teams: Path) -> None:
+    with pytest.raises(StoppedError) as stopped:
+        _tested(broken(), "teams", load(str(teams)), Progress())
+    outcome = stopped.value.outcome
+    assert outcome.status == 1
+    (said,) = outcome.sources[0].diagnostics
+    assert said.code == "PJ035"
+    assert "test_set_up_team fails: AssertionError" in said.message
+    assert "--no-tests" in (said.fix or "")
+
+
+def test_tests_that_need_what_is_not_installed_are_not_run() -> None:
+    files = dict(render_python(*designed("teams")))
+    files[TESTS] = files[TESTS].replace("import seed\n", "import seed\nimport not_installed_here\n")
+    ran = run_tests(files, "teams")
+    assert (ran.passed, ran.failed) == (frozenset(), None)
+    assert "not_installed_here" in ran.problem

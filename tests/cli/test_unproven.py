@@ -1,0 +1,102 @@
+"""Patterns that the proof cannot run: every command says so, and fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Prejoin
+
+DOCUMENT = """\
+# Switches
+
+## Entities
+
+### Switch
+
+- **Attributes**:
+  - `state` (ON | OFF, natural)
+  - `count` (integer, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Switch | Switch | state | Single |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Transaction | Conditions |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-020 | Switch | New | state, count | create Switch | No | - |
+| AP-021 | Switch | Three of two | first, second, third | THREE | Yes | - |
+"""
+THREE = "; ".join(f"update Switch by {name} (count += 1)" for name in ("first", "second", "third"))
+
+
+@pytest.fixture
+def switches(here: Path) -> Path:
+    """Of two switches three are changed at once."""
+    path = here / "access-patterns.md"
+    path.write_text(DOCUMENT.replace("THREE", THREE))
+    return path
+
+
+@pytest.mark.parametrize(
+    "arguments", [("design", "--yes"), ("design",), ("build", "--yes"), ("demo", "access-patterns.md")]
+)
+def test_a_pattern_that_cannot_be_run_is_not_proven(
+    prejoin: Prejoin, switches: Path, arguments: tuple[str, ...]
+) -> None:
+    ran = prejoin(*arguments)
+    assert ran.status == 1
+    said = ran.out + ran.err
+    assert "error PJ032: AP-021 is not proven: it could not be run, because there is no room for another Switch" in said
+    assert "Proven:" not in said
+    ran = prejoin(*arguments, "--format", "json")
+    assert ran.status == 1
+    assert ran.json["ok"] is False
+    assert [d["code"] for d in ran.json["diagnostics"] if d["severity"] == "error"] == ["PJ032"]
+
+
+def test_it_counts_as_one_of_the_patterns(prejoin: Prejoin, switches: Path) -> None:
+    ran = prejoin("design", "--format", "json")
+    assert ran.json["result"]["proof"]["right"] is False
+    assert "Not proven: 2 of 3 patterns run" in prejoin("design").out
+    assert "2 of 3 patterns answered" in prejoin("demo", "access-patterns.md").out
+
+
+def test_what_can_be_run_is_proven(prejoin: Prejoin, switches: Path) -> None:
+    """All switches are there already, so one makes room for the new one."""
+    switches.write_text(
+        "".join(line for line in switches.read_text().splitlines(keepends=True) if "AP-021" not in line)
+    )
+    ran = prejoin("design")
+    assert "Proven: 2 patterns run" in ran.out
+    assert ran.status == 0
+
+
+@pytest.mark.parametrize(
+    ("write", "fix"),
+    [
+        ("put Switch (count += 1)", "update Switch (count += 1)"),
+        ("create Switch (count -= 1)", "update Switch (count -= 1)"),
+        ("put Switch (remove count)", "update Switch (remove count)"),
+        ("delete Switch (count = 0)", "delete Switch"),
+    ],
+)
+def test_a_change_of_nothing_is_refused_with_what_to_write(
+    prejoin: Prejoin, switches: Path, write: str, fix: str
+) -> None:
+    row = f"| AP-022 | Switch | Odd | state | {write} | No | - |\n"
+    sound = DOCUMENT[: DOCUMENT.index("| AP-021")]
+    switches.write_text(sound + row)
+    ran = prejoin("check", "access-patterns.md", "--format", "json")
+    assert ran.status == 1
+    errors = [d for d in ran.json["diagnostics"] if d["severity"] == "error"]
+    assert [(d["code"], d["fix"]) for d in errors] == [("PJ212", f"write `{fix}`")]
+    switches.write_text(sound + row.replace(write, fix))
+    assert prejoin("check", "access-patterns.md").status == 0

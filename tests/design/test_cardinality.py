@@ -1,0 +1,219 @@
+"""How many items a read finds: cardinalities are resolved through composite ids, 1:1 relations and several levels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.design.tenancy import keyed_by_tenant, with_tenant
+from tests.design.workloads import workloads
+
+from prejoin.design.assumed import assumptions, count_by, count_of, size_of, values_of
+from prejoin.design.checks import check_design
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import Projection
+from prejoin.design.price import bill
+from prejoin.design.solve import solve
+from prejoin.workload.checks import check
+from prejoin.workload.files import read_file, read_text
+from prejoin.workload.lookup import foreign_key
+from prejoin.workload.model import Combine, Entity, Workload
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tests/corpus/*/access-patterns.md")])
+
+HELPDESK = """
+# Helpdesk
+
+## Entities
+
+### Tenant
+
+- **Attributes**:
+  - `tenantId` (ulid, generated)
+- **Cardinality**: 2K total
+- **Size**: 300 B
+
+### Agent
+
+- **Attributes**:
+  - `tenantId` (ulid, id, → Tenant)
+  - `agentId` (ulid, generated)
+- **Cardinality**: 10 per Tenant
+- **Size**: 300 B
+
+### Settings
+
+- **Attributes**:
+  - `tenantId` (ulid, id, → Agent.tenantId)
+  - `agentId` (ulid, id, → Agent.agentId)
+- **Relationships**:
+  - Agent 1:1 Settings via tenantId + agentId
+- **Size**: 300 B
+
+### Ticket
+
+- **Attributes**:
+  - `tenantId` (ulid, id, → Tenant)
+  - `ticketId` (ulid, generated)
+  - `assigneeId` (ulid, optional, → Agent.agentId)
+  - `status` (OPEN | DONE)
+- **Cardinality**: 20K per Tenant
+- **Size**: 1.5 KB
+
+### Comment
+
+- **Attributes**:
+  - `tenantId` (ulid, id, → Ticket.tenantId)
+  - `ticketId` (ulid, id, → Ticket.ticketId)
+  - `commentId` (ulid, generated)
+- **Cardinality**: 80 per Ticket
+- **Size**: 2 KB
+
+### Reaction
+
+- **Attributes**:
+  - `tenantId` (ulid, id, → Tenant)
+  - `ticketId` (ulid, id, → Comment.ticketId)
+  - `commentId` (ulid, id, → Comment.commentId)
+  - `emoji` (string, id)
+- **Cardinality**: 3 per Comment
+- **Size**: 100 B
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Ticket, Comment | tenantId, ticketId | Collection | - | No | 50/s | Collection |
+| AP-002 | Comment | tenantId, ticketId | Collection | commentId ASC | No | 50/s | No |
+"""
+
+
+def helpdesk() -> Workload:
+    return read_text(HELPDESK, "md").workload
+
+
+def entity(workload: Workload, name: str) -> Entity:
+    found = workload.entity(name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "number"),
+    [
+        ("Ticket", ["tenantId"], 20_000),
+        ("Ticket", ["tenantId", "ticketId"], 1),
+        ("Ticket", ["ticketId"], 1),  # generated: no two have the same
+        ("Ticket", ["tenantId", "status"], 10_000),
+        ("Ticket", ["tenantId", "assigneeId"], 1_000),  # of 20,000, half have one, among 10 agents
+        ("Comment", ["tenantId", "ticketId"], 80),
+        ("Comment", ["ticketId"], 80),
+        ("Comment", ["tenantId"], 80 * 20_000),
+        ("Reaction", ["tenantId", "ticketId", "commentId"], 3),
+        ("Reaction", ["tenantId", "ticketId"], 3 * 80),
+        ("Reaction", ["tenantId"], 3 * 80 * 20_000),
+        ("Settings", ["tenantId"], 10),
+        ("Settings", ["tenantId", "agentId"], 1),
+    ],
+)
+def test_what_has_the_same_id_of_something_above_is_counted_by_the_whole_id(
+    name: str, given: list[str], number: int
+) -> None:
+    workload = helpdesk()
+    assert count_by(workload, entity(workload, name), given) == number
+
+
+def test_one_to_one_relations_have_as_many_items_as_their_other_side() -> None:
+    workload = helpdesk()
+    assert count_of(workload, entity(workload, "Settings")) == 20_000
+    said = next(one for one in assumptions(workload) if (one.about, one.what) == ("Settings", "the number of items"))
+    assert said.value == "20,000"
+
+
+def test_values_are_counted_where_they_come_from() -> None:
+    workload = helpdesk()
+    assert values_of(workload, entity(workload, "Comment"), "tenantId") == 2_000
+    assert values_of(workload, entity(workload, "Reaction"), "tenantId") == 2_000
+    assert values_of(workload, entity(workload, "Reaction"), "ticketId") == 40_000_000
+
+
+def test_a_foreign_key_is_all_of_the_others_id() -> None:
+    workload = helpdesk()
+    ticket, comment, agent = (entity(workload, name) for name in ("Ticket", "Comment", "Agent"))
+    assert foreign_key(workload, comment, ticket) == {"tenantId", "ticketId"}
+    assert foreign_key(workload, ticket, agent) == {"tenantId", "assigneeId"}
+    assert foreign_key(workload, ticket, agent, {"assigneeId"}) is None
+    assert foreign_key(workload, comment, agent) is None, "it has the tenant's id and no agent's"
+
+
+def test_a_tenant_that_is_an_attribute_only_is_part_of_the_foreign_key() -> None:
+    """There need not be an entity Tenant."""
+    text = HELPDESK.replace(" (ulid, id, → Tenant)", " (ulid, id)").replace(
+        " (ulid, id, → Ticket.tenantId)", " (ulid, id)"
+    )
+    workload = read_text(text, "md").workload
+    assert count_by(workload, entity(workload, "Comment"), ["tenantId", "ticketId"]) == 80
+
+
+def test_the_checks_count_by_the_whole_id_too() -> None:
+    workload = helpdesk()
+    said = [*check(workload), *check_design(solve(workload).design, workload)]
+    assert {d.code for d in said} & {"PJ314", "PJ541"} == set()
+    longer = replace(workload, entities=tuple(replace(e, size=20_000) for e in workload.entities))
+    assert "PJ541" in {d.code for d in check_design(solve(longer).design, longer)}, "80 of 20 KB are more than a page"
+
+
+def same_with_a_tenant(workload: Workload) -> None:
+    """One tenant in front of every key changes no price: what is read, written and stored is the same."""
+    joins = [read.id for read in workload.reads if read.combine is Combine.JOIN]  # these follow ids of one part only
+    before = replace(
+        workload,
+        entities=tuple(replace(e, size=size_of(e)) for e in workload.entities),
+        reads=tuple(read for read in workload.reads if read.id not in joins),
+    )
+    solved = solve(before).design
+    plain = map_patterns(
+        replace(solved, slots=tuple(replace(s, projection=Projection()) for s in solved.slots)), before
+    )
+    tenant = with_tenant(before)
+    tenanted = keyed_by_tenant(plain, tenant)
+    ours, theirs = bill(before, plain), bill(tenant, tenanted)
+    assert {o.pattern: o.problem for o in tenanted.operations if not o.served} == {
+        o.pattern: o.problem for o in plain.operations if not o.served
+    }
+    # A write that does not give the id of its item finds it by the tenant, once there is one.
+    unclear = {o.pattern for o in plain.operations if o.assumes}
+    units, with_it = ({p.pattern: p.units for p in b.patterns if p.pattern not in unclear} for b in (ours, theirs))
+    assert with_it == units
+    assert theirs.kept == ours.kept
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
+def test_a_tenant_changes_no_price_of_a_document(path: Path) -> None:
+    same_with_a_tenant(read_file(path).workload)
+
+
+@given(workloads())
+@settings(max_examples=25)
+def test_a_tenant_changes_no_price_of_any_workload(workload: Workload) -> None:
+    same_with_a_tenant(workload)
+
+
+@given(st.integers(2, 5_000))
+@settings(max_examples=5)
+def test_the_number_of_tenants_does_not_change_what_one_ticket_has(tenants: int) -> None:
+    workload = helpdesk()
+    fewer = tuple(
+        replace(e, cardinality=(replace(e.cardinality[0], count=tenants),)) if e.name == "Tenant" else e
+        for e in workload.entities
+    )
+    found = bill(replace(workload, entities=fewer), solve(replace(workload, entities=fewer)).design)
+    assert [one.units for one in found.patterns] == [
+        one.units for one in bill(workload, solve(workload).design).patterns
+    ]

@@ -1,0 +1,146 @@
+"""Keys as people write them: plain numbers where no order depends on them, parents before children."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.design.test_cardinality import helpdesk
+
+from prejoin.design.checks import check_design
+from prejoin.design.model import Design
+from prejoin.design.solve import solve
+from prejoin.engine import Embedded
+from prejoin.keys import Template, TemplateError
+from prejoin.proof.run import prove
+from prejoin.types import Kind, Type
+from prejoin.workload.files import read_text
+from prejoin.workload.model import Workload
+
+DOCUMENT = """# Games
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `userId` (integer, generated)
+
+### Score
+
+- **Attributes**:
+  - `userId` (integer, id, → User)
+  - `gameId` (integer, id)
+  - `points` (integer, immutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | User, Score | userId | Collection | - | No | 10/s | Collection |
+| AP-002 | Score | gameId | Collection | points DESC | Yes (10) | 10/s | No |
+{more}"""
+BY_GAME = "| AP-003 | Score | userId | Collection | gameId ASC | Yes (10) | 10/s | No |\n"
+
+
+def games(more: str = "") -> Workload:
+    return read_text(DOCUMENT.format(more=more), "md").workload
+
+
+def keys(design: Design) -> set[str]:
+    return {" / ".join((*f.pk, *f.sk)) for item in design.items for f in item.facets}
+
+
+def test_numbers_are_plain_where_no_order_depends_on_them() -> None:
+    workload = games()
+    design = solve(workload).design
+    assert keys(design) == {
+        "USER#{userId:plain} / USER",
+        "USER#{userId:plain} / SCORE#{gameId:plain}",
+        "GAME_ID#{gameId:plain} / SCORE#{points}#{userId:plain}",
+    }
+    assert not [one.message for one in check_design(design, workload) if "sorts as text" in one.message]
+    with Embedded() as engine:
+        assert prove(workload, design, engine).right
+
+
+def test_a_number_that_something_is_sorted_by_keeps_its_order() -> None:
+    workload = games(BY_GAME)
+    design = solve(workload).design
+    assert "USER#{userId:plain} / SCORE#{gameId}" in keys(design)
+    with Embedded() as engine:
+        assert prove(workload, design, engine).right
+
+
+def test_a_design_in_use_keeps_how_its_numbers_are_written() -> None:
+    before = solve(games()).design
+    assert keys(before) <= keys(solve(games(BY_GAME), before).design)
+    old = read_text(DOCUMENT.format(more="## Decisions\n\n- User has key `USER#{userId}` and `USER`\n"), "md").workload
+    assert all("plain" not in key for key in keys(solve(old).design))
+
+
+@pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL])
+@given(data=st.data())
+def test_plain_numbers_read_back_and_no_two_look_alike(kind: Kind, data: st.DataObject) -> None:
+    whole = st.integers(-(10**20), 10**20)
+    numbers = whole if kind is Kind.INTEGER else whole | st.decimals(-1000, 1000, places=4)
+    template = Template.of("N#{n:plain}", {"n": Type(kind)})
+    one, other = data.draw(numbers), data.draw(numbers)
+    written, again = template.build({"n": one}), template.build({"n": other})
+    assert (written == again) == (one == other)
+    assert template.parse(written)["n"] == one
+    if isinstance(one, int):
+        assert written == f"N#{one}"
+
+
+def test_plain_is_for_numbers_and_has_no_order() -> None:
+    assert Template.of("N#{n:plain}", {"n": Type(Kind.DECIMAL)}).build({"n": Decimal("1E+2")}) == "N#100"
+    for spec, kind in (("plain", Kind.STRING), ("plain,desc", Kind.INTEGER)):
+        with pytest.raises(TemplateError, match="plain"):
+            Template.of(f"{{n:{spec}}}", {"n": Type(kind)})
+
+
+def test_parents_come_before_children_in_a_partition() -> None:
+    design = solve(helpdesk()).design
+    pks = {item.entity: item.facets[0].pk[0] for item in design.items}
+    assert pks["Ticket"] == pks["Comment"] == "TENANT#{tenantId}#TICKET#{ticketId}"
+    other = read_text(
+        (Path(__file__).parents[2] / "examples/shop/access-patterns.md").read_text(encoding="utf-8"), "md"
+    ).workload
+    assert "USER#{userId}" in {f.pk[0] for item in solve(other).design.items for f in item.facets}
+
+
+def test_an_alphabet_that_is_against_it_changes_nothing() -> None:
+    """`accountId` comes before `zoneId` in the alphabet; here the zone has the accounts."""
+    text = """# Zones
+
+## Entities
+
+### Zone
+
+- **Attributes**:
+  - `zoneId` (ulid, generated)
+
+### Account
+
+- **Attributes**:
+  - `zoneId` (ulid, id, → Zone)
+  - `accountId` (ulid, generated)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Frequency |
+| --- | --- | --- | --- | --- |
+| AP-001 | Account | zoneId, accountId | Single | 10/s |
+"""
+    design = solve(read_text(text, "md").workload).design
+    account = design.item("Account")
+    assert account is not None
+    assert account.facets[0].pk == ("ZONE#{zoneId}#ACCOUNT#{accountId}",)

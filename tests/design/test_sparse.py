@@ -1,0 +1,115 @@
+"""Sparse indexes: an index holds what its reads can find; where it holds more, or a filter does the work, that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from prejoin.design.checks import check_design
+from prejoin.design.price import bill
+from prejoin.design.solve import solve
+from prejoin.diagnostics import Diagnostic
+from prejoin.engine import Embedded
+from prejoin.proof.run import prove
+from prejoin.workload.files import read_text
+from prejoin.workload.model import Workload
+
+DOCUMENT = """# Tickets
+
+## Entities
+
+### Ticket
+
+- **Attributes**:
+  - `ticketId` (ulid, generated)
+  - `team` (string, immutable)
+  - `assigneeId` (string, optional, mutable)
+  - `status` (OPEN | WAITING | DONE, mutable)
+  - `dueAt` (datetime, optional, mutable)
+  - `createdAt` (datetime, immutable)
+- **Cardinality**: 10M total
+- **Size**: 4 KB
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+{reads}
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-020 | Ticket | ticketId, team, createdAt | create Ticket | No | - | 5/s |
+| AP-021 | Ticket | ticketId, dueAt | update Ticket (dueAt) | No | - | 5/s |
+| AP-022 | Ticket | ticketId{more} | update Ticket (status = OPEN) | No | - | 5/s |
+"""
+OVERDUE = "| AP-001 | Ticket | team, dueAt < | Collection | dueAt ASC | Yes (50) | 1/s |"
+BY_DUE = "| AP-002 | Ticket | team | Collection | dueAt ASC | Yes (50) | 1/s |"
+UNASSIGNED = "| AP-003 | Ticket | team, assigneeId not exists | Collection | createdAt ASC | Yes (50) | 1/s |"
+OPEN = "| AP-004 | Ticket | status = OPEN | Collection | createdAt ASC | Yes (50) | 1/s |"
+
+
+def read(*reads: str, more: str = "") -> Workload:
+    return read_text(DOCUMENT.format(reads="\n".join(reads), more=more), "md").workload
+
+
+def said(workload: Workload, code: str) -> Sequence[Diagnostic]:
+    return [one for one in check_design(solve(workload).design, workload) if one.code == code]
+
+
+def test_an_index_that_is_read_by_a_range_holds_only_what_has_a_value() -> None:
+    workload = read(OVERDUE)
+    design = solve(workload).design
+    assert [facet.sk for facet in design.items[0].facets if facet.slot == "gsi1"] == [("TICKET#{dueAt}#{ticketId}",)]
+    entries = {one.slot: one.entries for one in bill(workload, design).storage}
+    assert entries["gsi1"] == entries["table"] / 2, "half of them are taken to have it"
+    with Embedded() as engine:
+        assert prove(workload, design, engine).right
+
+
+@pytest.mark.parametrize("reads", [(BY_DUE,), (BY_DUE, OVERDUE)], ids=["sorted", "sorted and ranged"])
+def test_what_is_only_sorted_by_an_optional_attribute_is_found_without_it(reads: tuple[str, ...]) -> None:
+    workload = read(*reads)
+    design = solve(workload).design
+    assert [facet.sk for facet in design.items[0].facets if facet.slot == "gsi1"] == [("TICKET#{dueAt?}#{ticketId}",)]
+    with Embedded() as engine:
+        assert prove(workload, design, engine).right
+
+
+def test_a_filter_that_nobody_asked_for_is_told_with_its_price() -> None:
+    (warning,) = said(read(UNASSIGNED), "PJ547")
+    assert "`assigneeId not exists`: AP-003 reads the others, too" in warning.message
+    assert "50 read units a call and $16.20 a month" in warning.message
+    assert "would be 25 and $8.10" in warning.message
+    assert "`filter assigneeId not exists` accepts it" in (warning.fix or "")
+
+
+def test_both_ways_out_of_an_unasked_filter_end_it() -> None:
+    assert not said(read(UNASSIGNED.replace("assigneeId not", "filter assigneeId not")), "PJ547")
+    text = DOCUMENT.replace("  - `status`", "  - `noAssigneeId` (string, optional, mutable)\n  - `status`")
+    marked = read_text(
+        text.format(reads=UNASSIGNED.replace("assigneeId not exists", "noAssigneeId = yes"), more=""), "md"
+    ).workload
+    assert not said(marked, "PJ547")
+    dear, cheap = (bill(w, solve(w).design).pattern("AP-003") for w in (read(UNASSIGNED), marked))
+    assert dear is not None
+    assert cheap is not None
+    assert cheap.dollars < dear.dollars
+
+
+def test_an_index_that_holds_more_than_its_reads_want_is_told_with_both_prices() -> None:
+    (warning,) = said(read(OPEN), "PJ562")
+    assert "gsi1 holds every Ticket, and AP-004 wants only those where `status` is OPEN" in warning.message
+    assert warning.fix == "give `createdAt` to AP-022, which then need not be read first"
+
+
+def test_the_write_that_gives_what_is_missing_makes_the_index_sparse() -> None:
+    workload = read(OPEN, more=", createdAt")
+    assert not said(workload, "PJ562")
+    assert next(f.when for f in solve(workload).design.items[0].facets if f.slot == "gsi1")
+    dear, cheap = (bill(w, solve(w).design).total for w in (read(OPEN), workload))
+    assert cheap < dear
