@@ -196,7 +196,7 @@ def test_a_server_is_asked_as_a_file_is(prejoin: Prejoin, shop: Path) -> None:
     design = solve(workload).design
     with Embedded() as engine, Server(engine, port=0) as url:
         nothing = prejoin("query", "AP-010", "product_id=1", "--endpoint", url)
-        assert (nothing.status, "PJ021" in nothing.err, "there is no table shop" in nothing.err) == (1, True, True)
+        assert (nothing.status, "PJ021" in nothing.err, "there is no table `shop`" in nothing.err) == (1, True, True)
         Client(schema_of(design, workload).schema, design.table, engine).create_table()
         product = 'product={"product_id": "1", "name": "日本のペン", "price": "2.50", "stock": 3}'
         assert prejoin("query", "AP-025", product, "--endpoint", url, "--yes").status == 0
