@@ -65,6 +65,28 @@ def test_what_nobody_reads_is_written_all_the_same(tmp_path: Path, end: str) -> 
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("check", "--help"), ("--version",), ("schema", "--format", "json"), ("explain", "PJ001")],
+)
+def test_full_disk_is_said_on_standard_error(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        call = [sys.executable, "-c", _START, *arguments]
+        ran = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert ran.returncode == 1
+    assert b"error PJ004: standard output cannot be written: No space left on device" in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", [("query", "--help"), ("explain", "PJ120"), ("demo", str(TEAMS))])
+@pytest.mark.parametrize("colour", ["", "1"])
+def test_output_encoding_without_our_characters(arguments: tuple[str, ...], colour: str) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0", "FORCE_COLOR": colour}
+    ran = _run(*arguments, env=environment)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 def test_a_full_disk_is_a_sentence() -> None:
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from prejoin import __version__
+from prejoin.cli.design_answers import DesignAnswers
 from prejoin.cli.invocation import runnable
 from prejoin.cli.status import Status
 from prejoin.diagnostics import Code, Diagnostic, Severity, Span
@@ -96,10 +97,12 @@ def envelope(command: str, outcome: Outcome) -> Envelope:
 
 
 def envelope_schema() -> dict[str, Any]:
-    """The JSON Schema of the envelope."""
+    """The JSON Schema of the envelope. `$defs` has the answers of `design --why` and the like, too."""
+    (found, _), parts = msgspec.json.schema_components([Envelope, DesignAnswers], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:prejoin:envelope:1",
         "title": "prejoin envelope",
-        **msgspec.json.schema(Envelope),
+        **found,
+        "$defs": parts,
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import shlex
 import sys
@@ -14,9 +16,13 @@ from prejoin.cli import codes, extra_of, install_command, wants_json
 from prejoin.cli.group import cli
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import CommandError, Outcome, Source
-from prejoin.cli.output import emit
+from prejoin.cli.output import OutputError, emit, show
+from prejoin.cli.show import messages
 from prejoin.cli.status import Status
 from prejoin.diagnostics import Code
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""Why a stream cannot be written."""
 
 
 def run(arguments: list[str]) -> int:
@@ -27,13 +33,17 @@ def run(arguments: list[str]) -> int:
         try:
             status = cli.main(arguments, prog_name="prejoin", standalone_mode=False)
         except Exception as problem:
+            if isinstance(problem, OutputError):
+                raise
+            if isinstance(problem, OSError) and problem.filename is None and problem.errno in _FULL:
+                raise OutputError(problem) from None  # click prints help and version by itself
             outcome = _outcome(problem, arguments)
             emit(name, outcome, as_json)
             return int(outcome.status)
     except KeyboardInterrupt:
         return _interrupted(name, as_json)
-    except CommandError as problem:  # Standard output cannot be written, so it is said on the other one.
-        print(f"prejoin: {problem}", file=sys.stderr)
+    except OutputError as problem:
+        show(messages([problem.source]), sys.stderr)
         return int(problem.status)
     return status if isinstance(status, int) else 0
 
@@ -43,6 +53,9 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process is
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII terminal shows `?` for what it lacks
 
 
 def _outcome(problem: Exception, arguments: list[str]) -> Outcome:
