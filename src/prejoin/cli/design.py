@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from prejoin.cli import codes
 from prejoin.cli.approval import Answer, Approval, alternative_lines, ask
@@ -28,6 +29,7 @@ from prejoin.cli.status import Status
 from prejoin.cli.writing import check_writable
 from prejoin.design.explain import UnknownTopicError, as_text, why, without
 from prejoin.design.files import design_beside
+from prejoin.design.program import OutOfTimeError
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.statements import write_pin
@@ -53,6 +55,12 @@ _FEW_CHANGES = 12
 @click.option("--alternatives", is_flag=True, help="Solve and price other designs, too.")
 @click.option("--drop", "dropped", multiple=True, help="Tell what the table would be without an access pattern.")
 @click.option("--hints/--no-hints", default=False, help="Whether to show all that the checks have to say.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Take the best design found in this time; another run may find another. No limit if not said.",
+)
 @click.option("--no-proof", is_flag=True, help="Do not run it.")
 def design(
     document: str | None,
@@ -67,6 +75,7 @@ def design(
     alternatives: bool,
     dropped: tuple[str, ...],
     hints: bool,
+    time_limit: float | None,
     no_proof: bool,
     as_json: bool,
 ) -> Outcome:
@@ -91,13 +100,18 @@ def design(
     asked = Questions(explain, topics, alternatives, dropped)
     # Who only asks about it is answered from the keys; what is written down or approved is run before.
     proven = not no_proof and (yes or where is None or not asked)
-    wanted = Wanted(read, pins, kept, proven, MOST if alternatives else FEW)
+    wanted = Wanted(read, pins, kept, proven, MOST if alternatives else FEW, time_limit)
     try:
         with Progress() as progress:
             made = make(wanted, progress)
             dropping = _dropped(made, dropped, progress)
     except ContradictionError as problem:
         return contradiction(problem, read, "without `--keep`")
+    except OutOfTimeError:
+        message = f"no design was found in {time_limit:g} s"
+        fix = "give it longer with `--time-limit`, or leave that out"
+        code = replace(codes.TIME_LIMIT, severity=Severity.ERROR)
+        raise CommandError(code, message, fix, Status.FAILED, read.file) from None
     why_each = tuple(Why(topic, "\n".join(_why(made, topic))) for topic in topics)
     lines = _answer_lines(made, asked, why_each, dropping)
     if asked:

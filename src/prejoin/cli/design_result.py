@@ -44,6 +44,7 @@ def result(made: Made) -> dict[str, Any]:
         "exact": solution.exact and made.wanted.kept is None,
         "search": {"ended": solution.ended, "candidates": solution.chosen.candidates},
         "bound": {"structures": solution.chosen.least},
+        "reproducible": not made.cut_short,
         "seconds": round(made.seconds, 3),
         "design": msgspec.to_builtins(made.design, str_keys=True),
         "bill": {

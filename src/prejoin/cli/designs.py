@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from prejoin.cli.codes import NO_PATTERNS
 from prejoin.cli.outcome import Source
 from prejoin.cli.sources import DEFAULT, Document, load
+from prejoin.design.beyond import beyond
 from prejoin.design.checks import At, check_design
 from prejoin.design.document.kept import Reading
 from prejoin.design.document.read_document import parse_document
@@ -22,10 +23,11 @@ from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.workload.files import form_of
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.model import Workload
+from prejoin.workload.model import FixedKey, Pin, Under, Workload
 
 _HEADING = re.compile(r"^##+ *(?:Table Configuration|(?:Global )?Secondary Indexes|Key Design)", re.MULTILINE | re.I)
 _SLOTS = re.compile(r'^(?:slots:|\s*"slots"\s*:)', re.MULTILINE)
+_FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 _PATTERNS = (DEFAULT, "access-patterns.yaml", "access-patterns.yml", "access-patterns.json")
 
 
@@ -118,6 +120,40 @@ def kept_design(file: str, workload: Workload) -> tuple[Design | None, Source]:
     errors = tuple(d for d in reading.diagnostics if d.severity is Severity.ERROR)
     found = None if errors else replace(reading.design, operations=(), decisions=())
     return found, Source(file, text, errors)
+
+
+def outdated(file: str, workload: Workload) -> tuple[str, ...]:
+    """Access patterns that a design lacks and decisions that it does not follow, in words.
+
+    Rates and sizes are not compared: they change what a design costs, and not what it answers.
+    """
+    reading = read_design_file(Path(file), workload)
+    design = reading.design
+    # Operations are planned anew for all patterns; those that the file lists have a place in it.
+    known = {one.pattern for at, one in enumerate(design.operations) if reading.places.find(("operations", at))}
+    # A design by hand may list no patterns at all.
+    found = [f"it lacks {one.id}" for one in workload.patterns if one.id not in known] if known else []
+    broken = [one.pin for one in beyond(design, workload)]
+    broken += [d.pin for d in workload.decisions if d.pin is not None and not _keyed_as_decided(design, d.pin)]
+    return (*found, *(f"it does not follow `{write_pin(pin)}`" for pin in dict.fromkeys(broken)))
+
+
+def _keyed_as_decided(design: Design, pin: Pin) -> bool:
+    """Whether the keys of an entity are those that a decision wants; true of decisions about something else."""
+    bases = {item.entity: facet for item in design.items if not item.copy for facet in item.facets[:1]}
+    if isinstance(pin, Under) and pin.entity in bases and pin.parent in bases:
+        # Attribute names differ by role (`userId`, `authorId`), so the words between them are compared.
+        return _FIELD.sub("", bases[pin.entity].pk[0]) == _FIELD.sub("", bases[pin.parent].pk[0])
+    if isinstance(pin, FixedKey) and pin.entity in bases:
+        own = [facet for item in design.items if item.entity == pin.entity for facet in item.facets]
+        wanted = (_plain(pin.pk), _plain(pin.sk))
+        return any((_plain(" ".join(one.pk)), _plain(" ".join(one.sk))) == wanted for one in own)
+    return True
+
+
+def _plain(template: str) -> str:
+    """A key template without the formats of its fields."""
+    return _FIELD.sub(lambda field: f"{{{field[1]}}}", template)
 
 
 def places_in(reading: Reading) -> At:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 
 _OPTIONS: dict[str, bool | int | float | str] = {
@@ -22,6 +23,28 @@ class InfeasibleError(Exception):
     """No choice meets all that is required."""
 
 
+class OutOfTimeError(Exception):
+    """The time limit struck before any choice was found."""
+
+
+class TimeLimit:
+    """A limit on the wall clock, shared by all programs of a design.
+
+    When it strikes, each program keeps the best choice that it has. One that has none yet gets as long again to find
+    its first. What was found depends on the machine, so a design that was cut short is not reproducible.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+        self.struck = False
+        """Whether some search was cut short."""
+
+    @property
+    def left(self) -> float:
+        return self._end - time.monotonic()
+
+
 class Program:
     """Yes-or-no variables, what must hold between them, and goals, each met before the next is looked at.
 
@@ -34,7 +57,7 @@ class Program:
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: TimeLimit | None = None) -> None:
         # Imported here and not above: whoever only reads, checks or serves needs no solver installed.
         import highspy
 
@@ -42,7 +65,9 @@ class Program:
         self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
         for name, value in _OPTIONS.items():
             self._highs.setOptionValue(name, value)
+        self._limit = limit
         self._count = 0
+        self._found = False
         self.chosen: frozenset[int] = frozenset()
         self.exact = True
         """Whether every goal was met to the end, and not only as far as the limit of nodes went."""
@@ -66,13 +91,28 @@ class Program:
 
     def minimise(self, costs: Mapping[int, int]) -> int:
         """The least cost; what is chosen from here on costs no more."""
+        if self._limit is not None and not self._within(self._limit):
+            # What was chosen for the goals before fulfils all that is required.
+            self.exact, self.bound = False, 0
+            return sum(cost for at, cost in costs.items() if at in self.chosen)
         for at in range(self._count):
             self._highs.changeColCost(at, float(costs.get(at, 0)))
         self._highs.run()
         status, info = self._highs.getModelStatus(), self._highs.getInfo()
         self.exact &= status in (self._highspy.HighsModelStatus.kOptimal, self._highspy.HighsModelStatus.kInfeasible)
+        out_of_time = False
+        if self._limit is not None:
+            statuses = self._highspy.HighsModelStatus
+            self._limit.struck |= status == statuses.kTimeLimit
+            out_of_time = status == statuses.kTimeLimit or (self._limit.struck and status == statuses.kSolutionLimit)
         if info.primal_solution_status != self._highspy.kSolutionStatusFeasible:
+            if out_of_time and self._found:
+                self.bound = 0
+                return sum(cost for at, cost in costs.items() if at in self.chosen)
+            if out_of_time:
+                raise OutOfTimeError
             raise InfeasibleError("" if self.exact else "no choice was found in as many steps as are allowed")
+        self._found = True
         values = self._highs.getSolution().col_value
         self.chosen = frozenset(at for at in range(self._count) if values[at] > 0.5)
         best = sum(cost for at, cost in costs.items() if at in self.chosen)
@@ -82,3 +122,17 @@ class Program:
             # Costs are whole numbers: half of one is room for what the solver takes for equal.
             self._row(-math.inf, best + 0.5, costs)
         return best
+
+    def _within(self, limit: TimeLimit) -> bool:
+        """Sets the solver's limits to what is left; false if there is no time, and a choice is there already."""
+        left = limit.left
+        if left <= 0:
+            limit.struck = True
+            if self._found:
+                return False
+            # Any choice will do now.
+            self._highs.setOptionValue("mip_max_improving_sols", 1)
+            left = max(left + limit.seconds, 0.0)
+        # The solver's clock goes on from one run to the next.
+        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
+        return True
