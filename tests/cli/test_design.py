@@ -12,6 +12,7 @@ import pytest
 from prejoin.cli.outcome import envelope_schema
 from prejoin.design.files import read_design_file
 from prejoin.design.program import OutOfTimeError, Program, TimeLimit
+from prejoin.design.solve import solve
 from prejoin.diagnostics import has_errors
 from prejoin.workload.files import read_file
 from prejoin.workload.model import AtMost
@@ -452,3 +453,28 @@ def test_long_design_in_a_pipe_tells_how_far_it_is(
     ran = prejoin("design", "--no-proof", "--format", "json")
     assert ran.json["ok"]
     assert re.search(r"^\d+ s: choosing keys", ran.err, re.MULTILINE)
+
+
+def test_bound_of_a_design_cut_short_holds(teams: Path) -> None:
+    """However early the time is over, no bound is above what the whole search finds."""
+    workload = read_file(teams).workload
+    fewest = solve(workload).score.structures
+    seen = set()
+    for after in range(40):
+
+        class Counting(TimeLimit):
+            """Strikes after so many looks at the clock, which makes the test the same on every machine."""
+
+            looks = 0
+
+            @property
+            def left(self) -> float:
+                self.looks += 1
+                return 1000.0 if self.looks <= after else -1.0  # noqa: B023
+
+        limit = Counting(1000)
+        found = solve(workload, limit=limit)
+        assert found.chosen.least <= fewest <= found.score.structures or found.chosen.unserved
+        assert found.chosen.ended is not limit.struck
+        seen.add(limit.struck)
+    assert True in seen

@@ -97,10 +97,9 @@ class Made:
 
     def _time_limit(self) -> Diagnostic:
         least = self.solution.chosen.least
-        message = (
-            f"the time limit of {self.wanted.time_limit:g} s ended the search: this is the best design found, with "
-            f"{counted(self.explanation.structures, 'structure')} where at least {least} are needed"
-        )
+        found = self.explanation.structures
+        bound = f"{counted(found, 'structure')}, and no fewer than {min(least, found)} can serve as much"
+        message = f"the time limit of {self.wanted.time_limit:g} s ended the search; the best design found has {bound}"
         return codes.TIME_LIMIT.at(None, message, "give it longer: another run may find another design")
 
 
