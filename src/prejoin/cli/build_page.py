@@ -12,8 +12,11 @@ from prejoin.cli import codes
 from prejoin.cli.build_plan import Asked, Plan, Product
 from prejoin.cli.built import Planned, is_stamped
 from prejoin.cli.design_page import growth_lines
+from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import Line, Outcome, Source
 from prejoin.cli.output import table
+from prejoin.cli.record import read_record
+from prejoin.cli.settings import FILE, Overrides, set_keys, settings_text
 from prejoin.cli.show import coded, counted, tally
 from prejoin.cli.sources import DEFAULT
 from prejoin.cli.status import Status
@@ -40,6 +43,7 @@ def outcome(plan: Plan, asked: Asked, written: bool, shown: bool) -> Outcome:
     sources = tuple(_sources(plan, asked))
     disagree = bool(sources)
     if asked.check and disagree:
+        notes += _overruled(plan)
         notes.append("document, design and code disagree: `prejoin build` makes them agree")
     if written and plan.writable and not disagree:
         first = all(one.merged.state == "new" for one in plan.found)
@@ -47,6 +51,17 @@ def outcome(plan: Plan, asked: Asked, written: bool, shown: bool) -> Outcome:
         notes += [f"next: `{do}` {what}" for do, what in steps]
     status = Status.FAILED if disagree else Status.FINE
     return Outcome(status, result(plan, asked, written), lines, sources, tuple(notes))
+
+
+def _overruled(plan: Plan) -> Iterator[str]:
+    """Options of the last build that prejoin.toml overrules: the likely reason for a difference."""
+    remembered = read_record(plan.product.folder).options
+    if remembered is None:
+        return
+    names = set_keys(settings_text(plan.product.folder))
+    lost = {name: value for name, value in remembered.given.items() if name in names}
+    if any(getattr(plan.product.settings, name) != value for name, value in lost.items()):
+        yield f"the last build was given `{Overrides(**lost)}`, and {FILE} says otherwise: change it there"
 
 
 def _notes(plan: Plan, asked: Asked, written: bool) -> Iterator[str]:
@@ -185,7 +200,7 @@ def _next(product: Product) -> Iterator[tuple[str, str]]:
     first = next((read.id for read in product.read.workload.reads if read.id in served), None)
     if first:
         place = "" if product.read.file == DEFAULT else f" --for {product.read.file}"
-        yield f"prejoin query {first}{place}", "asks the first question, on made-up data"
+        yield f"{invocation()} query {first}{place}", "asks the first question, on made-up data"
     yield _test(product)
     if "cloudformation" in product.settings.infrastructure:
         name = design.table

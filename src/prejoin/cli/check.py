@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from prejoin.cli.command import command
+from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.show import coded, counted, counts, shown, tally
 from prejoin.cli.sources import DEFAULT, FORMS, Document, files_or_default, load
@@ -75,9 +76,9 @@ def _next(documents: Sequence[Document | DesignFile]) -> Iterator[tuple[str, str
         file = one.file if isinstance(one, Document) else one.document.file
         named = "" if file == DEFAULT else f" {shlex.quote(file)}"
         if own and file != "-" and file not in designed:
-            yield f"prejoin design{named}", "designs the table for it"
+            yield f"{invocation()} design{named}", "designs the table for it"
         elif not own:
-            yield f"prejoin build{named}", "makes everything of it"
+            yield f"{invocation()} build{named}", "makes everything of it"
 
 
 def figures(workload: Workload) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import tomllib
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from enum import EnumType
 from itertools import islice
 from pathlib import Path
@@ -54,9 +53,11 @@ class Settings(Model, frozen=True):
     """What each role of the application runs: access patterns by their ids, or a kind of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
-    """What the command line says instead; None is nothing."""
+class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Options of the command line, which come before the settings; None is not given.
+
+    The build record keeps them, so that the next build without options, and `--check`, make the same.
+    """
 
     style: Style | None = None
     package: str | None = None
@@ -65,8 +66,34 @@ class Overrides:
     tests: bool | None = None
 
     def over(self, settings: Settings) -> Settings:
-        said = {name: value for name, value in asdict(self).items() if value is not None}
-        return msgspec.structs.replace(settings, **said)
+        return msgspec.structs.replace(settings, **self.given)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+
+    def with_remembered(self, remembered: Overrides | None, settings: str | None) -> Overrides:
+        """These options, and those of the last build that neither they nor prejoin.toml say."""
+        if remembered is None:
+            return self
+        said = set_keys(settings)
+        others = {name: value for name, value in remembered.given.items() if name not in said}
+        return msgspec.structs.replace(self, **{**others, **self.given})
+
+    def __str__(self) -> str:
+        """The options as they are typed.
+
+        >>> str(Overrides(style="msgspec", infrastructure=("sst", "terraform"), workbench=False))
+        '--style msgspec --infrastructure sst --infrastructure terraform --no-workbench'
+        """
+        words: list[str] = []
+        for name, value in self.given.items():
+            if isinstance(value, bool):
+                words.append(f"--{name}" if value else f"--no-{name}")
+            else:
+                values = [value] if isinstance(value, str) else value or ["none"]
+                words += [f"--{name} {one}" for one in values]
+        return " ".join(words)
 
 
 class Reading(Model, frozen=True):
@@ -81,6 +108,14 @@ def settings_text(folder: Path) -> str | None:
         return (folder / FILE).read_bytes().decode("utf-8", "replace")
     except FileNotFoundError:
         return None
+
+
+def set_keys(text: str | None) -> frozenset[str]:
+    """The settings that the file names; none where it is not TOML, which is told elsewhere."""
+    try:
+        return frozenset(tomllib.loads(text or ""))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return frozenset()
 
 
 def read_settings(text: str) -> Reading:
