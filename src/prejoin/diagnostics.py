@@ -86,5 +86,6 @@ def read_catalogue(package: str, file: str) -> Mapping[str, Code]:
     for entry in text.split("\n## ")[1:]:
         heading, _, explanation = entry.partition("\n")
         id_, severity, title = heading.split(" · ", 2)
+        assert id_ not in codes, f"{id_} is in {file} twice"
         codes[id_] = Code(id_, Severity(severity), title, explanation.strip())
     return codes

@@ -363,9 +363,9 @@ def test_design_older_than_the_document_is_told(
     assert before in text
     (here / "access-patterns.md").write_text(text, "utf-8")
     shutil.copy(SHOP.with_name("table-design.md"), here / "table-design.md")
-    assert "PJ035" not in prejoin("query", "AP-001").err
+    assert "PJ037" not in prejoin("query", "AP-001").err
     (here / "access-patterns.md").write_text(text.replace(before, after, 1), "utf-8")
     ran = prejoin("query", "AP-001")
     assert ran.status == 0
-    assert f"warning PJ035: table-design.md is older than access-patterns.md: {reason}" in ran.err
+    assert f"warning PJ037: table-design.md is older than access-patterns.md: {reason}" in ran.err
     assert "`prejoin design access-patterns.md`" in ran.err
