@@ -178,6 +178,7 @@ sys.exit(0)
 # Interrupts
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one that struck in a finalizer
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_interrupts_at_any_moment_leave_nothing_behind() -> None:
     result = run_signals(1, 1)
@@ -216,6 +217,7 @@ def test_exceptions_raised_in_threads_leave_nothing_behind(
     assert not Path(f"{path}-wal").exists()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one that struck in a finalizer
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_interrupts_in_an_event_loop_leave_nothing_behind(shop: Embedded) -> None:
     inside = False
