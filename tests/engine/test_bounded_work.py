@@ -240,6 +240,7 @@ LARGE: dict[str, tuple[int, Callable[[int], tuple[str, str]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_twice_the_input_takes_no_more_than_about_twice_the_time(name: str) -> None:
     size, make = LARGE[name]

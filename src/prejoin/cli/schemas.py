@@ -112,9 +112,7 @@ def _unusable(problem: Exception, endpoint: str | None, region: str | None) -> t
     if isinstance(problem, CredentialsMissing):
         return str(problem), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with the AWS CLI"
     if isinstance(problem, TransportError) and endpoint:
-        return str(
-            problem
-        ), "check `--endpoint`: it is the address that `prejoin serve` prints"
+        return str(problem), "check `--endpoint`: it is the address that `prejoin serve` prints"
     if isinstance(problem, NotConfigured) and not region:
         return "it is not said in which region of AWS the table is", "say `--region NAME`, or set AWS_REGION"
     if isinstance(problem, TransportError):
