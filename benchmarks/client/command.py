@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from common import before
 from common.tables import write_into
 from common.told import ContenderError
 from engine.machine import machine
@@ -32,7 +33,9 @@ def main(arguments: list[str]) -> int:
     here = machine() | {"server": "prejoin serve" if given.server == "serve" else given.server}
     if float(here["load"]) > 0.5 * int(here["cores"]):
         _say(f"this machine is busy (load {here['load']}): the ratios are less sure than they could be")
-    pace = measure.QUICK if given.quick else measure.FULL
+    pace = measure.QUICK if given.quick else measure.BEFORE if given.before else measure.FULL
+    if given.before:
+        ways = before.twins([way for way in ways if way.ours], given.before)
     try:
         with (
             tempfile.TemporaryDirectory(prefix="prejoin-bench-") as scratch,
@@ -40,6 +43,10 @@ def main(arguments: list[str]) -> int:
         ):
             operations, failed = measure.operations(ways, tables, scratch, pace, _say)
             ways = [way for way in ways if way.id not in failed]
+            if given.before:
+                cpu = {name: {way: cost.cpu for way, cost in costs.items()} for name, costs in operations.items()}
+                print(before.report(ways, cpu))
+                return 0
             starts = cold.starts(ways, tables, pace, _say)
     except ContenderError as error:
         print(error, file=sys.stderr)
@@ -59,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="a look in half a minute; nothing is written")
     parser.add_argument("--ours", action="store_true", help="only those that are ours; nothing is written")
     parser.add_argument("--only", metavar="IDS", help=f"only some, by comma: {', '.join(BY_ID)}; nothing is written")
+    parser.add_argument(
+        "--before", metavar="FOLDER", help="ours beside ours of another clone: the ratio of the CPU; nothing is written"
+    )
     parser.add_argument(
         "--server",
         choices=["dynoxide", "serve"],

@@ -32,6 +32,8 @@ class Pace:
 
 
 FULL = Pace(warm_seconds=0.3, stretch_seconds=0.08, repetitions=11, starts=9, memories=2, gets=1000)
+BEFORE = Pace(warm_seconds=0.3, stretch_seconds=0.04, repetitions=51, starts=0, memories=0, gets=0)
+"""Many short stretches: two trees differ by less than two libraries."""
 QUICK = Pace(warm_seconds=0.03, stretch_seconds=0.02, repetitions=3, starts=1, memories=1, gets=20)
 
 

@@ -27,6 +27,8 @@ class Way:
     """The module of `clients` that asks it."""
     package: str
     """What is installed for it: a folder of `.tools/bench/client`, and what its version is told by."""
+    tree: Path = ROOT
+    """The clone whose `src` is run, if it is ours."""
 
     @property
     def ours(self) -> bool:
@@ -66,6 +68,6 @@ def python(way: Way) -> str:
 
 
 def environment(way: Way) -> dict[str, str]:
-    """No account, no proxy, nothing of the user's; and the contender's library, ours as it is in this tree."""
-    paths = [HERE.parent, *([ROOT / "src"] if way.ours else []), *([way.folder] if is_installed(way) else [])]
+    """No account, no proxy, nothing of the user's; and the contender's library, ours as it is in its tree."""
+    paths = [HERE.parent, *([way.tree / "src"] if way.ours else []), *([way.folder] if is_installed(way) else [])]
     return {**clean(), "PYTHONPATH": os.pathsep.join(map(str, paths))}

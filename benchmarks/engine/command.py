@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from common import before
 from common.tables import write_into
 
 from . import cold, growth, measure, report
@@ -29,7 +30,9 @@ def main(arguments: list[str]) -> int:
     chosen = [way for way in chosen if way.ours or not given.ours]
     left_out = {way.id: why for way in chosen if (why := missing(way))}
     ways = [way for way in chosen if way.id not in left_out]
-    pace = measure.QUICK if given.quick else measure.FULL
+    pace = measure.QUICK if given.quick else measure.BEFORE if given.before else measure.FULL
+    if given.before:
+        ways = before.twins([way for way in ways if way.ours], given.before)
     here = machine()
     if float(here["load"]) > 0.5 * int(here["cores"]):
         _say(f"this machine is busy (load {here['load']}): the ratios are less sure than they could be")
@@ -37,6 +40,9 @@ def main(arguments: list[str]) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="prejoin-bench-") as scratch:
             setting = _setting(scratch)
+            if given.before:
+                print(before.report(ways, measure.operations(ways, setting, pace, _say)))
+                return 0
             results = Results(
                 here,
                 versions(),
@@ -64,6 +70,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--ours", action="store_true", help="only the ways that are ours; nothing is written")
     parser.add_argument("--only", metavar="WAYS", help=f"only some, by comma: {', '.join(BY_ID)}; nothing is written")
+    parser.add_argument(
+        "--before",
+        metavar="FOLDER",
+        help="ours beside ours of another clone: the ratio of the times; nothing is written",
+    )
     parser.add_argument("--million", action="store_true", help="growth up to a million items")
     return parser
 

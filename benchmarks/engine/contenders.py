@@ -39,4 +39,4 @@ class Contender(Told):
             "network": os.readlink("/proc/self/ns/net") if way.engine == "local" else "",
         }
         log = f"{setting.scratch}/{way.id}.log"
-        super().__init__(way.name, [*command(way), json.dumps(order)], environment(), log)
+        super().__init__(way.name, [*command(way), json.dumps(order)], environment(way.tree), log)

@@ -27,6 +27,8 @@ class Pace:
 
 
 FULL = Pace(warm_seconds=0.4, warm_java=8, stretch_seconds=0.08, repetitions=9, starts=5)
+BEFORE = Pace(warm_seconds=0.3, warm_java=1, stretch_seconds=0.03, repetitions=51, starts=0)
+"""Many short stretches: two trees differ by less than two engines."""
 QUICK = Pace(warm_seconds=0.03, warm_java=1, stretch_seconds=0.015, repetitions=3, starts=1)
 
 

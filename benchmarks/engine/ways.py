@@ -30,6 +30,8 @@ class Way:
     name: str
     engine: Engine
     client: Client
+    tree: Path = ROOT
+    """The clone whose `src` is run, if it is ours."""
 
     @property
     def ours(self) -> bool:
@@ -86,7 +88,7 @@ def command(way: Way) -> list[str]:
     return [*apart, python, "-m", "engine.worker"]
 
 
-def environment() -> dict[str, str]:
+def environment(tree: Path = ROOT) -> dict[str, str]:
     """No account, no proxy, nothing of the user's: only what the contenders need."""
     # PYTHONDONTWRITEBYTECODE would have ours compiled at each start, and spare those that pip has compiled.
     foreign = ("AWS_", "PREJOIN_", "PYTHON")
@@ -95,7 +97,7 @@ def environment() -> dict[str, str]:
         del kept[name]
     return {
         **kept,
-        "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "benchmarks", tree / "src"))),
         "AWS_ACCESS_KEY_ID": "local",
         "AWS_SECRET_ACCESS_KEY": "local",
         "AWS_DEFAULT_REGION": "us-east-1",

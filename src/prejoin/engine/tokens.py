@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -30,9 +32,9 @@ class Tokens:
         self._forget_next = 0.0
         self._since = 0
 
-    def answer(self, session: Session, token: str, digest: bytes) -> dict[str, Any] | None:
+    def answer(self, session: Session, token: bytes, digest: bytes) -> dict[str, Any] | None:
         """The answer to the same request with the same token; the same token on another request is an error."""
-        record = session.token(_hashed(token.encode()))
+        record = session.token(token)
         if record is None or token_expiry(record) < time.time():
             return None
         if record[8 : 8 + _DIGEST] != digest:
@@ -40,7 +42,7 @@ class Tokens:
         answer = record[8 + _DIGEST :]
         return msgspec.json.decode(answer, type=dict[str, Any]) if answer else {}
 
-    def remember(self, session: Session, token: str, digest: bytes, answer: dict[str, Any]) -> None:
+    def remember(self, session: Session, token: bytes, digest: bytes, answer: dict[str, Any]) -> None:
         now = time.time()
         self._since += 1
         if now > self._forget_next or self._since > _FORGETTING_TOKENS:
@@ -49,7 +51,7 @@ class Tokens:
         expires = now + _REMEMBERED_SECONDS
         # One object of bytes, and digests instead of texts: there may be very many.
         record = packed_expiry(expires) + digest + (_encode(answer) if answer else b"")
-        session.keep_token(_hashed(token.encode()), record, expires)
+        session.keep_token(token, record, expires)
 
 
 def digest_of(request: TransactWriteItems) -> bytes:
@@ -57,7 +59,18 @@ def digest_of(request: TransactWriteItems) -> bytes:
     return _hashed(_encode_in_order(request.transact_items))
 
 
+def hashed_token(token: str) -> bytes:
+    """The name under which a token is kept."""
+    return _hashed(token.encode())
+
+
 def _hashed(content: bytes) -> bytes:
+    whole: bytes = _sha256()(content).digest()
+    return whole[:_DIGEST]
+
+
+@cache
+def _sha256() -> Callable[[bytes], Any]:
     from hashlib import sha256  # it loads OpenSSL, and few transactions in process have a token
 
-    return sha256(content).digest()[:_DIGEST]
+    return sha256

@@ -25,7 +25,7 @@ from prejoin.engine.requests import (
     WriteOptions,
 )
 from prejoin.engine.session import Session
-from prejoin.engine.tokens import digest_of
+from prejoin.engine.tokens import digest_of, hashed_token
 from prejoin.engine.writes import Pending, Write, bind, check_expressions, perform, prepare
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
@@ -48,7 +48,7 @@ def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[st
     if len(pending) > _SURELY_SMALL:
         _check_size(write.size for write in pending)
     capacities = Capacities(request.return_consumed_capacity)
-    token = request.client_request_token
+    token = None if request.client_request_token is None else hashed_token(request.client_request_token)
     digest = b"" if token is None else digest_of(request)
     with engine.store.writing() as session:
         if token is not None and (answer := engine.tokens.answer(session, token, digest)) is not None:
