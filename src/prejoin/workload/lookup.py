@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from prejoin.types import STRING
 from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
+from prejoin.workload.tenants import is_owned
 
 _MANY = 100
 """Candidates past this are compared only where they begin alike: each comparison takes its time."""
@@ -51,6 +52,9 @@ def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tupl
         if (further[0].name, attribute.name) in found:
             break
         found.append((further[0].name, attribute.name))
+    tenant = workload.tenant
+    if tenant and found[-1][1] == tenant.attribute and is_owned(workload, found[-1][0]):
+        found.append(("", tenant.attribute))  # the tenants are no entity: all items have it from outside
     return found
 
 

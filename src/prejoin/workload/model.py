@@ -419,6 +419,17 @@ class Stability(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Tenant(Model, frozen=True):
+    """Whom all items belong to: one of several customers that share the table and never see each other's items."""
+
+    attribute: str
+    """Part of the id of every entity that is not exempt."""
+    entity: str = ""
+    """The entity whose id it is."""
+    exempt: tuple[str, ...] = ()
+    """Entities that belong to no tenant."""
+
+
 class Context(Model, frozen=True):
     """What decides whether a single table fits at all."""
 
@@ -430,6 +441,7 @@ class Context(Model, frozen=True):
     ad_hoc: bool | None = None
     graphql: bool | None = None
     experience: Experience | None = None
+    tenant: Tenant | None = None
     verbatim: dict[str, str] = {}
 
 
@@ -476,6 +488,10 @@ class Workload(Model, frozen=True, dict=True):
 
     def entity(self, name: str) -> Entity | None:
         return self._by_name.get(name)
+
+    @property
+    def tenant(self) -> Tenant | None:
+        return self.context.tenant if self.context else None
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
