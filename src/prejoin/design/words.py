@@ -19,7 +19,7 @@ from prejoin.design.needs import Need, Question, Tail
 from prejoin.design.spread import bucket_of, shards_of
 from prejoin.workload.lookup import root
 from prejoin.workload.model import Attribute, Direction, Entity
-from prejoin.workload.tenants import is_owned, own_id, tenant_entity
+from prejoin.workload.tenants import is_owned, own_id
 
 _MOST_STEPS = 20_000
 """How many orders of the types of one partition are tried out, or begun."""
@@ -238,7 +238,7 @@ class Words:
         tenant = self._workload.tenant
         if tenant is None or attribute.name != tenant.attribute:
             return False
-        return is_owned(self._workload, entity.name) or entity is tenant_entity(self._workload)
+        return is_owned(self._workload, entity.name) or entity is self._workload.tenant_entity
 
     def _sparse(self, placed: Placed) -> frozenset[str]:
         """The optional attributes without which an item need not be in an index.

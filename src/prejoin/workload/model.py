@@ -493,6 +493,21 @@ class Workload(Model, frozen=True, dict=True):
     def tenant(self) -> Tenant | None:
         return self.context.tenant if self.context else None
 
+    @cached_property
+    def tenant_entity(self) -> Entity | None:
+        """The entity of the tenants themselves: the one that is named, or the one that the id is named after."""
+        if self.tenant is None or self.tenant.entity:
+            return self.entity(self.tenant.entity) if self.tenant else None
+        name = self.tenant.attribute.lower()
+        return next((e for e in self.entities if name in [f"{e.name}{end}".lower() for end in ("", "id", "_id")]), None)
+
+    @cached_property
+    def owned(self) -> frozenset[str]:
+        """The entities whose items belong to a tenant."""
+        if self.tenant is None:
+            return frozenset()
+        return frozenset(e.name for e in self.entities if e is not self.tenant_entity) - {*self.tenant.exempt}
+
     @property
     def patterns(self) -> tuple[Pattern, ...]:
         return (*self.reads, *self.writes, *self.deletes)

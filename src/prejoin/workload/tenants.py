@@ -31,27 +31,9 @@ from prejoin.workload.reading import Path, Places
 _Pattern = TypeVar("_Pattern", Read, Write)
 
 
-def tenant_entity(workload: Workload) -> Entity | None:
-    """The entity of the tenants themselves: the one that the line refers to, or the one that the id is named after."""
-    tenant = workload.tenant
-    if tenant is None:
-        return None
-    if tenant.entity:
-        return workload.entity(tenant.entity)
-    name = tenant.attribute.lower()
-    for entity in workload.entities:
-        own = entity.name.lower()
-        if [a.name for a in entity.id] == [tenant.attribute] and name in (own, f"{own}id", f"{own}_id"):
-            return entity
-    return None
-
-
 def is_owned(workload: Workload, name: str) -> bool:
     """Whether the items of an entity belong to a tenant: all of its keys begin with it."""
-    tenant, entity = workload.tenant, workload.entity(name)
-    if tenant is None or entity is None or name in tenant.exempt:
-        return False
-    return entity is not tenant_entity(workload)
+    return name in workload.owned
 
 
 def is_scoped(workload: Workload, pattern: Pattern) -> bool:
@@ -62,11 +44,22 @@ def is_scoped(workload: Workload, pattern: Pattern) -> bool:
     return _concerns(workload, pattern)
 
 
+def tenant_of(workload: Workload, pattern: Pattern) -> str:
+    """The attribute that a pattern leaves to the client of a tenant; empty where it is not asked for one tenant."""
+    return workload.tenant.attribute if workload.tenant and is_scoped(workload, pattern) else ""
+
+
 def own_id(workload: Workload, entity: Entity) -> tuple[Attribute, ...]:
     """The id of an entity within its tenant; all of it where there are no tenants."""
     if not is_owned(workload, entity.name):
         return entity.id
     return tuple(a for a in entity.id if workload.tenant and a.name != workload.tenant.attribute)
+
+
+def tenant_field(workload: Workload, names: Mapping[str, Mapping[str, str]]) -> str:
+    """What the tenant is called in Python; empty where there is none, or no entity that belongs to one."""
+    owned = [e.name for e in workload.entities if is_owned(workload, e.name)]
+    return names[owned[0]][workload.tenant.attribute] if workload.tenant and owned else ""
 
 
 def _concerns(workload: Workload, pattern: Pattern) -> bool:
@@ -95,7 +88,7 @@ class _Expansion:
     def __init__(self, workload: Workload, tenant: Tenant) -> None:
         self._workload = workload
         self._tenant = tenant
-        self._owner = tenant_entity(workload)
+        self._owner = workload.tenant_entity
         named = [a for e in workload.entities if (a := e.attribute(tenant.attribute))]
         origin = self._owner.id[0] if self._owner and len(self._owner.id) == 1 else next(iter(named), None)
         self._type = origin.type if origin else STRING
@@ -173,7 +166,7 @@ def contract(workload: Workload) -> Workload:
     if tenant is None:
         return workload
     name = tenant.attribute
-    owner = tenant_entity(workload)
+    owner = workload.tenant_entity
     refers = owner.name if owner else ""
     shorter = replace(
         workload,

@@ -26,6 +26,7 @@ from prejoin.workload.model import (
     Result,
     Value,
 )
+from prejoin.workload.tenants import tenant_of
 
 _SUFFIX = {
     Op.NE: "other_than",
@@ -88,7 +89,9 @@ class _Reading:
         self.timed = found.bucket is not None
         self.before: list[Part] = []
         """What stands before the question."""
-        self.given = [self._given(one) for one in read.inputs]
+        # The client of a tenant fills in the tenant.
+        filled = tenant_of(module.workload, read)
+        self.given = [self._given(one) for one in read.inputs if one.attribute != filled]
         self.many = next((one for one in self.given if one.input.many), None)
 
     @property
