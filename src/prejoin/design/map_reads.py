@@ -25,6 +25,7 @@ from prejoin.workload.model import (
     Result,
     Workload,
 )
+from prejoin.workload.tenants import common_tenant
 
 _NONE: frozenset[str] = frozenset()
 
@@ -221,7 +222,8 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
         raise _NotServedError(problem, f"mark the one that holds its id: `→ {name}`")
     wanted = wanted_of(read, workload, (name,)) if read.needs else ()
     consistent = read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL}
-    ask = Ask.of(name, equal=[held[1].name], consistent=consistent, needs=wanted or None)
+    equal = [held[1].name, *common_tenant(workload, read.entities[0], name)]
+    ask = Ask.of(name, equal=equal, consistent=consistent, needs=wanted or None)
     found = _planned(facets, ask)
     facet = found.facets[0]
     names = {n: n for n in facet.attributes} | {held[1].name: attribute.name}

@@ -7,6 +7,7 @@ from prejoin.proof.bench import Bench
 from prejoin.proof.reference import Found
 from prejoin.workload.lookup import bindings, equalities, target
 from prejoin.workload.model import Attribute, Entity, Read
+from prejoin.workload.tenants import common_tenant
 
 
 def follow(bench: Bench, read: Read, found: Found) -> tuple[Found, Found]:
@@ -18,8 +19,14 @@ def follow(bench: Bench, read: Read, found: Found) -> tuple[Found, Found]:
         for attribute in _followed(bench, read, first, bench.entity(name)):
             held = target(bench.workload, attribute)
             assert held is not None  # it was followed because it refers to something
-            named = dict.fromkeys(values[attribute.name] for _, values in found if attribute.name in values)
-            keys = [bench.named(name, {held[1].name: value}) for value in named]
+            tenant = common_tenant(bench.workload, first.name, name)
+            parts = (held[1].name, *tenant)
+            named = dict.fromkeys(
+                (values[attribute.name], *(values[one] for one in tenant))
+                for _, values in found
+                if attribute.name in values
+            )
+            keys = [bench.named(name, dict(zip(parts, values, strict=True))) for values in named]
             if keys:
                 cls = bench.built.classes[name]
                 if _batched(bench, read, name):
@@ -27,7 +34,7 @@ def follow(bench: Bench, read: Read, found: Found) -> tuple[Found, Found]:
                 else:
                     records = [bench.client.get(cls, **key) for key in keys]
                 fetched += [bench.values(record) for record in records if record is not None]
-            expected += [(name, v) for v in bench.items.get(name, []) if v.get(held[1].name) in named]
+            expected += [(name, v) for v in bench.items.get(name, []) if tuple(map(v.get, parts)) in named]
     return fetched, expected
 
 

@@ -220,7 +220,7 @@ def _status(text: Text, document: _Document) -> None:
 def _tenant(text: Text, document: _Document) -> None:
     """`> Tenant: tenantId` below the title says the same as the line of the context."""
     document.notes.places.mark(("context", "tenant"), text)
-    tenant = document.notes.attempt(codes.WORDING, text, read_tenant)
+    tenant = document.notes.attempt(codes.TENANTS, text, read_tenant)
     if tenant is None:
         document.header["Tenant"] = text.text
     else:
@@ -274,7 +274,9 @@ def _context_line(
             document.notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?")
     else:
         document.notes.places.mark(("context", _FIELDS[label][0]), text)
-        value = document.notes.attempt(codes.WORDING, text, _FIELDS[label][1])
+        # A tenant's line that is left aside would be a table without tenants.
+        code = codes.TENANTS if label == "Tenant" else codes.WORDING
+        value = document.notes.attempt(code, text, _FIELDS[label][1])
         if value is not None:
             fields[_FIELDS[label][0]] = value
             return

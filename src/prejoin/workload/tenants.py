@@ -49,6 +49,11 @@ def tenant_of(workload: Workload, pattern: Pattern) -> str:
     return workload.tenant.attribute if workload.tenant and is_scoped(workload, pattern) else ""
 
 
+def common_tenant(workload: Workload, *names: str) -> tuple[str, ...]:
+    """The attribute that items of some entities have in common if they belong together; none without tenants."""
+    return (workload.tenant.attribute,) if workload.tenant and workload.owned.issuperset(names) else ()
+
+
 def own_id(workload: Workload, entity: Entity) -> tuple[Attribute, ...]:
     """The id of an entity within its tenant; all of it where there are no tenants."""
     if not is_owned(workload, entity.name):
@@ -124,9 +129,13 @@ class _Expansion:
 
     def pattern(self, pattern: _Pattern) -> _Pattern:
         tenant = self._tenant.attribute
-        if not _concerns(self._workload, pattern) or any(i.attribute == tenant for i in pattern.inputs):
+        if not _concerns(self._workload, pattern):
             return pattern
-        return replace(pattern, inputs=(Input(tenant), *pattern.inputs))
+        # `Ticket.tenantId` is the tenant of whatever else is asked for, too.
+        own = {f"{name}.{tenant}" for name in self._workload.owned}
+        inputs = tuple(replace(i, attribute=tenant) if i.attribute in own else i for i in pattern.inputs)
+        given = any(i.attribute == tenant for i in inputs)
+        return replace(pattern, inputs=inputs if given else (Input(tenant), *inputs))
 
     def write(self, write: Write) -> Write:
         return replace(write, actions=tuple(map(self._action, write.actions)))
@@ -213,7 +222,6 @@ def _short_pattern(workload: Workload, pattern: _Pattern, name: str) -> _Pattern
     if _concerns(workload, pattern) and pattern.inputs[:1] == (Input(name),):
         return replace(pattern, inputs=pattern.inputs[1:])
     return pattern
-
 
 
 def move_places(places: Places, written: Workload, expanded: Workload) -> None:

@@ -46,7 +46,7 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
-from prejoin.workload.tenants import is_owned, tenant_of
+from prejoin.workload.tenants import is_owned, own_id, tenant_of
 
 _NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
 
@@ -224,7 +224,7 @@ class _Test:
             self.lines.append(call(head, *arguments))
         for item in others:
             if self._view(item):
-                key = self._field(item, item.entity.id[0].name)
+                key = self._field(item, own_id(self.module.workload, item.entity)[0].name)
                 self.lines.append(f"assert [*{item.name}_found] == [{item.name}.{key}]")
             else:
                 self.lines.append(f"assert [*{item.name}_found.values()] == [{item.name}]")
