@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,11 @@ from prejoin.keys import KeyValueError
 from prejoin.proof.bench import Bench
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
-from prejoin.render.python.package import repository_methods
+from prejoin.render.python.package import repository_methods, repository_tenant
 from prejoin.table import Call, Client, TableError
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern
+from prejoin.workload.tenants import is_scoped
 
 
 @command("query")
@@ -82,7 +84,7 @@ def query(
     design, said = _design(read)
     if design is None:
         return Outcome(Status.FAILED, sources=(said,), notes=("the design has errors; nothing was asked",))
-    methods = repository_methods(read.workload, design)
+    methods = _methods(read, design)
     if pattern is None:
         return _listed(read, methods)
     asked = _pattern(read, pattern)
@@ -121,6 +123,18 @@ def _design(read: Document) -> tuple[Design | None, Source]:
     except InfeasibleError:
         note = f"what the document decides cannot all hold; `prejoin design {read.file}` tells why"
         raise CommandError(codes.CONTRADICTION, note, "change one of the decisions", Status.FAILED, read.file) from None
+
+
+def _methods(read: Document, design: Design) -> dict[str, Method]:
+    """The methods, with the tenant among the parameters of those that are asked for one."""
+    tenant = repository_tenant(read.workload, design)
+    found = repository_methods(read.workload, design)
+    if tenant is None:
+        return found
+    return {
+        id_: replace(method, params=(tenant, *method.params)) if is_scoped(read.workload, method.pattern) else method
+        for id_, method in found.items()
+    }
 
 
 def _pattern(read: Document, name: str) -> Pattern:
@@ -183,7 +197,7 @@ def _run(method: Method, code: Code, client: Client, values: Mapping[str, Any], 
     ordered = {param.name: values[param.name] for param in method.params if param.name in values}
     calls.clear()
     try:
-        answer = getattr(code.repository(client), method.name)(**ordered)
+        answer = code.call(client, method, ordered)
     except (TableError, KeyValueError, LookupError, ValueError, DynamoDBError) as refusal:
         if isinstance(refusal, DynamoDBError) and refusal.code != "ValidationException":
             raise  # it is about the place, and not about what was asked

@@ -226,7 +226,7 @@ class Words:
         return sorted(names, key=place)
 
     def _names(self, entity: Entity, attribute: Attribute) -> bool:
-        """Whether one part of an id is what an entity is known by: all of it, or what it has beside its parents' ids."""
+        """Whether a part of an id is what an entity is known by: all of it, or what it has beside its parents' ids."""
         ids = own_id(self._workload, entity)
         if len(ids) == 1:
             return ids[0] is attribute

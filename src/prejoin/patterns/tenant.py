@@ -75,8 +75,8 @@ def tenant_policy(schema: Schema, table_arn: str, tenant: object = None, *, tag:
     indexes: dict[tuple[str, ...], list[str]] = {}
     for slot in schema.indexes:
         # An index without such keys holds records of all tenants, and is not for any of them.
-        if found := (*patterns.get(slot, ()), *shared.get(slot, ())):
-            indexes.setdefault(found, []).append(f"{table_arn}/index/{slot}")
+        if keys := (*patterns.get(slot, ()), *shared.get(slot, ())):
+            indexes.setdefault(keys, []).append(f"{table_arn}/index/{slot}")
     statements += [
         _statement(f"Indexes{number}" if number else "Indexes", ("Query",), arns, keys)
         for number, (keys, arns) in enumerate(indexes.items())
@@ -119,7 +119,7 @@ def _pattern(head: Head, slot: str, tenancy: Tenancy, tenant: object, tag: str) 
 def _everybodys(forms: Sequence[Template], heads: Sequence[Head]) -> list[str]:
     """What partition keys that belong to no tenant look like to IAM.
 
-    `*` in a policy stands for separators too. So a key is only in it if it begins with text that no tenant's begins with.
+    `*` in a policy stands for separators too. So a key is left out if a tenant's could begin with the same text.
     """
     leads = {part.text: form.constant for form in forms if isinstance(part := form.parts[0], Literal)}
     return sorted(

@@ -180,7 +180,7 @@ class Schema:
         from .tenancy import tenancy
 
         if unknown := exempt - self._by_class.keys():
-            raise SchemaError(f"exempt names {unknown.pop().__name__}, which is not an entity of this schema")
+            raise SchemaError(f"exempt names {next(iter(unknown)).__name__}, which is not an entity of this schema")
         return tenancy(self, attribute, self._separator, exempt)
 
     @cached_property

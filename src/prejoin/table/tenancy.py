@@ -82,9 +82,9 @@ def tenancy(schema: Schema, attribute: str, separator: str, exempt: Collection[t
                     f"{found[one].entity} beside {found[other].pk} of {found[other].entity}. Put the same text before "
                     f"{{{attribute}}} in both, such as TENANT{separator}{{{attribute}}}{separator}"
                 )
-    for _, facet in outside:
-        for head, other in heads.get(facet.slot, {}).items():
-            _check_outside(facet, head, other, attribute, separator)
+    for _, free_facet in outside:
+        for head, other_facet in heads.get(free_facet.slot, {}).items():
+            _check_outside(free_facet, head, other_facet, attribute, separator)
     by_slot = {slot: tuple(found) for slot, found in heads.items()}
     return Tenancy(attribute, by_slot, separator, _shared(outside, attribute))
 

@@ -133,9 +133,11 @@ class _Expansion:
             return pattern
         # `Ticket.tenantId` is the tenant of whatever else is asked for, too.
         own = {f"{name}.{tenant}" for name in self._workload.owned}
-        inputs = tuple(replace(i, attribute=tenant) if i.attribute in own else i for i in pattern.inputs)
+        inputs: tuple[Input, ...] = tuple(
+            replace(i, attribute=tenant) if i.attribute in own else i for i in pattern.inputs
+        )
         given = any(i.attribute == tenant for i in inputs)
-        return replace(pattern, inputs=inputs if given else (Input(tenant), *inputs))
+        return replace(pattern, inputs=(*([] if given else [Input(tenant)]), *inputs))
 
     def write(self, write: Write) -> Write:
         return replace(write, actions=tuple(map(self._action, write.actions)))

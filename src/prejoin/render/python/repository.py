@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 from prejoin.design.model import Operation
 from prejoin.render.python.layout import STEP, comment, docstring
-from prejoin.render.python.method import Method, Module, Option
-from prejoin.render.python.names import free
+from prejoin.render.python.method import Asked, Method, Module, Option, Param
 from prejoin.render.python.reads import read_method
 from prejoin.render.python.values import annotation
 from prejoin.render.python.writes import write_method
 from prejoin.workload.model import OutOfScope, Pattern, Read, Verb, Workload
 from prejoin.workload.tenants import is_owned, is_scoped
+
+OF_TENANT = "of_tenant"
+"""The method that gives the repository of one tenant."""
 
 
 def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
@@ -42,18 +44,24 @@ def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
 
 def _of_tenant(module: Module) -> list[str]:
     """The method that gives the repository of one tenant, where there are tenants."""
-    workload = module.workload
-    owned = [e for e in workload.entities if is_owned(workload, e.name)]
-    attribute = owned[0].attribute(workload.tenant.attribute) if workload.tenant and owned else None
-    if attribute is None:
+    param = tenant_param(module)
+    if param is None:
         return []
     module.imports.name("typing", "Self")
-    field = module.names.field(owned[0].name, attribute.name)
-    type_ = annotation(attribute.type, module.imports, module.enum(owned[0].name, attribute.name))
-    name = free("of_tenant", module.names.methods.values())
-    words = docstring(f"The repository of one tenant. It fills in `{field}`, and reaches no other.", indent=STEP * 2)
-    head = f"{STEP}def {name}(self, {field}: {type_}) -> Self:"
-    return ["", head, *words, f"{STEP * 2}return type(self)(self.db.tenant({field}))"]
+    words = docstring(f"The repository of one tenant. It fills in `{param.name}`.", indent=STEP * 2)
+    head = f"{STEP}def {OF_TENANT}(self, {param}) -> Self:"
+    return ["", head, *words, f"{STEP * 2}return type(self)(self.db.tenant({param.name}))"]
+
+
+def tenant_param(module: Module) -> Param | None:
+    """The tenant as a parameter; None where no entity belongs to one."""
+    workload = module.workload
+    owner = next((e for e in workload.entities if is_owned(workload, e.name)), None)
+    attribute = owner.attribute(workload.tenant.attribute) if workload.tenant and owner else None
+    if owner is None or attribute is None:
+        return None
+    type_ = annotation(attribute.type, module.imports, module.enum(owner.name, attribute.name))
+    return Param(module.names.field(owner.name, attribute.name), type_, Asked(attribute.name))
 
 
 def _unscoped(workload: Workload, pattern: Pattern) -> Iterator[str]:

@@ -505,7 +505,10 @@ class _Test:
         self._declared(items)
         if self.tenant:
             value = next(i.values[self.tenant] for i in self.items if is_owned(self.module.workload, i.entity.name))
-            ready = ["everyone = ready()", call("repository = everyone.of_tenant", literal(value, self.imports))]
+            ready: list[Part] = [
+                "everyone = ready()",
+                call("repository = everyone.of_tenant", literal(value, self.imports)),
+            ]
         else:
             ready = ["repository = ready()"]
         self.lines[:0] = ready

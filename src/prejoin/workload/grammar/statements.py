@@ -1,4 +1,4 @@
-"""Statements: relationships (`User 1:N Order via userId`), tenants (`tenantId → Company`) and pins (`Order lives under User`, `at most 2 GSIs`)."""
+"""Statements: relationships (`User 1:N Order via userId`), tenants and pins (`Order lives under User`)."""
 
 from __future__ import annotations
 
