@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.design.tenancy import keyed_by_tenant, with_tenant
+from tests.design.tenancy import keyed_by_tenant, with_line, with_tenant
 from tests.design.workloads import workloads
 
 from prejoin.design.assumed import assumptions, count_by, count_of, size_of, values_of
 from prejoin.design.checks import check_design
 from prejoin.design.map_patterns import map_patterns
-from prejoin.design.model import Projection
+from prejoin.design.model import Design, Projection
 from prejoin.design.price import bill
 from prejoin.design.solve import solve
 from prejoin.workload.checks import check
@@ -181,7 +181,11 @@ def same_with_a_tenant(workload: Workload) -> None:
     plain = map_patterns(
         replace(solved, slots=tuple(replace(s, projection=Projection()) for s in solved.slots)), before
     )
-    tenant = with_tenant(before)
+    for tenant in (with_tenant(before), with_line(before)):
+        _compare(before, plain, tenant)
+
+
+def _compare(before: Workload, plain: Design, tenant: Workload) -> None:
     tenanted = keyed_by_tenant(plain, tenant)
     ours, theirs = bill(before, plain), bill(tenant, tenanted)
     assert {o.pattern: o.problem for o in tenanted.operations if not o.served} == {

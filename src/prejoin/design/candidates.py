@@ -76,6 +76,9 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
         rest |= {one.attribute}
     if {one.attribute for one in candidate.sk[: len(rest)]} != rest:
         return False
+    # Not everything may be left to a filter: a tenant's items would all be read.
+    if need.tenant and need.left and need.given <= need.tenant and need.left.isdisjoint({*candidate.pk, *rest}):
+        return False
     return candidate.mingled in _types(need, len(rest)) and _runs(candidate.sk[len(rest) :], need.tail)
 
 
@@ -134,7 +137,7 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
     subsets = [left for size in range(len(need.left) + 1) for left in combinations(sorted(need.left), size)]
     for when, left in product({(), need.constants}, subsets):
         given = sorted((need.given | set(left)) - {attribute for attribute, _ in when})
-        if need.left and not given:
+        if need.left and need.tenant.issuperset(given):
             continue
         partitions: list[tuple[str, ...]] = [()] if when or not given else []
         partitions += [pk for size in range(1, len(given) + 1) for pk in combinations(given, size)]

@@ -42,6 +42,7 @@ from prejoin.transport import AsyncTransport, Endpoint, Transport
 from prejoin.workload.files import read_file
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Action, ChangeOp, Combine, Op, Read, Result, Value, Verb, Workload, Write
+from prejoin.workload.tenants import common_tenant, is_scoped
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = {
@@ -109,6 +110,9 @@ class Driver:
         self.workload = workload
         self.names = names_of(workload)
         self.methods = repository_methods(workload, design, options)
+        self.tenant: Any = None
+        """For whom methods about the items of a tenant are called."""
+        self._tenant_name = workload.tenant.attribute if workload.tenant else ""
         self._end = ExitStack()
         transport = at or self._end.enter_context(Embedded())
         self.bench = Bench.ready(workload, design, transport, NOW, harsh=harsh)
@@ -136,7 +140,9 @@ class Driver:
 
     def call(self, method: Method, arguments: dict[str, Any]) -> Any:
         positional = [arguments.pop(p.name) for p in method.params if not p.default]
-        answer = getattr(self.repository, method.name)(*positional, **arguments)
+        scoped = is_scoped(self.workload, method.pattern)
+        repository = self.repository.of_tenant(self.tenant) if scoped else self.repository
+        answer = getattr(repository, method.name)(*positional, **arguments)
         return self._loop.run(answer) if inspect.iscoroutine(answer) else answer
 
     # --- Objects and values -----------------------------------------------------------------------------------------
@@ -170,6 +176,7 @@ class Driver:
 
     def _asked(self, method: Method, asked: Reference, read: Read, given: Given) -> str:
         arguments = dict(_arguments(method, given))
+        self.tenant = given.get(self._tenant_name)
         options = {p.meaning.name for p in method.params if isinstance(p.meaning, Option)}
         expected = asked.answer(self.bench.items, given)
         try:
@@ -212,7 +219,9 @@ class Driver:
         held = target(self.workload, attribute)
         assert held is not None
         ids = {values[attribute.name] for _, values in found if attribute.name in values}
-        wanted = {v[held[1].name]: v for v in self.bench.items.get(name, []) if v.get(held[1].name) in ids}
+        tenant = common_tenant(self.workload, read.entities[0], name)
+        items = [v for v in self.bench.items.get(name, []) if all(v[one] == self.tenant for one in tenant)]
+        wanted = {v[held[1].name]: v for v in items if v.get(held[1].name) in ids}
         there = {key: self.values(name, one) for key, one in named.items()}
         shown = {k: {n: v for n, v in values.items() if n in there.get(k, {})} for k, values in wanted.items()}
         return "" if there == shown else f"{len(there)} of {name} instead of {len(wanted)}"
@@ -293,6 +302,9 @@ class Driver:
     def _given(self, method: Method, case: Case, steps: list[Step], strict: bool = False) -> dict[str, Any]:
         """The arguments by which a method does just these steps."""
         found = {p.name: self._argument(p, case, steps) for p in method.params}
+        name = self._tenant_name
+        items = [item for s in steps for item in (s.after, s.before, s.item) if item and name in item]
+        self.tenant = items[0][name] if items else case.given.get(name)
         if strict:
             self._agree(case, steps)
         return {name: value for name, value in found.items() if value is not None or not _defaulted(method, name)}
