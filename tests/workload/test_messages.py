@@ -145,6 +145,7 @@ CASES = [
     ("PJ220", "### Loan", VANS, "region", "`Parcel.region = region`"),
     ("PJ221", "`dueOn` (date)\n", "`dueOn` (datetime, ttl)\n", "dueOn < now", "now + 7 days"),
     ("PJ221", "| Loan exists |", "| goneAt <= now |", "goneAt", "`create` replaces"),
+    ("PJ222", "## Entities", "## Context\n\n- **Tenant**: of members\n\n## Entities", "members", "`tenantId → Company`"),
     ("PJ301", "| AP-002 |", "|  |", "", "AP-031"),
     ("PJ302", "| email | Single", "|  | Single", "", "`-`"),
     ("PJ303", "| email | Single", "| email |  ", "", "`Count`"),

@@ -127,7 +127,7 @@ def _check_attribute(entity: Bound[Any], attribute: str) -> None:
     if found is None:
         raise SchemaError(
             f"{entity.tag} has no {attribute}, which is the tenant: each item belongs to one. Add the attribute, or "
-            "keep what belongs to nobody in a table of its own"
+            "name the class in `exempt` if it belongs to none"
         )
     if found.optional:
         raise SchemaError(f"{entity.tag}.{attribute} is the tenant, and cannot be missing: make it required")

@@ -128,16 +128,16 @@ class _Expansion:
         )
 
     def pattern(self, pattern: _Pattern) -> _Pattern:
-        tenant = self._tenant.attribute
         if not _concerns(self._workload, pattern):
             return pattern
+        return replace(pattern, inputs=self._inputs(pattern.inputs))
+
+    def _inputs(self, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
+        tenant = self._tenant.attribute
         # `Ticket.tenantId` is the tenant of whatever else is asked for, too.
         own = {f"{name}.{tenant}" for name in self._workload.owned}
-        inputs: tuple[Input, ...] = tuple(
-            replace(i, attribute=tenant) if i.attribute in own else i for i in pattern.inputs
-        )
-        given = any(i.attribute == tenant for i in inputs)
-        return replace(pattern, inputs=(*([] if given else [Input(tenant)]), *inputs))
+        found = tuple(replace(i, attribute=tenant) if i.attribute in own else i for i in inputs)
+        return found if any(i.attribute == tenant for i in found) else (Input(tenant), *found)
 
     def write(self, write: Write) -> Write:
         return replace(write, actions=tuple(map(self._action, write.actions)))
