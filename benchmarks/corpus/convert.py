@@ -13,7 +13,7 @@ from corpus.reads import asked_together, convert_read
 from corpus.source import CorpusError, Fields, in_words, load
 from corpus.writes import changed_attributes, convert_write, is_delete
 from prejoin.diagnostics import Diagnostic, Severity
-from prejoin.workload.files import read_text, save
+from prejoin.workload.files import read_text
 from prejoin.workload.model import CheckKind, Decision, Entity, OutOfScope, Read, Workload, Write
 from prejoin.workload.write_document import UnwritableError, write_document
 
@@ -158,7 +158,7 @@ def convert_folder(folder: Path, out: Path, say: Callable[[str], None]) -> bool:
         taken[name.lower()] = path
         target = out / name / DOCUMENT
         target.parent.mkdir(parents=True, exist_ok=True)
-        save(target, document)
+        target.write_text(document, encoding="utf-8", newline="\n")
         say(f"{name}: {len(workload.entities)} entities, {len(workload.patterns)} patterns")
         for remark in remarks(document):
             say(f"  {remark.severity.value} {remark.code} line {remark.line}: {remark.message}")

@@ -32,7 +32,6 @@ from prejoin.design.model import (
 )
 from prejoin.keys import fields_of
 from prejoin.keys.natural import tag_of
-from prejoin.workload.files import save
 from prejoin.workload.model import Entity, Workload
 
 EXPERT = "expert.yaml"
@@ -281,6 +280,6 @@ def write_experts(folder: Path, out: Path, say: Callable[[str], None]) -> bool:
             continue
         target = out / name / EXPERT
         target.parent.mkdir(parents=True, exist_ok=True)
-        save(target, write_design(design))
+        target.write_text(write_design(design), encoding="utf-8", newline="\n")
         say(f"{name}: {len(design.indexes)} indexes, {len(design.items)} kinds of items")
     return well

@@ -35,9 +35,9 @@ class Code(msgspec.Struct, frozen=True):
     title: str
     explanation: str
 
-    def at(self, span: Span | None, message: str, fix: str) -> Diagnostic:
+    def at(self, span: Span | None, message: str, fix: str, replacement: str = "") -> Diagnostic:
         line, column, text = (span.line, span.column, span.text) if span else (0, 0, "")
-        return Diagnostic(self.id, self.severity, message, fix, line, column, text)
+        return Diagnostic(self.id, self.severity, message, fix, line, column, text, replacement if text else "")
 
 
 class Diagnostic(msgspec.Struct, frozen=True, order=True):
@@ -50,6 +50,24 @@ class Diagnostic(msgspec.Struct, frozen=True, order=True):
     line: int = 0
     column: int = 0
     text: str = ""
+    replacement: str = ""
+    """What to write there instead of `text`, where the fix is just that; empty where it takes a person."""
+
+
+def fixed(source: str, diagnostic: Diagnostic) -> str | None:
+    """A text with the replacement of a message made in it; None where it has none, or the place is not as it was.
+
+    >>> fixed("a strng", Diagnostic("PJ110", Severity.WARNING, "", "", 1, 3, "strng", "string"))
+    'a string'
+    """
+    lines = source.split("\n")
+    if not diagnostic.replacement or not 0 < diagnostic.line <= len(lines):
+        return None
+    line, at = lines[diagnostic.line - 1], diagnostic.column - 1
+    if not line.startswith(diagnostic.text, at):
+        return None
+    lines[diagnostic.line - 1] = line[:at] + diagnostic.replacement + line[at + len(diagnostic.text) :]
+    return "\n".join(lines)
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -68,5 +86,6 @@ def read_catalogue(package: str, file: str) -> Mapping[str, Code]:
     for entry in text.split("\n## ")[1:]:
         heading, _, explanation = entry.partition("\n")
         id_, severity, title = heading.split(" · ", 2)
+        assert id_ not in codes, f"{id_} is in {file} twice"
         codes[id_] = Code(id_, Severity(severity), title, explanation.strip())
     return codes

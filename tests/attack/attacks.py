@@ -43,14 +43,13 @@ ATTACKS = (
     Attack("cancellations", "cancellations:run", "asyncio tasks cancelled at random points", "tasks"),
     Attack("keys", "keys:run", "hostile values in keys, compared with brute force", "values"),
     Attack("documents", "documents:run", "mutated documents: messages, never a traceback", "documents"),
-    # Entered when their modules are there:
+    Attack("cursors", "cursors:run", "forged, cut and mutated cursors", "cursors"),
+    Attack("requests", "requests:run", "hostile HTTP requests to a server", "requests"),
+    Attack("readers", "readers:run", "time for each byte of every reader", "inputs"),
     Attack("faults", "faults:run", "a proxy with TLS that breaks every step of a request", "calls"),
     Attack("forks", "file_store:run_forks", "processes that fork with a file open", "forks"),
     Attack("signals", "file_store:run_signals", "interrupts during reads and writes of a file", "signals"),
     Attack("bit flips", "file_store:run_bit_flips", "bits flipped in a file: told, never served", "flips"),
-    # Attack("cursors", "cursors:run", "forged, cut and mutated cursors", "cursors"),
-    # Attack("requests", "requests:run", "hostile HTTP requests to a server", "requests"),
-    # Attack("readers", "readers:run", "time for each byte of every reader", "inputs"),
 )
 
 

@@ -10,7 +10,7 @@ import base64
 import random
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,11 +21,7 @@ from prejoin.table import Client, CursorError, Entity, Index, Key, Schema, Signe
 from prejoin.table.cursor import Cursors, Position, encode_cursor
 from prejoin.table.everything import Scan
 
-
-@dataclass
-class Result:
-    tries: int = 0
-    findings: list[str] = field(default_factory=list)
+from .result import Result
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _ask(db: Client, items: set[Any], chance: Random, find: Callable[[str], None
     kinds: list[tuple[type[Any], str, str]] = [(Text, "a", "b"), (Text, "b", "tenant")]
     kinds += [(Number, "n", "name"), (Moment, "at", "name")]
     cls, attribute, next_attribute = chance.choice(kinds)
-    there: list[Any] = [one for one in items if type(one) is cls]
+    there: list[Any] = sorted((one for one in items if type(one) is cls), key=repr)  # the same for the same seed
     sample = chance.choice(there)
     fixed = {"a": sample.a} if attribute == "b" else {"tenant": sample.tenant}
     value = getattr(chance.choice(there), attribute) if chance.random() < 0.7 else _value(attribute, chance)
@@ -191,11 +191,12 @@ def _ask(db: Client, items: set[Any], chance: Random, find: Callable[[str], None
     name = chance.choice(sorted(operators))
     where, keeps = operators[name]
     backwards = chance.random() < 0.5
-    found = [
-        one
-        for page in db.pages(cls, where, size=chance.choice([1, 7, 1000]), reverse=backwards, **fixed)
-        for one in page
-    ]
+    pages = db.pages(cls, where, size=chance.choice([1, 7, 1000]), reverse=backwards, **fixed)
+    try:
+        found = [one for page in pages for one in page]
+    except TableError as error:
+        find(f"{cls.__name__} of {fixed!r} with {attribute} {name} {value!r}: {error}")
+        return
     same = [one for one in there if all(getattr(one, of) == is_ for of, is_ in fixed.items())]
     wanted = [one for one in same if keeps(getattr(one, attribute))]
     wanted.sort(key=attrgetter(attribute, next_attribute), reverse=backwards)

@@ -14,20 +14,15 @@ import struct
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
 
+from .result import Result
+
 SECONDS = 2.0
 """Longer than this nobody else waits for an answer, even on a loaded machine. Each attack took longer before."""
 MEMBER = gzip.compress(b"", mtime=0)
-
-
-@dataclass
-class Result:
-    tries: int = 0
-    findings: list[str] = field(default_factory=list)
 
 
 def head(operation: str = "GetItem", *lines: str, length: int | None = None) -> bytes:

@@ -153,7 +153,7 @@ def test_a_table_on_a_server_is_reached_by_its_address(app: Any, here: Path, pre
         (("broken:schema", "--table", "shop"), 1, "PJ020", "nowhere_to_be_found"),
         (("shopapp:number", "--table", "shop"), 1, "PJ020", "number in shopapp is a int, not a Schema"),
         (("shopapp:none", "--table", "shop"), 1, "PJ020", "none in shopapp is not there"),
-        (("shopapp:schema", "--table", "other", "--db", "shop.db"), 1, "PJ021", "there is no table other in shop.db"),
+        (("shopapp:schema", "--table", "other", "--db", "shop.db"), 1, "PJ021", "there is no table `other` in shop.db"),
         (("shopapp:schema", "--table", "shop", "--db", "no.db"), 2, "PJ001", "no.db"),
         (("shopapp:schema", "--table", "shop", "--db", "shopapp.py"), 1, "PJ021", "database"),
         (("shopapp:schema", "--table", "shop", "--db", "shop.db", "--endpoint", "x"), 2, "PJ001", "one place"),

@@ -176,3 +176,37 @@ def test_what_people_add_below_is_no_reason_to_make_it_again(prejoin: Prejoin, t
 @pytest.mark.parametrize("arguments", [("--check", "--yes"), ("--package", "my-app"), ("--package", "json")])
 def test_misuse_is_said(prejoin: Prejoin, teams: Path, arguments: tuple[str, ...]) -> None:
     assert prejoin("build", *arguments).status == 2
+
+
+# --- Options --------------------------------------------------------------------------------------------------------
+
+
+def test_options_of_a_build_are_remembered(prejoin: Prejoin, here: Path) -> None:
+    shutil.copy(TEAMS, here / "access-patterns.md")
+    assert prejoin("build", "--yes", "--infrastructure", "sst", "--package", "club", "--style", "msgspec").status == 0
+    ran = prejoin("build", "--check")
+    assert ran.status == 0, ran.err
+    assert "all as access-patterns.md wants them" in prejoin("build").out
+    change_the_document(here)
+    assert prejoin("build", "--yes").status == 0  # without options: the package stays where it is
+    assert "Struct" in (here / "club" / "entities.py").read_text("utf-8")
+    assert not any((here / name).exists() for name in ("teams", "template.yaml"))
+    assert prejoin("build", "--yes", "--infrastructure", "terraform").status == 0  # one is replaced, the others stay
+    assert (here / "terraform").exists()
+    assert (here / "club").exists()
+    assert prejoin("build", "--check").status == 1  # infra/table.ts of sst is left over
+    assert prejoin("build", "--yes", "--prune").status == 0
+    assert prejoin("build", "--check").status == 0
+
+
+def test_settings_file_overrules_remembered_options(prejoin: Prejoin, here: Path) -> None:
+    shutil.copy(TEAMS, here / "access-patterns.md")
+    (here / "prejoin.toml").write_text('style = "msgspec"\n', "utf-8")
+    assert prejoin("build", "--yes", "--style", "pydantic", "--no-tests", "--infrastructure", "none").status == 0
+    ran = prejoin("build", "--check")
+    assert ran.status == 1
+    assert "the last build was given `--style pydantic`, and prejoin.toml says otherwise" in ran.err
+    assert prejoin("build", "--yes").status == 0
+    assert "Struct" in (here / "teams" / "entities.py").read_text("utf-8")
+    assert not (here / "template.yaml").exists()
+    assert prejoin("build", "--check").status == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from prejoin.cli.outcome import envelope_schema
 from prejoin.design.files import read_design_file
+from prejoin.design.program import OutOfTimeError, Program, TimeLimit
+from prejoin.design.solve import solve
 from prejoin.diagnostics import has_errors
 from prejoin.workload.files import read_file
 from prejoin.workload.model import AtMost
@@ -182,7 +185,7 @@ def test_a_pattern_that_is_out_of_scope_is_no_failure(prejoin: Prejoin, teams: P
 
 def test_a_question_about_the_keys_is_answered_without_running_them(prejoin: Prejoin, teams: Path) -> None:
     asked = prejoin("design", "--why", "Assignment", "--format", "json")
-    assert asked.json["result"]["proof"] is None
+    assert "proof" not in asked.json["result"]
     assert prejoin("design", "--why", "Assignment", "--yes").status == 0
     assert "not run" not in (teams.parent / "table-design.md").read_text("utf-8")
 
@@ -374,3 +377,104 @@ def test_whoever_leaves_finds_everything_as_it_was(teams: Path, keys: str, statu
     assert terminal.status(again=keys) == status
     assert teams.read_bytes() == before
     assert [path.name for path in teams.parent.iterdir()] == ["access-patterns.md"]
+
+
+# --- Answers in JSON, time limit, progress --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "keys"),
+    [
+        (("--why", "Assignment"), {"why"}),
+        (("--drop", "AP-003"), {"dropped"}),
+        (("--alternatives",), {"alternatives"}),
+        (("--explain",), {"explanation"}),
+        (("--why", "User", "--why", "Team", "--drop", "AP-003"), {"why", "dropped"}),
+    ],
+)
+def test_answers_in_json_hold_only_what_was_asked(
+    prejoin: Prejoin, teams: Path, call: tuple[str, ...], keys: set[str]
+) -> None:
+    result = prejoin("design", *call, "--format", "json").json["result"]
+    assert set(result) == {"document", "decided"} | keys
+    defs = envelope_schema()["$defs"]
+    schema = {"$ref": "#/$defs/DesignAnswers", "$defs": defs}
+    jsonschema.validate(result, schema)
+    for one in result.get("why", ()):
+        assert one["topic"] in call
+        assert one["text"].startswith(one["topic"])
+    for one in result.get("dropped", ()):
+        assert one["text"].startswith("without AP-003: ")
+
+
+def test_written_answer_names_its_file(prejoin: Prejoin, teams: Path) -> None:
+    result = prejoin("design", "--why", "User", "--yes", "--format", "json").json["result"]
+    assert result["output"] == "table-design.md"
+    assert designed(teams.parent).exists()
+
+
+def test_time_limit_gives_the_best_design_found_or_none(prejoin: Prejoin, teams: Path) -> None:
+    whole = prejoin("design", "--no-proof", "--format", "json").json["result"]
+    assert whole["reproducible"] is True
+    ran = prejoin("design", "--no-proof", "--time-limit", "600", "--format", "json")
+    assert ran.json["result"]["design"] == whole["design"]
+    assert ran.json["result"]["reproducible"] is True
+    ran = prejoin("design", "--no-proof", "--time-limit", "0.0001", "--format", "json")
+    (said,) = [one for one in ran.json["diagnostics"] if one["code"] == "PJ036"]
+    if ran.status == 0:  # a choice was found in the time that is left to find any
+        assert (said["severity"], ran.json["result"]["reproducible"], ran.json["result"]["exact"]) == (
+            "warning",
+            False,
+            False,
+        )
+    else:
+        assert (ran.status, said["severity"], said["message"]) == (1, "error", "no design was found in 0.0001 s")
+
+
+def test_program_keeps_its_choice_when_the_time_is_over() -> None:
+    limit = TimeLimit(1000)
+    program = Program(limit)
+    bread, cake = program.choice(), program.choice()
+    program.at_least(1, {bread: 1, cake: 1})
+    assert program.minimise({bread: 1, cake: 5}) == 1
+    limit._end = 0  # as if a thousand seconds had passed
+    assert program.minimise({bread: 7}) == 7
+    assert (program.chosen, program.exact, limit.struck) == ({bread}, False, True)
+    with pytest.raises(OutOfTimeError):
+        late = Program(TimeLimit(0))
+        late.at_least(1, {late.choice(): 1})
+        late.minimise({})
+
+
+def test_long_design_in_a_pipe_tells_how_far_it_is(
+    prejoin: Prejoin, teams: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prejoin.cli.progress.PIPE_PATIENCE", 0.001)
+    ran = prejoin("design", "--no-proof", "--format", "json")
+    assert ran.json["ok"]
+    assert re.search(r"^\d+ s: choosing keys", ran.err, re.MULTILINE)
+
+
+def test_bound_of_a_design_cut_short_holds(teams: Path) -> None:
+    """However early the time is over, no bound is above what the whole search finds."""
+    workload = read_file(teams).workload
+    fewest = solve(workload).score.structures
+    seen = set()
+    for after in range(40):
+
+        class Counting(TimeLimit):
+            """Strikes after so many looks at the clock, which makes the test the same on every machine."""
+
+            looks = 0
+
+            @property
+            def left(self) -> float:
+                self.looks += 1
+                return 1000.0 if self.looks <= after else -1.0  # noqa: B023
+
+        limit = Counting(1000)
+        found = solve(workload, limit=limit)
+        assert found.chosen.least <= fewest <= found.score.structures or found.chosen.unserved
+        assert found.chosen.ended is not limit.struck
+        seen.add(limit.struck)
+    assert True in seen

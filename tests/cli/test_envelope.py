@@ -156,4 +156,4 @@ def test_what_is_not_installed_is_status_3(prejoin: Prejoin, here: Path, monkeyp
     monkeypatch.setattr("prejoin.cli.schema.envelope_schema", missing)
     ran = prejoin("schema", "envelope")
     assert ran.status == 3
-    assert "pip install 'prejoin[design]'" in ran.err
+    assert "in a clone of prejoin: `pip install '.[cli]'`" in ran.err

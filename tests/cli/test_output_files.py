@@ -13,6 +13,7 @@ import pytest
 from prejoin.cli.outcome import CommandError
 from prejoin.cli.output_files import check_outputs, delete_file, write_file
 from tests.cli.conftest import Prejoin, Ran
+from tests.cli.terminal import Terminal
 
 TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
 
@@ -160,6 +161,30 @@ def test_decide_in_a_linked_document_keeps_no_copy_aside(prejoin: Prejoin, home:
     assert ran.status == 4
     assert "PJ011: decided.md is a symbolic link" in ran.err
     assert [path.name for path in Path().iterdir()] == ["decided.md"]
+
+
+def test_approved_design_is_not_written_where_its_decisions_cannot_be(home: Path) -> None:
+    (home / "source.md").write_text(TEAMS.read_text("utf-8"))
+    Path("decided.md").symlink_to(home / "source.md")
+    terminal = Terminal("design", "decided.md", "--no-proof", folder=Path.cwd(), NO_COLOR="1")
+    terminal.expect("[y/n")
+    terminal.send("minimise money\n")
+    terminal.expect("Decided")
+    terminal.send("y\n")
+    terminal.expect("Add to the Decisions")
+    terminal.send("y\n")
+    terminal.expect("decided.md is a symbolic link")
+    assert terminal.status() == 4
+    assert [path.name for path in Path().iterdir()] == ["decided.md"]
+    assert texts(home)["source.md"] == TEAMS.read_text("utf-8")
+
+
+def test_linked_output_is_refused_before_the_design_is_shown_for_approval(home: Path) -> None:
+    shutil.copy(TEAMS, "access-patterns.md")
+    Path("table-design.md").symlink_to(home / "nowhere")
+    terminal = Terminal("design", "--no-proof", folder=Path.cwd(), NO_COLOR="1")
+    terminal.expect("table-design.md is a symbolic link")
+    assert terminal.status() == 4
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/tmp/x", "..", "", "a/..", "a\0b"])

@@ -28,7 +28,7 @@ def test_without_click_it_says_what_to_install() -> None:
     ran = _run("check", code=_BLOCKED.format("click"))
     assert (ran.returncode, ran.stdout) == (3, b"")
     assert ran.stderr.decode() == (
-        "prejoin: the command needs `click`, which is not installed; install it with: pip install 'prejoin[design]'\n"
+        "prejoin: the command needs `click`, which is not installed; in a clone of prejoin: pip install '.[cli]'\n"
     )
     assert b'"exit": 3' in _run("check", "--format", "json", code=_BLOCKED.format("click")).stdout
 
@@ -36,7 +36,7 @@ def test_without_click_it_says_what_to_install() -> None:
 def test_without_the_markdown_reader_it_says_what_to_install() -> None:
     ran = _run("check", "a.md", code=_BLOCKED.format("markdown_it"))
     assert ran.returncode == 3
-    assert b"pip install 'prejoin[design]'" in ran.stderr
+    assert b"pip install '.[cli]'" in ran.stderr
 
 
 def test_help_does_not_wait_for_what_it_does_not_need() -> None:
@@ -62,6 +62,28 @@ def test_what_nobody_reads_is_written_all_the_same(tmp_path: Path, end: str) -> 
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "teams" / "repository.py").exists()
     assert '"source"' in (tmp_path / ".prejoin-build.json").read_text("utf-8")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("check", "--help"), ("--version",), ("schema", "--format", "json"), ("explain", "PJ001")],
+)
+def test_full_disk_is_said_on_standard_error(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        call = [sys.executable, "-c", _START, *arguments]
+        ran = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert ran.returncode == 1
+    assert b"error PJ004: standard output cannot be written: No space left on device" in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", [("query", "--help"), ("explain", "PJ120"), ("demo", str(TEAMS))])
+@pytest.mark.parametrize("colour", ["", "1"])
+def test_output_encoding_without_our_characters(arguments: tuple[str, ...], colour: str) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0", "FORCE_COLOR": colour}
+    ran = _run(*arguments, env=environment)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")

@@ -117,7 +117,7 @@ def test_a_table_that_is_there_is_read_and_changed_only_when_told(prejoin: Prejo
     product = 'product={"product_id": "1", "name": "pen", "price": "2", "stock": 3}'
     lacking = prejoin("query", "AP-025", "--db", str(file))
     sample = 'product=\'{"product_id": "…", "name": "…", "price": "12.50", "stock": 5}\''
-    assert f"fix: write `prejoin query AP-025 {sample}`" in lacking.err
+    assert f" {sample}`" in lacking.err
     refused = prejoin("query", "AP-025", product, "--db", str(file))
     assert refused.status == 4
     assert prejoin("query", "AP-025", product, "--db", str(file), "--yes").status == 0
@@ -168,7 +168,7 @@ def test_pages_follow_each_other(prejoin: Prejoin, shop: Path) -> None:
     second = prejoin("query", "AP-004", "--limit", "100", "--after", first["cursor"], "--format", "json").json["result"]
     assert len(first["items"]) == 5
     assert first["items"] + second["items"] == whole["items"]
-    assert "`--after " in prejoin("query", "AP-004", "limit=5").err
+    assert " limit=5 --after " in prejoin("query", "AP-004", "limit=5").err
 
 
 def test_a_name_may_be_the_documents(prejoin: Prejoin, shop: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_server_is_asked_as_a_file_is(prejoin: Prejoin, shop: Path) -> None:
     design = solve(workload).design
     with Embedded() as engine, Server(engine, port=0) as url:
         nothing = prejoin("query", "AP-010", "product_id=1", "--endpoint", url)
-        assert (nothing.status, "PJ021" in nothing.err, "there is no table shop" in nothing.err) == (1, True, True)
+        assert (nothing.status, "PJ021" in nothing.err, "there is no table `shop`" in nothing.err) == (1, True, True)
         Client(schema_of(design, workload).schema, design.table, engine).create_table()
         product = 'product={"product_id": "1", "name": "日本のペン", "price": "2.50", "stock": 3}'
         assert prejoin("query", "AP-025", product, "--endpoint", url, "--yes").status == 0
@@ -294,3 +294,78 @@ def test_a_value_is_read_as_its_type_wants_it(hint: Any, texts: list[str], value
 def test_a_value_of_another_type_is_told(hint: Any, text: str) -> None:
     with pytest.raises(CommandError, match="x: "):
         read_value("x", [text], hint)
+
+
+# --- Arguments and designs ------------------------------------------------------------------------------------------
+
+
+def test_made_up_arguments_are_marked_and_given_ones_repeated(prejoin: Prejoin, shop: Path) -> None:
+    ran = prejoin("query", "AP-004", "--limit", "1")
+    assert "made up from the data: user_id\n" in ran.out
+    result = prejoin("query", "AP-004", "--limit", "1", "--format", "json").json["result"]
+    assert result["made_up"] == ["user_id"]
+    user, cursor = result["arguments"]["user_id"], result["cursor"]
+    assert f"there is more: `prejoin query AP-004 user_id={user} --limit 1 --after {cursor}`" in ran.err
+    given = prejoin("query", "AP-004", f"user_id={user}")
+    assert "made up" not in given.out
+    assert f"user_id={user}" in given.out
+
+
+def test_command_of_the_next_page_runs(prejoin: Prejoin, shop: Path) -> None:
+    import re
+    import shlex
+
+    first = prejoin("query", "AP-004", "--limit", "2")
+    found = re.search(r"`prejoin (query .*)`", first.err)
+    assert found
+    second = prejoin(*shlex.split(found[1]))
+    assert second.status == 0, second.err
+    assert second.out != first.out
+
+
+def test_optional_arguments_are_not_made_up(prejoin: Prejoin, here: Path) -> None:
+    text = SHOP.read_text("utf-8").replace("userId, placedAt between |", "userId, status? |")
+    assert "status?" in text
+    (here / "access-patterns.md").write_text(text, "utf-8")
+    listed = prejoin("query", "--format", "json").json["result"]["patterns"]
+    optional = [one["name"] for p in listed if p["id"] == "AP-005" for one in p["takes"] if one["optional"]]
+    assert "status" in optional
+    result = prejoin("query", "AP-005", "--format", "json").json["result"]
+    assert list(result["arguments"]) == ["user_id"]
+
+
+def test_missing_arguments_are_asked_for_with_those_given(prejoin: Prejoin, shop: Path) -> None:
+    Embedded(shop / "shop.db").close()
+    ran = prejoin("query", "AP-005", "user_id=a33f6f6a-1438-43f5-819d-1bd3d93e1841", "--db", "shop.db")
+    assert ran.status == 2
+    assert "`prejoin query AP-005 user_id=a33f6f6a-1438-43f5-819d-1bd3d93e1841 --db shop.db placed_at_from=" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("## Decisions\n", "## Decisions\n\n- no copies for Order\n", "it does not follow `no copies for Order`"),
+        ("## Decisions\n", "## Decisions\n\n- at most 1 GSIs\n", "it does not follow `at most 1 GSI"),
+        (
+            "## Decisions\n",
+            "## Decisions\n\n- Product has key `THING#{productId}` and `THING`\n",
+            "it does not follow `Product has key `THING#{productId}` and `THING``",
+        ),
+        ("| AP-010 ", "| AP-110 ", "it lacks AP-110"),
+    ],
+)
+def test_design_older_than_the_document_is_told(
+    prejoin: Prejoin, here: Path, before: str, after: str, reason: str
+) -> None:
+    text = SHOP.read_text("utf-8")
+    if "## Decisions" not in text:
+        text += "\n## Decisions\n"
+    assert before in text
+    (here / "access-patterns.md").write_text(text, "utf-8")
+    shutil.copy(SHOP.with_name("table-design.md"), here / "table-design.md")
+    assert "PJ037" not in prejoin("query", "AP-001").err
+    (here / "access-patterns.md").write_text(text.replace(before, after, 1), "utf-8")
+    ran = prejoin("query", "AP-001")
+    assert ran.status == 0
+    assert f"warning PJ037: table-design.md is older than access-patterns.md: {reason}" in ran.err
+    assert "`prejoin design access-patterns.md`" in ran.err

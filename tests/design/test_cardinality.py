@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.design.tenancy import keyed_by_tenant, with_line, with_tenant
+from tests.design.tenancy import OWNER, keyed_by_tenant, with_line, with_tenant
 from tests.design.workloads import workloads
 
-from prejoin.design.assumed import assumptions, count_by, count_of, size_of, values_of
+from prejoin.design.assumed import assumptions, count_by, count_of, size_of, value_sizes, values_of
 from prejoin.design.checks import check_design
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design, Projection
+from prejoin.design.objective import objective
 from prejoin.design.price import bill
 from prejoin.design.solve import solve
 from prejoin.workload.checks import check
@@ -129,6 +131,48 @@ def test_what_has_the_same_id_of_something_above_is_counted_by_the_whole_id(
     assert count_by(workload, entity(workload, name), given) == number
 
 
+BLOG = """
+# Blog
+
+## Entities
+
+### User
+
+- **Attributes**:
+  - `userId` (ulid, generated)
+- **Cardinality**: 1K total
+
+### Post
+
+- **Attributes**:
+  - `postId` (ulid, generated)
+  - `userId` (ulid, immutable, → User)
+- **Cardinality**: 10 per User
+
+### Comment
+
+- **Attributes**:
+  - `commentId` (ulid, generated)
+  - `postId` (ulid, immutable, → Post)
+  - `userId` (ulid, immutable, {user})
+- **Cardinality**: 100 per Post
+"""
+
+
+@pytest.mark.parametrize(
+    ("user", "number"),
+    [
+        ("→ User", 1),  # who commented: one of the users, whoever wrote the post
+        ("→ Post.userId", 100),  # who wrote the post: all its comments have the same
+        ("→ User, copy of Post.userId", 100),
+    ],
+)
+def test_an_attribute_of_the_parents_name_need_not_be_the_parents(user: str, number: int) -> None:
+    workload = read_text(BLOG.format(user=user), "md").workload
+    assert count_by(workload, entity(workload, "Comment"), ["postId"]) == 100
+    assert count_by(workload, entity(workload, "Comment"), ["postId", "userId"]) == number
+
+
 def test_one_to_one_relations_have_as_many_items_as_their_other_side() -> None:
     workload = helpdesk()
     assert count_of(workload, entity(workload, "Settings")) == 20_000
@@ -207,6 +251,28 @@ def test_a_tenant_changes_no_price_of_a_document(path: Path) -> None:
 @settings(max_examples=25)
 def test_a_tenant_changes_no_price_of_any_workload(workload: Workload) -> None:
     same_with_a_tenant(workload)
+
+
+def solved_with_a_tenant(workload: Workload) -> None:
+    """The workload with one tenant in every id, solved anew: as much is served, with as many structures, for as much.
+
+    Joins, projections and writes that find their items first are part of it.
+    """
+    before = replace(workload, decisions=(), entities=tuple(replace(e, size=size_of(e)) for e in workload.entities))
+    after = with_tenant(before)
+    ours, theirs = objective(before, solve(before).design), objective(after, solve(after).design)
+    # There may be fewer: all items of a tenant have a partition by nature, all items do not.
+    assert (theirs.unserved, theirs.structures, theirs.copies) <= (ours.unserved, ours.structures, ours.copies)
+    # The tenant is in the keys of the table and of an index, beside items that keep their size.
+    longer = 2 * (len(f"{OWNER}#") + max(value_sizes(entity(after, OWNER)).values()) + 1)
+    share = Decimal(longer) / min(size_of(e) for e in before.entities)
+    if (theirs.structures, theirs.copies) == (ours.structures, ours.copies):
+        assert ours.dollars * (1 - share) <= theirs.dollars <= ours.dollars * (1 + share)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS[::3], ids=lambda p: p.parent.name)
+def test_a_document_solved_with_a_tenant_is_as_good(path: Path) -> None:
+    solved_with_a_tenant(read_file(path).workload)
 
 
 @given(st.integers(2, 5_000))

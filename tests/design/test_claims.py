@@ -132,7 +132,12 @@ def decided(workload: Workload, pin: Pin) -> Solution | None:
         return None
 
 
-def holds(workload: Workload) -> None:
+def compared(of: Objective) -> tuple[int, int, int]:
+    """The parts of the objective that a design is said to be compared by; what follows them is estimated."""
+    return of.unserved, of.structures, of.copies
+
+
+def holds(workload: Workload, wholly: bool) -> None:
     solution = solve(workload)
     ours = objective(workload, solution.design)
     said = " ".join(explain(workload, solution).text)
@@ -140,20 +145,25 @@ def holds(workload: Workload) -> None:
         assert (ours.unserved, ours.structures) == (0, 0)
     for pin in decisions(workload, solution.design):
         other = decided(workload, pin)
-        if other is not None and "serves as much with fewer" in said:
-            theirs = objective(workload, other.design)
-            assert (ours.unserved, ours.structures) <= (theirs.unserved, theirs.structures), pin
+        if other is None:
+            continue
+        theirs = objective(workload, other.design)
+        if "serves as much with fewer" in said or "Designs are compared by" in said:
+            assert compared(ours) <= compared(theirs), pin
+        if wholly:
+            assert ours <= theirs, pin
 
 
 @pytest.mark.parametrize("path", DOCUMENTS[::3], ids=lambda path: path.parent.name)
-def test_no_decision_contradicts_what_is_said_of_a_document(path: Path) -> None:
-    holds(read_file(path).workload)
+def test_no_decision_gives_a_better_design_of_a_document(path: Path) -> None:
+    """Not even by what the solver only estimates."""
+    holds(read_file(path).workload, wholly=True)
 
 
 @given(workloads())
 @settings(max_examples=15)
 def test_no_decision_contradicts_what_is_said_of_any_workload(workload: Workload) -> None:
-    holds(workload)
+    holds(workload, wholly=False)
 
 
 def test_the_parts_of_the_objective_are_compared_in_their_order() -> None:

@@ -243,3 +243,58 @@ def test_a_read_of_several_kinds_of_items_with_a_filter_is_not_served(inputs: st
     _, found = talk(f"Room, Message | of a mood | {inputs} | Collection | - | Yes")
     assert not found.served
     assert "would be a filter, and a read of several kinds of items has none" in found.problem
+
+
+TICKETS = """# Tickets
+
+## Entities
+
+### Agent
+
+- **Attributes**:
+  - `tenantId` (ulid, natural)
+  - `agentId` (ulid, {agent})
+
+### Ticket
+
+- **Attributes**:
+  - `ticketId` (ulid, generated)
+  - `status` (OPEN | DONE, immutable)
+  - `assigneeId` (ulid, immutable, → Agent.agentId)
+{tenant}
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Sort | Paginated | Frequency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Ticket, Agent | status | Collection | - | Yes (20) | 5/s | Join |
+{more}"""
+BY_AGENT = "| AP-002 | Agent | agentId | Single | - | No | 5/s | No |\n"
+
+
+def tickets(agent: str = "generated", tenant: str = "", more: str = "") -> Operation:
+    workload = read_text(TICKETS.format(agent=agent, tenant=tenant, more=more), "md").workload
+    found = solve(workload).design.operation("AP-001")
+    assert found is not None
+    return found
+
+
+def test_a_join_follows_all_parts_of_a_composite_id() -> None:
+    for line in ("  - `tenantId` (ulid, immutable)\n", "  - `owner` (ulid, immutable, → Agent.tenantId)\n"):
+        held = line.split("`")[1]
+        second = tickets(tenant=line).requests[1]
+        assert (second.call, second.pk, second.each) == (
+            Call.BATCH_GET,
+            f"TENANT_ID#{{{held}}}#AGENT_ID#{{assigneeId}}",
+            "assigneeId",
+        )
+
+
+def test_a_join_that_holds_a_part_of_an_id_says_what_is_missing() -> None:
+    for found in (tickets(), tickets(agent="id", more=BY_AGENT)):
+        assert found.problem == "`assigneeId` of Ticket is not the whole id of Agent"
+        assert found.remedy == "give Ticket the rest of it: an attribute with `→ Agent.tenantId`"
+    assert [r.call for r in tickets(more=BY_AGENT).requests] == [Call.QUERY, Call.QUERY], (
+        "it is generated: no other has it"
+    )

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from tests.design.test_cardinality import helpdesk
 
 from prejoin.design.checks import check_design
+from prejoin.design.document.write_document import write_document
 from prejoin.design.model import Design
 from prejoin.design.solve import solve
 from prejoin.engine import Embedded
-from prejoin.keys import Template, TemplateError
+from prejoin.keys import KeyValueError, Template, TemplateError
 from prejoin.proof.run import prove
 from prejoin.types import Kind, Type
 from prejoin.workload.files import read_text
@@ -75,6 +76,51 @@ def test_a_number_that_something_is_sorted_by_keeps_its_order() -> None:
     assert "USER#{userId:plain} / SCORE#{gameId}" in keys(design)
     with Embedded() as engine:
         assert prove(workload, design, engine).right
+
+
+def bounded(gameId: str = "max 9999", points: str = "max 500", more: str = BY_GAME) -> Workload:  # noqa: N803
+    text = DOCUMENT.format(more=more)
+    text = text.replace("`gameId` (integer, id)", f"`gameId` (integer, id, {gameId})")
+    return read_text(text.replace("`points` (integer,", f"`points` (integer, {points},"), "md").workload
+
+
+def test_a_number_with_a_bound_is_padded_where_items_are_sorted_by_it() -> None:
+    workload = bounded()
+    design = solve(workload).design
+    assert keys(design) == {
+        "USER#{userId:plain} / USER",
+        "USER#{userId:plain} / SCORE#{gameId:04d}",
+        "GAME_ID#{gameId:plain} / SCORE#{points:03d}#{userId:plain}",
+    }
+    assert not [one for one in check_design(design, workload) if one.code == "PJ529"]
+    with Embedded() as engine:
+        assert prove(workload, design, engine).right
+    page = write_document(design, workload)
+    assert "writes 42 as `0042`" in page
+    assert "SCORE#0001" in page
+
+
+def test_a_number_that_may_be_negative_is_not_padded() -> None:
+    for bound in ("min -1, max 9999", "min 1"):
+        assert "USER#{userId:plain} / SCORE#{gameId}" in keys(solve(bounded(bound)).design)
+
+
+def test_the_order_of_a_padded_number_does_not_matter_where_nothing_is_sorted_by_it() -> None:
+    assert "USER#{userId:plain} / SCORE#{gameId:plain}" in keys(solve(bounded(more="")).design)
+
+
+def test_a_design_in_use_is_not_padded_later_and_says_if_it_is_too_narrow() -> None:
+    before = solve(games(BY_GAME)).design
+    assert keys(solve(bounded(), before).design) == keys(before)
+    narrow, wider = solve(bounded()).design, bounded("max 10000")
+    grown = solve(wider, narrow).design
+    assert keys(grown) == keys(narrow)
+    assert [one.code for one in check_design(grown, wider) if one.severity == "error"] == ["PJ529"]
+
+
+def test_a_value_beyond_the_bound_is_refused_before_it_is_written() -> None:
+    with pytest.raises(KeyValueError, match="10000 does not fit into 4 digits"):
+        Template.of("SCORE#{gameId:04d}", {"gameId": Type(Kind.INTEGER)}).build({"gameId": 10_000})
 
 
 def test_a_design_in_use_keeps_how_its_numbers_are_written() -> None:

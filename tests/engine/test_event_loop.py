@@ -266,3 +266,17 @@ def test_totals_are_those_of_the_items_whatever_is_done(steps: list[tuple[str, i
         for index in (*table["GlobalSecondaryIndexes"], *table["LocalSecondaryIndexes"]):
             items = send(dynamodb, "Scan", TableName="shop", IndexName=index["IndexName"])["Items"]
             assert (index["ItemCount"], index["IndexSizeBytes"]) == (len(items), sum(map(item_size, items)))
+
+
+def test_loop_leaves_the_checkpoint_of_a_long_log_to_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prejoin.engine.file.store._LOG_BYTES", 0)
+    write = json.dumps({"TableName": "shop", "Item": {"pk": {"S": "1"}, "sk": {"S": "1"}}}).encode()
+    with Embedded(tmp_path / "shop.db") as dynamodb:
+        send(dynamodb, "CreateTable", **SHOP)
+        checkpoints: list[None] = []
+        monkeypatch.setattr(dynamodb._store, "_checkpoint", lambda: checkpoints.append(None))
+        while dynamodb.send_now("PutItem", write) is not None:
+            assert not checkpoints
+        dynamodb.send("PutItem", write)
+        assert len(checkpoints) == 1
+        assert dynamodb.send_now("PutItem", write) is not None

@@ -27,6 +27,7 @@ from prejoin.table import (
     Index,
     Key,
     NotFound,
+    PartlyWritten,
     Schema,
     SchemaError,
     TableError,
@@ -129,11 +130,13 @@ def test_a_parent_that_the_same_transaction_makes_is_there(connect: Connect) -> 
 
 
 @both
-def test_batches_put_no_children_and_delete_them(connect: Connect) -> None:
+def test_many_children_are_put_where_their_parents_are(connect: Connect) -> None:
     db = teams(connect)
     db.insert(Player("1", "red"))
-    with pytest.raises(TableError, match="has to check that its Team is there"):
-        db.put_many([Player("2", "red")])
+    with pytest.raises(PartlyWritten) as caught:
+        db.put_many([Player("2", "red"), Player("3", "none"), Player("4", "red")])
+    assert [(one.position, type(one.error)) for one in caught.value.failures] == [(1, NotFound)]
+    assert [db.exists(Player, player_id=at) for at in "1234"] == [True, True, False, True]
     assert db.delete_many(Player, [{"player_id": "1"}]) == 1
 
 

@@ -192,7 +192,7 @@ def test_many_of_several_items_each_are_as_many_as_fit_into_4_mb() -> None:
     calls.clear()
     db.put_many(Order("1", str(number), note="x" * 390_000) for number in range(7))
     assert [call.items for call in calls] == [10, 4]
-    with pytest.raises(TooMany, match="bytes, and DynamoDB takes 409600"):
+    with pytest.raises(TooMany, match="bytes, and DynamoDB takes 409,600"):
         db.put_many([Order("1", "8", note="x" * 410_000)])
 
 

@@ -169,12 +169,12 @@ def test_it_is_part_of_transactions(clock: Hands) -> None:
         tx.delete(Note, note_id="3")
 
 
-def test_batches_cannot_mark_and_say_so(clock: Hands) -> None:
+def test_many_are_marked(clock: Hands) -> None:
     db = made(notes(clock), fresh())
-    db.put_many([Note("1")])
-    with pytest.raises(TableError, match="marks what is there: do it alone or in a transaction"):
-        db.delete_many(Note, [{"note_id": "1"}])
-    assert db.get(Note, note_id="1") == Note("1")
+    db.put_many([Note("1"), Note("2")])
+    assert db.delete_many(Note, [{"note_id": "1"}]) == 1
+    assert db.get(Note, note_id="1") is None
+    assert [one.deleted_at for page in db.everything(Note, hidden=True) for one in page].count(None) == 1
 
 
 def test_the_mark_is_kept_by_the_pattern_alone(clock: Hands) -> None:

@@ -342,6 +342,7 @@ TRIES: dict[str, list[Try]] = {
         lambda db, s: db.delete(User, user_id=s.user_id, read=True, **s.tenant),
         lambda db, s: db.delete(Order, user_id=s.user_id, order_id=s.order_id, read=True, **s.tenant),
     ],
+    "insert_many": [lambda db, s: db.insert_many([User(s.other, s.user_id, s.other)])],
     "put_many": [lambda db, s: db.put_many([Order(s.other, s.user_id, s.order_id, "DONE")])],
     "delete_many": [lambda db, s: db.delete_many(Order, [{"user_id": s.user_id, "order_id": s.order_id, **s.tenant}])],
     "transaction": [

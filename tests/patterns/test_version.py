@@ -24,6 +24,7 @@ from prejoin.table import (
     Index,
     Key,
     NotFound,
+    PartlyWritten,
     Schema,
     SchemaError,
     TableError,
@@ -230,9 +231,11 @@ def test_whatever_is_lost_a_count_is_not_had_twice() -> None:
     assert with_every_fault(begin, lambda lossy: count_up(Client(schema(Version()), "notes", lossy)), check) == 4
 
 
-def test_batches_cannot_check_a_version_and_say_so(db: Client) -> None:
-    with pytest.raises(TableError, match="a batch cannot check anything, and this put of Note has to"):
-        db.put_many([Note("1")])
+def test_many_are_checked_one_by_one(db: Client) -> None:
+    assert db.put_many([Note("1")]) == 1
+    with pytest.raises(PartlyWritten) as caught:
+        db.put_many([Note("1"), Note("2")])
+    assert [(one.position, type(one.error)) for one in caught.value.failures] == [(0, VersionConflict)]
 
 
 def test_it_costs_nothing() -> None:

@@ -18,11 +18,12 @@ from prejoin.table import (
     AsyncClient,
     Call,
     Client,
+    ConditionFailed,
     Entity,
     Index,
     Key,
+    PartlyWritten,
     Schema,
-    TableError,
     TooMany,
     UnknownValue,
     Unprocessed,
@@ -212,13 +213,18 @@ def test_what_has_to_be_checked_is_refused_before_anything_is_written() -> None:
         db.put_many([User("1", "a@b.com")])
     with pytest.raises(UnknownValue, match="does not give email"):
         db.delete_many(User, [{"user_id": "1"}])
-    with pytest.raises(TableError, match="a batch cannot check anything, and this put of Draft has to"):
-        db.put_many([Draft("1", 1)])
-    with pytest.raises(TableError, match="a batch cannot check anything, and this delete of Event has to"):
-        db.delete_many(Event, [{"day": "d", "number": 1, "text": "x"}])
-    with pytest.raises(TooMany, match=r"DAY#d / EVENT#0001 has 41\d\d\d\d bytes, and DynamoDB takes 409600"):
+    with pytest.raises(TooMany, match=r"DAY#d / EVENT#0001 has 41\d,\d\d\d bytes, and DynamoDB takes 409,600"):
         db.put_many([Event("d", 1, "x" * 410_000)])
     assert transport.sizes == []
+
+
+def test_what_is_known_of_an_item_is_checked_by_a_call_of_its_own() -> None:
+    db = client(fresh())
+    db.put_many([Event("d", 1, "x"), Event("d", 2, "y")])
+    with pytest.raises(PartlyWritten) as caught:
+        db.delete_many(Event, [{"day": "d", "number": at, "text": "x"} for at in (1, 2)])
+    assert [(one.position, type(one.error)) for one in caught.value.failures] == [(1, ConditionFailed)]
+    assert [event.number for event in db.query(Event, day="d")] == [2]
 
 
 def test_quotes_that_grow_in_json_do_not_make_an_item_too_large() -> None:

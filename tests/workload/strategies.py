@@ -71,6 +71,7 @@ prose = st.just("") | st.lists(
 ).map("\n\n".join)  # fmt: skip
 sizes = st.integers(1, 400_000)
 counts = st.integers(0, 10**9)
+bounds = st.integers(-(10**9), 10**9)
 
 scalars = st.sampled_from([Type(k) for k in Kind if k not in {Kind.ENUM, Kind.LIST, Kind.SET, Kind.MAP}])
 enums = st.lists(
@@ -82,6 +83,11 @@ types = (
     | st.just(Type(Kind.MAP))
     | st.builds(lambda of: Type(Kind.LIST, of=of), st.none() | scalars)
     | st.sampled_from([Type(Kind.SET), Type(Kind.SET, of=Type(Kind.STRING)), Type(Kind.SET, of=Type(Kind.NUMBER))])
+)
+
+
+defaults = words | st.sampled_from(
+    ["", "0", "-1.5", "2024-01-15", "not yet", 'say "x"', "now", "default", "a,b", "(x)"]
 )
 
 
@@ -102,6 +108,9 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         draw(st.just("") | st.builds("{}.{}".format, entity_names, words)),
         draw(st.none() | sizes),
         draw(texts),
+        draw(st.none() | defaults),
+        min=draw(st.none() | bounds),
+        max=draw(st.none() | bounds),
     )
 
 
@@ -267,7 +276,8 @@ def pins(all_names: list[str]) -> st.SearchStrategy[object]:
     what = st.sampled_from(["GSIs", "copies", "shards", "buckets", "structures"])
     return st.one_of(
         st.builds(Under, known, known),
-        st.builds(AtMost, what, st.integers(0, 20)),
+        st.builds(AtMost, what.filter(lambda one: one != "buckets"), st.integers(0, 20)),
+        st.just(AtMost("buckets", 0)),
         st.builds(Without, what, known),
         st.builds(Spread, known, st.sampled_from(["hour", "day", "month", "year"])),
         st.builds(Spread, known, shards=st.integers(1, 100)),

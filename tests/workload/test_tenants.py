@@ -130,11 +130,11 @@ def test_writing_the_tenant_out_twice_is_writing_it_out_once(workload: Workload)
     [
         (LINE, "- **Tenant**: workspaceId → Company", "PJ201", "Company"),
         (LINE, "- **Tenant**: workspaceId, except Plam", "PJ201", "Plam"),
-        (LINE, "- **Tenant**: workspaceId → Plan", "PJ222", "workspaceId → Plan"),
-        (LINE, "- **Tenant**: workspaceId but not Plan", "PJ222", "but"),
-        ("| Members | - |", "| Members | workspaceId[] |", "PJ222", "workspaceId"),
-        ("| Members | - |", "| Members | workspaceId between |", "PJ222", "workspaceId"),
-        ("| Members | - |", "| Members | workspaceId = acme |", "PJ222", "workspaceId"),
+        (LINE, "- **Tenant**: workspaceId → Plan", "PJ223", "workspaceId → Plan"),
+        (LINE, "- **Tenant**: workspaceId but not Plan", "PJ223", "but"),
+        ("| Members | - |", "| Members | workspaceId[] |", "PJ223", "workspaceId"),
+        ("| Members | - |", "| Members | workspaceId between |", "PJ223", "workspaceId"),
+        ("| Members | - |", "| Members | workspaceId = acme |", "PJ223", "workspaceId"),
         ("`name` (string, mutable)", "`name` (string, mutable, → Nobody)", "PJ201", "Nobody"),
     ],
 )
@@ -147,5 +147,5 @@ def test_what_is_not_for_one_tenant_is_told_where_it_stands(old: str, new: str, 
 
 def test_a_decided_key_has_to_begin_with_the_tenant() -> None:
     text = TEXT + "\n## Decisions\n\n- Task has key `PROJECT#{projectId}` and `TASK#{taskId}`\n"
-    (found,) = [d for d in read_text(text, "md").diagnostics if d.code == "PJ222"]
+    (found,) = [d for d in read_text(text, "md").diagnostics if d.code == "PJ223"]
     assert found.fix == "write `TENANT#{workspaceId}#PROJECT#{projectId}`"

@@ -5,8 +5,12 @@ from __future__ import annotations
 import itertools
 import sys
 
-_EXTRA = frozenset({"click", "rich", "markdown_it", "mdurl", "yaml", "jinja2", "highspy", "numpy"})
-"""Modules that come with the `design` extra."""
+_CLI = frozenset({"click", "rich", "pygments", "markdown_it", "mdurl", "yaml"})
+"""Modules that come with the `cli` extra."""
+_SOLVER = frozenset({"highspy", "numpy"})
+"""Modules that come with the `design` extra, beside those."""
+_SOLVING = frozenset({"design", "build", "query", "demo"})
+"""Commands that choose keys."""
 
 
 def main() -> None:
@@ -14,25 +18,35 @@ def main() -> None:
     try:
         from prejoin.cli.run import run
     except ModuleNotFoundError as problem:
-        if not extra(problem):
+        extra = extra_of(problem, sys.argv[1:])
+        if not extra:
             raise
-        sys.exit(_not_installed(problem))
+        sys.exit(_not_installed(problem, extra))
     except KeyboardInterrupt:
         sys.exit(130)
     sys.exit(run(sys.argv[1:]))
 
 
-def extra(problem: ModuleNotFoundError) -> bool:
-    """Whether what is missing comes with the `design` extra."""
-    return (problem.name or "").partition(".")[0] in _EXTRA
+def extra_of(problem: ModuleNotFoundError, arguments: list[str]) -> str:
+    """The extra that brings the missing module and all else this command line needs; empty if none does."""
+    module = (problem.name or "").partition(".")[0]
+    if module not in _CLI | _SOLVER:
+        return ""
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    return "cli" if module in _CLI and command and command not in _SOLVING else "design"
 
 
-def _not_installed(problem: ModuleNotFoundError) -> int:
+def install_command(extra: str) -> str:
+    """How to install an extra. Prejoin is not on PyPI yet, so it is run in a clone; a release changes this line."""
+    return f"pip install '.[{extra}]'"
+
+
+def _not_installed(problem: ModuleNotFoundError, extra: str) -> int:
     from prejoin import __version__
 
     message = f"the command needs `{problem.name}`, which is not installed"
-    fix = "pip install 'prejoin[design]'"
-    print(f"prejoin: {message}; install it with: {fix}", file=sys.stderr)
+    fix = f"in a clone of prejoin: {install_command(extra)}"
+    print(f"prejoin: {message}; {fix}", file=sys.stderr)
     if wants_json(sys.argv[1:]):
         import json
 

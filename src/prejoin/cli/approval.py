@@ -10,6 +10,7 @@ from enum import Enum
 from prejoin.cli.decisions import read_decision
 from prejoin.cli.design_file import changes
 from prejoin.cli.design_page import conflict_lines, page
+from prejoin.cli.design_result import alternatives_of
 from prejoin.cli.dialogue import read_line
 from prejoin.cli.making import MOST, ContradictionError, Made, Wanted, make
 from prejoin.cli.outcome import Line
@@ -182,10 +183,7 @@ class Approval:
 
 def alternative_lines(made: Made) -> list[Line]:
     """Other designs, with what they are about."""
-    explanation = made.explanation
-    found = [("the table", one) for one in explanation.alternatives]
-    found += [(f"{c.entity}/{c.copy}", one) for c in explanation.copies for one in c.alternatives]
-    found += [(e.entity, one) for e in explanation.entities for one in e.alternatives]
+    found = alternatives_of(made.explanation)
     if not found:
         return [("No other design was found that is worth a look.",)]
     return [((f"{about}: ", "bold"), *coded(f"{one.text}.")) for about, one in found]

@@ -20,7 +20,6 @@ from prejoin.patterns import Finding
 from prejoin.patterns import audit as find
 from prejoin.patterns import repair as mend
 from prejoin.table import Client
-from prejoin.table.physical import shown
 
 SECONDS = 2.0
 """Between two words on how far it is."""
@@ -108,7 +107,7 @@ def _mended(client: Client, findings: Sequence[Finding], table: str, yes: bool) 
 def _line(finding: Finding) -> Line:
     return (
         (finding.kind, "bold yellow" if finding.mendable else "bold red"),
-        safe(f": {finding.entity} {shown(finding.key)}: {finding.fix}"),
+        safe(str(finding).removeprefix(finding.kind)),
     )
 
 
@@ -120,6 +119,7 @@ def _told(finding: Finding, mended: bool) -> dict[str, Any]:
         "found": finding.found,
         "expected": finding.expected,
         "fix": finding.fix,
+        "reason": finding.reason,
         "mendable": finding.mendable,
         "mended": mended,
     }

@@ -48,14 +48,17 @@ def build(
 
     Files are written beside the document. What is as it was is left alone, and what somebody changed by hand is never
     written over. A design with the status APPROVED stays as it is, and what is new is added to it. What these options
-    say, and more about the table and who may use it, can be said for good in prejoin.toml, beside the document.
+    say, and more about the table and who may use it, can be said for good in prejoin.toml, beside the document. The
+    next build without options takes those of the last one, unless prejoin.toml says otherwise.
     """
     if check and (yes or prune):
         raise click.UsageError("`--check` writes nothing: leave out `--yes` and `--prune`")
     if package and (wrong := misnamed(package)):
         raise click.UsageError(f"--package: {wrong}")
     languages = tuple(name for name in get_args(Language) if name in infrastructure)
-    overrides = Overrides(style, package or None, languages if infrastructure else None, workbench, tests)
+    given = Overrides(style, package or None, languages if infrastructure else None, workbench, tests)
+    folder = Path(document or DOCUMENT).parent
+    overrides = given.with_remembered(read_record(folder).options, settings_text(folder))
     if not (check or diffs) and (outcome := _nothing_to_do(Path(document or DOCUMENT), overrides)):
         return outcome
     # What makes things takes longer to load than all of the above takes.

@@ -12,11 +12,15 @@ from prejoin.cli import codes
 from prejoin.cli.build_plan import Asked, Plan, Product
 from prejoin.cli.built import Planned, is_stamped
 from prejoin.cli.design_page import growth_lines
+from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import Line, Outcome, Source
 from prejoin.cli.output import table
+from prejoin.cli.record import read_record
+from prejoin.cli.settings import FILE, Overrides, set_keys, settings_text
 from prejoin.cli.show import coded, counted, tally
 from prejoin.cli.sources import DEFAULT
 from prejoin.cli.status import Status
+from prejoin.design.codes import NEW_ATTRIBUTE, NOT_BACKFILLED
 from prejoin.design.growth import Growth
 from prejoin.diagnostics import Code, Severity
 from prejoin.render.python.package import Options, package_name
@@ -26,6 +30,8 @@ _FEW_CHANGES = 12
 _SAID = {"new": "new", "changed": "changed", "conflict": "left alone", "left": "left over", "deleted": "deleted"}
 _DONE = {**_SAID, "new": "written", "changed": "rewritten"}
 _STYLES = {"left alone": "bold red", "left over": "yellow", "deleted": "yellow"}
+
+_SAID_ONCE = frozenset({NEW_ATTRIBUTE.id, NOT_BACKFILLED.id})
 
 
 def outcome(plan: Plan, asked: Asked, written: bool, shown: bool) -> Outcome:
@@ -37,6 +43,7 @@ def outcome(plan: Plan, asked: Asked, written: bool, shown: bool) -> Outcome:
     sources = tuple(_sources(plan, asked))
     disagree = bool(sources)
     if asked.check and disagree:
+        notes += _overruled(plan)
         notes.append("document, design and code disagree: `prejoin build` makes them agree")
     if written and plan.writable and not disagree:
         first = all(one.merged.state == "new" for one in plan.found)
@@ -44,6 +51,17 @@ def outcome(plan: Plan, asked: Asked, written: bool, shown: bool) -> Outcome:
         notes += [f"next: `{do}` {what}" for do, what in steps]
     status = Status.FAILED if disagree else Status.FINE
     return Outcome(status, result(plan, asked, written), lines, sources, tuple(notes))
+
+
+def _overruled(plan: Plan) -> Iterator[str]:
+    """Options of the last build that prejoin.toml overrules: the likely reason for a difference."""
+    remembered = read_record(plan.product.folder).options
+    if remembered is None:
+        return
+    names = set_keys(settings_text(plan.product.folder))
+    lost = {name: value for name, value in remembered.given.items() if name in names}
+    if any(getattr(plan.product.settings, name) != value for name, value in lost.items()):
+        yield f"the last build was given `{Overrides(**lost)}`, and {FILE} says otherwise: change it there"
 
 
 def _notes(plan: Plan, asked: Asked, written: bool) -> Iterator[str]:
@@ -54,6 +72,8 @@ def _notes(plan: Plan, asked: Asked, written: bool) -> Iterator[str]:
     if warnings:
         places = f"{product.read.file} {product.folder / product.own}"
         yield f"{tally(warnings)}: `prejoin check {places}` shows them"
+    # Once the design is written it knows these attributes, and a check says nothing of them.
+    yield from (f"{d.code}: {d.message}; {d.fix}" for d in product.designed.diagnostics if d.code in _SAID_ONCE)
     if plan.left and not asked.check:
         kept = [one for one in plan.left if not one.pristine]
         if kept and asked.prune:
@@ -180,7 +200,7 @@ def _next(product: Product) -> Iterator[tuple[str, str]]:
     first = next((read.id for read in product.read.workload.reads if read.id in served), None)
     if first:
         place = "" if product.read.file == DEFAULT else f" --for {product.read.file}"
-        yield f"prejoin query {first}{place}", "asks the first question, on made-up data"
+        yield f"{invocation()} query {first}{place}", "asks the first question, on made-up data"
     yield _test(product)
     if "cloudformation" in product.settings.infrastructure:
         name = design.table

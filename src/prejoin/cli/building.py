@@ -175,6 +175,7 @@ def _write(plan: Plan, asked: Asked) -> None:
     gone = plan.deletable if asked.prune else ()
     left = {str(one.path): one.was for one in plan.left if one not in gone}
     designed = product.designed
-    record = Record(product.source, designed.source, designed.served, left=left)
+    options = asked.overrides if asked.overrides.given else None
+    record = Record(product.source, designed.source, designed.served, left=left, options=options)
     write_all(product.folder, list(plan.found), record)
     delete(product.folder, list(gone))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from prejoin.cli.command import command
+from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.show import coded, counted, counts, shown, tally
 from prejoin.cli.sources import DEFAULT, FORMS, Document, files_or_default, load
 from prejoin.cli.status import Status
-from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.diagnostics import Diagnostic, Severity, in_order
 from prejoin.workload.files import Form
 from prejoin.workload.model import Workload
 
@@ -52,9 +54,18 @@ def check(files: tuple[str, ...], patterns: str | None, form: Form | None, hints
 
 def _load(file: str, form: Form | None, patterns: str | None) -> Document | DesignFile:
     """A document, or a design with what is wrong in the document it is for."""
-    from prejoin.cli.designs import is_design, load_design  # the designer is not needed for documents
+    from prejoin.cli.designs import (
+        is_design,
+        load_design,
+        new_since_approval,
+    )  # the designer is not needed for documents
 
-    return load_design(file, patterns) if patterns or (form is None and is_design(file)) else load(file, form)
+    if patterns or (form is None and is_design(file)):
+        return load_design(file, patterns)
+    document = load(file, form)
+    new = new_since_approval(document)
+    said = in_order((*document.reading.diagnostics, *new))
+    return replace(document, reading=replace(document.reading, diagnostics=said)) if new else document
 
 
 def _next(documents: Sequence[Document | DesignFile]) -> Iterator[tuple[str, str]]:
@@ -65,9 +76,9 @@ def _next(documents: Sequence[Document | DesignFile]) -> Iterator[tuple[str, str
         file = one.file if isinstance(one, Document) else one.document.file
         named = "" if file == DEFAULT else f" {shlex.quote(file)}"
         if own and file != "-" and file not in designed:
-            yield f"prejoin design{named}", "designs the table for it"
+            yield f"{invocation()} design{named}", "designs the table for it"
         elif not own:
-            yield f"prejoin build{named}", "makes everything of it"
+            yield f"{invocation()} build{named}", "makes everything of it"
 
 
 def figures(workload: Workload) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from prejoin.cli.command import command
 from prejoin.cli.design_file import titled as item_title
 from prejoin.cli.designs import places_of, structures
 from prejoin.cli.examples import DOCUMENT, folder, installed
+from prejoin.cli.invocation import invocation
 from prejoin.cli.making import unproven
 from prejoin.cli.outcome import CommandError, Line, Outcome, Source
 from prejoin.cli.output import table, width_of
@@ -196,14 +197,14 @@ def _next(file: str, answers: list[Answer]) -> list[Line]:
     rows: list[Row] = []
     if installed() and Path(file).is_relative_to(folder()):
         place = about = ""
-        rows.append(("prejoin init --example shop", "writes this document here"))
+        rows.append((f"{invocation()} init --example shop", "writes this document here"))
     rows += [
-        (f"prejoin query {first}{about}", "asks one pattern, and shows what it finds, sends and costs"),
+        (f"{invocation()} query {first}{about}", "asks one pattern, and shows what it finds, sends and costs"),
         (
-            f"prejoin design{place}",
+            f"{invocation()} design{place}",
             "shows the keys with reasons; change a pattern in the document, and they change",
         ),
-        (f"prejoin build{place}", "writes the code with tests, what deploys it, pages and pictures"),
+        (f"{invocation()} build{place}", "writes the code with tests, what deploys it, pages and pictures"),
     ]
     return lines + [("  ", *line) for line in table(rows, ("bold", ""))]
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
+import msgspec
+from msgspec.structs import replace
 
 from prejoin.cli import codes
 from prejoin.cli.approval import Answer, Approval, alternative_lines, ask
 from prejoin.cli.command import command
 from prejoin.cli.decisions import decided, read_decision, record
+from prejoin.cli.design_answers import Why, Without
 from prejoin.cli.design_file import Target, changes, document_text, save, target
 from prejoin.cli.design_page import conflict_lines, page
-from prejoin.cli.design_result import conflict_sets, result
+from prejoin.cli.design_result import Questions, answers, conflict_sets, result
 from prejoin.cli.designs import kept_design, places_of
 from prejoin.cli.making import FEW, MOST, ContradictionError, Made, Wanted, make
 from prejoin.cli.outcome import CommandError, Line, Outcome, Source
@@ -28,6 +29,7 @@ from prejoin.cli.status import Status
 from prejoin.cli.writing import check_writable
 from prejoin.design.explain import UnknownTopicError, as_text, why, without
 from prejoin.design.files import design_beside
+from prejoin.design.program import OutOfTimeError
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.statements import write_pin
@@ -36,19 +38,6 @@ from prejoin.workload.model import Pin, Workload
 
 _FEW_CHANGES = 12
 """Changes of the keys that are told one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Questions:
-    """What is asked about a design, instead of having it written."""
-
-    explain: bool = False
-    why: tuple[str, ...] = ()
-    alternatives: bool = False
-    drop: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.explain or self.why or self.alternatives or self.drop)
 
 
 @command("design")
@@ -66,6 +55,12 @@ class Questions:
 @click.option("--alternatives", is_flag=True, help="Solve and price other designs, too.")
 @click.option("--drop", "dropped", multiple=True, help="Tell what the table would be without an access pattern.")
 @click.option("--hints/--no-hints", default=False, help="Whether to show all that the checks have to say.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Take the best design found in this time; another run may find another. No limit if not said.",
+)
 @click.option("--no-proof", is_flag=True, help="Do not run it.")
 def design(
     document: str | None,
@@ -80,6 +75,7 @@ def design(
     alternatives: bool,
     dropped: tuple[str, ...],
     hints: bool,
+    time_limit: float | None,
     no_proof: bool,
     as_json: bool,
 ) -> Outcome:
@@ -104,15 +100,24 @@ def design(
     asked = Questions(explain, topics, alternatives, dropped)
     # Who only asks about it is answered from the keys; what is written down or approved is run before.
     proven = not no_proof and (yes or where is None or not asked)
-    wanted = Wanted(read, pins, kept, proven, MOST if alternatives else FEW)
+    wanted = Wanted(read, pins, kept, proven, MOST if alternatives else FEW, time_limit)
     try:
         with Progress() as progress:
             made = make(wanted, progress)
             dropping = _dropped(made, dropped, progress)
     except ContradictionError as problem:
         return contradiction(problem, read, "without `--keep`")
-    answers = _answers(made, asked, dropping)
-    data = {**result(made), "dropped": dropping, "output": None}
+    except OutOfTimeError:
+        message = f"no design was found in {time_limit:g} s"
+        fix = "give it longer with `--time-limit`, or leave that out"
+        code = replace(codes.TIME_LIMIT, severity=Severity.ERROR)
+        raise CommandError(code, message, fix, Status.FAILED, read.file) from None
+    why_each = tuple(Why(topic, "\n".join(_why(made, topic))) for topic in topics)
+    lines = _answer_lines(made, asked, why_each, dropping)
+    if asked:
+        data = msgspec.to_builtins(answers(made, why_each, dropping, asked))
+    else:
+        data = {**result(made), "dropped": [], "output": None}
     status = Status.FINE if made.fine else Status.FAILED
     if where is None:
         text = document_text(made, "md")
@@ -131,9 +136,10 @@ def design(
     elif not asked:
         notes += _announced(where, made)
         notes.append(f"`--yes` writes it to {where.path}; nothing was written")
-    data["changes"] = changes(where.before, made.design) if where.before else []
-    said = made.source(hints or as_json, besides_page=not asked and not as_json)
-    return Outcome(status, data, answers if asked else page(made), sources=(said,), notes=tuple(notes))
+    if not asked:
+        data["changes"] = changes(where.before, made.design) if where.before else []
+    said = made.source(hints or (as_json and not asked), besides_page=not asked and not as_json)
+    return Outcome(status, data, lines if asked else page(made), sources=(said,), notes=tuple(notes))
 
 
 def _pins(texts: Sequence[str], workload: Workload) -> tuple[Pin, ...]:
@@ -177,7 +183,7 @@ def contradiction(problem: ContradictionError, read: Document, anew: str) -> Out
 # --- Questions ------------------------------------------------------------------------------------------------------
 
 
-def _dropped(made: Made, patterns: Sequence[str], progress: Progress) -> list[dict[str, Any]]:
+def _dropped(made: Made, patterns: Sequence[str], progress: Progress) -> tuple[Without, ...]:
     found = []
     for pattern in patterns:
         if made.workload.pattern(pattern) is None:
@@ -186,33 +192,29 @@ def _dropped(made: Made, patterns: Sequence[str], progress: Progress) -> list[di
             raise CommandError(codes.NO_TOPIC, f"there is no access pattern `{pattern}`", fix, Status.MISUSED)
         progress.begin(f"designing without {pattern}")
         one = without(made.workload, pattern, made.solution, made.wanted.kept)
-        found.append(
-            {
-                "pattern": pattern,
-                "text": one.text,
-                "structures": one.structures,
-                "dollars": one.dollars,
-                "unserved": list(one.unserved),
-            }
-        )
-    return found
+        found.append(Without(pattern, one.text, one.structures, one.dollars, one.unserved))
+    return tuple(found)
 
 
-def _answers(made: Made, asked: Questions, dropping: Sequence[dict[str, Any]]) -> list[Line]:
+def _why(made: Made, topic: str) -> list[str]:
+    try:
+        return why(made.explanation, topic)
+    except UnknownTopicError as problem:
+        known = ", ".join(problem.known)
+        fix = f"did you mean `{problem.meant}`?" if problem.meant else f"ask about one of {known}"
+        raise CommandError(codes.NO_TOPIC, f"there is nothing named `{topic}`", fix, Status.MISUSED) from None
+
+
+def _answer_lines(made: Made, asked: Questions, topics: Sequence[Why], dropping: Sequence[Without]) -> list[Line]:
     lines: list[Line] = []
     if asked.explain:
         lines += [coded(line) for line in as_text(made.explanation)]
-    for topic in asked.why:
-        try:
-            lines += [(), *map(coded, why(made.explanation, topic))]
-        except UnknownTopicError as problem:
-            known = ", ".join(problem.known)
-            fix = f"did you mean `{problem.meant}`?" if problem.meant else f"ask about one of {known}"
-            raise CommandError(codes.NO_TOPIC, f"there is nothing named `{topic}`", fix, Status.MISUSED) from None
+    for topic in topics:
+        lines += [(), *map(coded, topic.text.split("\n"))]
     if asked.alternatives and not asked.explain:
         lines += [(), *alternative_lines(made)]
     for one in dropping:
-        lines += [(), coded(f"{one['text']}.")]
+        lines += [(), coded(f"{one.text}.")]
     return lines if asked.explain or not lines else lines[1:]
 
 
@@ -252,6 +254,7 @@ def _remembered(made: Made, remember: bool) -> list[str]:
 
 def _approved(made: Made, where: Target) -> Outcome:
     """Shows it on the terminal, and writes it if that is wanted."""
+    check_writable(where.path)  # before anybody answers questions for nothing
     approval = Approval(made)
     for note in _announced(where, made):
         say(*coded(note))
@@ -260,14 +263,16 @@ def _approved(made: Made, where: Target) -> Outcome:
     status = Status.FINE if made.fine else Status.FAILED
     if answer is Answer.NO:
         return Outcome(Status.FINE, result(made), notes=("nothing was written",))
-    notes = [save(made, target(where.path))]  # as it is now: somebody may have edited it meanwhile
     document = made.wanted.document
+    decided = made.wanted.pins if document.file != "-" else ()
+    sentences = "; ".join(map(write_pin, decided))
+    remember = bool(decided) and ask(f"Add to the Decisions of {document.file}: {sentences}?")
+    check_writable(where.path, *([Path(document.file)] if remember else []))
+    notes = [save(made, target(where.path))]  # as it is now: somebody may have edited it meanwhile
     if document.file != "-" and load(document.file).text != document.text:
         notes.append(f"{document.file} was changed meanwhile, and the design does not know of it: run it again")
-    if made.wanted.pins and document.file != "-":
-        sentences = "; ".join(map(write_pin, made.wanted.pins))
-        if ask(f"Add to the Decisions of {document.file}: {sentences}?"):
-            notes += _remembered(made, remember=True)
-        else:
-            notes.append(f"{document.file} is as it was: the next design does not know what you decided")
+    if remember:
+        notes += _remembered(made, remember)
+    elif decided:
+        notes.append(f"{document.file} is as it was: the next design does not know what you decided")
     return Outcome(status, result(made), notes=tuple(notes))

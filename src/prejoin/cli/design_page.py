@@ -25,7 +25,7 @@ from prejoin.keys import fields_of
 from prejoin.render.python.package import Options, package_name
 from prejoin.workload.model import Workload
 
-_ATTRIBUTE = re.compile(r"\{\w+([^}]*)\}")
+_ATTRIBUTE = re.compile(r"\{\w++([^{}]*)\}")
 _FEW = 3
 """Attributes of an index that are named."""
 _DESCRIBED = 26

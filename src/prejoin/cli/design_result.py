@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
+from prejoin.cli.design_answers import DesignAnswers, OtherDesign, Why, Without
 from prejoin.cli.making import Made
 from prejoin.design.conflicts import Statement
+from prejoin.design.explain import Alternative, Explanation
 from prejoin.proof.answer import Answer
 from prejoin.workload.grammar.statements import write_pin
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What is asked about a design, instead of having it written."""
+
+    explain: bool = False
+    why: tuple[str, ...] = ()
+    alternatives: bool = False
+    drop: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.explain or self.why or self.alternatives or self.drop)
 
 
 def result(made: Made) -> dict[str, Any]:
@@ -27,6 +44,7 @@ def result(made: Made) -> dict[str, Any]:
         "exact": solution.exact and made.wanted.kept is None,
         "search": {"ended": solution.ended, "candidates": solution.chosen.candidates},
         "bound": {"structures": solution.chosen.least},
+        "reproducible": not made.cut_short,
         "seconds": round(made.seconds, 3),
         "design": msgspec.to_builtins(made.design, str_keys=True),
         "bill": {
@@ -59,6 +77,32 @@ def result(made: Made) -> dict[str, Any]:
         "proof": proof(made),
         "growth": msgspec.to_builtins(made.growth, str_keys=True) if made.growth is not None else None,
     }  # fmt: skip
+
+
+def answers(made: Made, why: tuple[Why, ...], dropped: tuple[Without, ...], asked: Questions) -> DesignAnswers:
+    """The answers to questions about a design, and nothing else."""
+    return DesignAnswers(
+        made.wanted.document.file,
+        tuple(write_pin(pin) for pin in made.wanted.pins),
+        why or UNSET,
+        _other_designs(made.explanation) if asked.alternatives else UNSET,
+        dropped or UNSET,
+        msgspec.to_builtins(made.explanation, str_keys=True) if asked.explain else UNSET,
+    )
+
+
+def _other_designs(explanation: Explanation) -> tuple[OtherDesign, ...]:
+    return tuple(
+        OtherDesign(about, one.text, one.structures, one.dollars, one.unserved)
+        for about, one in alternatives_of(explanation)
+    )
+
+
+def alternatives_of(explanation: Explanation) -> list[tuple[str, Alternative]]:
+    """Other designs, with what each is about: the table, a copy or an entity."""
+    found = [("the table", one) for one in explanation.alternatives]
+    found += [(f"{c.entity}/{c.copy}", one) for c in explanation.copies for one in c.alternatives]
+    return found + [(e.entity, one) for e in explanation.entities for one in e.alternatives]
 
 
 def conflict_sets(sets: tuple[tuple[Statement, ...], ...]) -> list[list[dict[str, str]]]:

@@ -16,6 +16,7 @@ from prejoin.cli.progress import Progress
 from prejoin.cli.record import Record, digest, program
 from prejoin.cli.sources import Document
 from prejoin.cli.status import Status
+from prejoin.design.additions import recorded
 from prejoin.design.checks import check_design
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain import explain_design, told
@@ -125,6 +126,7 @@ def _as_it_stands(read: Document, where: Target, kept: Design, folder: Path, pro
     said = findings(read, workload, design, proof)
     if has_errors(said):
         raise _wrong(Source(read.file, read.text, tuple(d for d in said if d.severity is not Severity.HINT)))
+    design = recorded(design, workload)
     page = Page(read.file, workload, design, validated_again(text, workload, design, proof, said))
     again = page_text(page, where.form, text, folder)
     return Designed(design, again, said, (), True, _source(workload), growth(kept, design, workload))

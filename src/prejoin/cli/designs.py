@@ -12,20 +12,21 @@ from msgspec.structs import replace
 from prejoin.cli.codes import NO_PATTERNS
 from prejoin.cli.outcome import Source
 from prejoin.cli.sources import DEFAULT, Document, load
-from prejoin.design.checks import At, check_design
+from prejoin.design.beyond import beyond, unmet
+from prejoin.design.checks import At, check_design, new_attributes
 from prejoin.design.document.kept import Reading
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain.phrases import count, listed
-from prejoin.design.files import read_design_file, read_design_text
+from prejoin.design.files import design_beside, read_design_file, read_design_text
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.workload.files import form_of
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.model import Workload
+from prejoin.workload.model import Spread, Status, Workload
 
 _HEADING = re.compile(r"^##+ *(?:Table Configuration|(?:Global )?Secondary Indexes|Key Design)", re.MULTILINE | re.I)
-_SLOTS = re.compile(r'^(?:slots:|\s*"slots"\s*:)', re.MULTILINE)
+_SLOTS = re.compile(r'^(?:slots:|[^\S\n]*+"slots"\s*+:)', re.MULTILINE)
 _PATTERNS = (DEFAULT, "access-patterns.yaml", "access-patterns.yml", "access-patterns.json")
 
 
@@ -118,6 +119,35 @@ def kept_design(file: str, workload: Workload) -> tuple[Design | None, Source]:
     errors = tuple(d for d in reading.diagnostics if d.severity is Severity.ERROR)
     found = None if errors else replace(reading.design, operations=(), decisions=())
     return found, Source(file, text, errors)
+
+
+def new_since_approval(document: Document) -> tuple[Diagnostic, ...]:
+    """What is to be said of attributes that the approved design beside a document does not know."""
+    if document.file == "-" or not Path(document.file).is_file():
+        return ()
+    path = design_beside(Path(document.file))
+    if not path.is_file() or form_of(path) != "md":
+        return ()
+    reading = parse_document(_text(path))
+    if reading.kept.status is not Status.APPROVED:
+        return ()
+    return tuple(new_attributes(reading.design, document.workload, reading.design, places_of(document)))
+
+
+def outdated(file: str, workload: Workload) -> tuple[str, ...]:
+    """Access patterns that a design lacks and decisions that it does not follow, in words.
+
+    Rates and sizes are not compared: they change what a design costs, and not what it answers.
+    """
+    reading = read_design_file(Path(file), workload)
+    design = reading.design
+    # Operations are planned anew for all patterns; those that the file lists have a place in it.
+    known = {one.pattern for at, one in enumerate(design.operations) if reading.places.find(("operations", at))}
+    # A design by hand may list no patterns at all.
+    found = [f"it lacks {one.id}" for one in workload.patterns if one.id not in known] if known else []
+    broken = [one.pin for one in beyond(design, workload)]
+    broken += [one.pin for one in unmet(design, workload) if not isinstance(one.pin, Spread)]
+    return (*found, *(f"it does not follow `{write_pin(pin)}`" for pin in dict.fromkeys(broken)))
 
 
 def places_in(reading: Reading) -> At:

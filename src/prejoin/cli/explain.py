@@ -66,7 +66,7 @@ def _brief(code: Code) -> dict[str, Any]:
 
 
 def _normal(code: str) -> str:
-    digits = re.sub(r"\A\s*(?:pj)?[-\s]*", "", code.lower()).strip()
+    digits = re.sub(r"\A\s*+(?:pj)?[-\s]*", "", code.lower()).strip()
     return f"PJ{digits.zfill(3)}" if digits.isascii() and digits.isdigit() else code.strip().upper()
 
 

@@ -13,14 +13,14 @@ from prejoin.cli.outcome import Source
 from prejoin.cli.progress import Progress
 from prejoin.cli.show import counted
 from prejoin.cli.sources import Document
-from prejoin.design.checks import Fit, check_design, fit
+from prejoin.design.checks import Fit, check_design, fit, new_attributes
 from prejoin.design.conflicts import Statement, conflicts
 from prejoin.design.decided import decided as pins_of
 from prejoin.design.explain import Explanation, considered, explain_design, told
 from prejoin.design.growth import Growth, growth
 from prejoin.design.model import Design, Operation
 from prejoin.design.price import Bill, bill
-from prejoin.design.program import InfeasibleError
+from prejoin.design.program import InfeasibleError, TimeLimit
 from prejoin.design.solve import Solution, solve
 from prejoin.diagnostics import Diagnostic, Severity, Span, in_order
 from prejoin.engine import Embedded
@@ -52,6 +52,8 @@ class Wanted:
     kept: Design | None = None
     proven: bool = True
     alternatives: int = FEW
+    time_limit: float | None = None
+    """Seconds that the solver may take; as long as it needs if None."""
 
     @property
     def workload(self) -> Workload:
@@ -74,6 +76,8 @@ class Made:
     proof: Proof | None = None
     growth: Growth | None = None
     conflicts: tuple[tuple[Statement, ...], ...] = field(default=())
+    cut_short: bool = False
+    """Whether the time limit ended the search: another run may find another design."""
 
     @property
     def unserved(self) -> tuple[Operation, ...]:
@@ -86,9 +90,17 @@ class Made:
     def source(self, hints: bool, besides_page: bool = False) -> Source:
         """What is to be said, about the document from which it comes; besides the page, what that does not say."""
         document = self.wanted.document
-        said = (d for d in self.diagnostics if hints or d.severity is not Severity.HINT)
+        own = (self._time_limit(),) if self.cut_short else ()
+        said = (d for d in (*own, *self.diagnostics) if hints or d.severity is not Severity.HINT)
         rest = (d for d in said if not (besides_page and d.code == codes.UNSERVED.id))
         return Source(document.file, document.text, tuple(rest))
+
+    def _time_limit(self) -> Diagnostic:
+        least = self.solution.chosen.least
+        found = self.explanation.structures
+        bound = f"{counted(found, 'structure')}, and no fewer than {min(least, found)} can serve as much"
+        message = f"the time limit of {self.wanted.time_limit:g} s ended the search; the best design found has {bound}"
+        return codes.TIME_LIMIT.at(None, message, "give it longer: another run may find another design")
 
 
 def make(wanted: Wanted, progress: Progress) -> Made:
@@ -96,8 +108,9 @@ def make(wanted: Wanted, progress: Progress) -> Made:
     workload = wanted.workload
     began = time.perf_counter()
     progress.begin("choosing keys", "design")
+    limit = None if wanted.time_limit is None else TimeLimit(wanted.time_limit)
     try:
-        solution = solve(workload, wanted.kept, progress)
+        solution = solve(workload, wanted.kept, progress, limit)
     except InfeasibleError:
         progress.begin("looking for what contradicts what")
         raise ContradictionError(conflicts(workload, wanted.kept)) from None
@@ -105,13 +118,14 @@ def make(wanted: Wanted, progress: Progress) -> Made:
     progress.result(structures(solution.design))
     # Of a design that had to keep what was there nobody knows whether another one would do with less.
     explanation = explain_design(workload, solution.design, None if wanted.kept else solution)
-    if wanted.alternatives:
+    cut_short = limit is not None and limit.struck
+    if wanted.alternatives and not cut_short:  # others take as long again
         progress.begin("pricing other designs")
         explanation = considered(workload, solution, explanation, wanted.kept, wanted.alternatives)
     design = told(solution.design, explanation)
     proof = run(workload, design, progress) if wanted.proven else None
     in_conflict: tuple[tuple[Statement, ...], ...] = ()
-    if unserved(workload, design):
+    if unserved(workload, design) and not cut_short:
         progress.begin("looking for what keeps a pattern from being served")
         in_conflict = conflicts(workload, wanted.kept)
     return Made(
@@ -123,10 +137,11 @@ def make(wanted: Wanted, progress: Progress) -> Made:
         bill(workload, design),
         fit(workload),
         seconds,
-        findings(wanted.document, workload, design, proof),
+        in_order((*findings(wanted.document, workload, design, proof), *_new(wanted, workload, design))),
         proof,
         growth=growth(wanted.kept, design, workload) if wanted.kept else None,
         conflicts=in_conflict,
+        cut_short=cut_short,
     )
 
 
@@ -153,6 +168,11 @@ def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
     """The patterns that no key serves, and for which nobody said that this is accepted."""
     aside = pins_of(workload).aside
     return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
+
+
+def _new(wanted: Wanted, workload: Workload, design: Design) -> list[Diagnostic]:
+    """What is to be said of attributes that a design in use does not know."""
+    return new_attributes(wanted.kept, workload, design, places_of(wanted.document)) if wanted.kept else []
 
 
 def findings(

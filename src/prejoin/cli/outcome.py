@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from prejoin import __version__
+from prejoin.cli.design_answers import DesignAnswers
+from prejoin.cli.invocation import runnable
 from prejoin.cli.status import Status
 from prejoin.diagnostics import Code, Diagnostic, Severity, Span
 
@@ -71,6 +73,8 @@ class Message(msgspec.Struct, frozen=True):
     line: int
     column: int
     text: str
+    replacement: str
+    """What to write instead of `text`, where the fix is just that; empty otherwise."""
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -87,7 +91,17 @@ class Envelope(msgspec.Struct, frozen=True):
 
 def envelope(command: str, outcome: Outcome) -> Envelope:
     messages = tuple(
-        Message(d.code, d.severity, d.message, d.fix, source.file, d.line, d.column, d.text)
+        Message(
+            d.code,
+            d.severity,
+            runnable(d.message),
+            runnable(d.fix),
+            source.file,
+            d.line,
+            d.column,
+            d.text,
+            d.replacement,
+        )
         for source in outcome.sources
         for d in source.diagnostics
     )
@@ -95,10 +109,12 @@ def envelope(command: str, outcome: Outcome) -> Envelope:
 
 
 def envelope_schema() -> dict[str, Any]:
-    """The JSON Schema of the envelope."""
+    """The JSON Schema of the envelope. `$defs` has the answers of `design --why` and the like, too."""
+    (found, _), parts = msgspec.json.schema_components([Envelope, DesignAnswers], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:prejoin:envelope:1",
         "title": "prejoin envelope",
-        **msgspec.json.schema(Envelope),
+        **found,
+        "$defs": parts,
     }

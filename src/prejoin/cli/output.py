@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+class OutputError(CommandError):
+    """Standard output cannot be written, so what it was to hold is lost."""
+
+    def __init__(self, problem: OSError) -> None:
+        message = f"standard output cannot be written: {problem.strerror or problem}"
+        super().__init__(codes.CANNOT_WRITE, message, "check where it goes to", Status.FAILED)
+
+
 def emit(command: str, outcome: Outcome, as_json: bool) -> None:
     """Shows what a command gave back."""
     if as_json:
@@ -101,12 +109,7 @@ def _write(stream: TextIO, text: str) -> None:
         if stream is sys.stderr:
             return
         _deaf(stream)
-        raise CommandError(
-            codes.CANNOT_WRITE,
-            f"standard output cannot be written: {problem.strerror or problem}",
-            "check where it goes to",
-            Status.FAILED,
-        ) from None
+        raise OutputError(problem) from None
 
 
 def _deaf(stream: TextIO) -> None:

@@ -5,29 +5,47 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import time
 from types import TracebackType
+from typing import TextIO
 
-from prejoin.cli.output import say
+from prejoin.cli.output import say, show
 
 PATIENCE = 1.0
 """Seconds in which nothing is said."""
+PIPE_PATIENCE = 10.0
+"""Seconds between two lines where there is no terminal."""
 _CLEAR = "\r\x1b[K"
 _WIDEST = 8
 """Letters of a step's name."""
 
 
 class Progress:
-    """`with Progress() as told: told("solving")`. In a pipe nothing is said."""
+    """`with Progress() as told: told("solving")`. In a pipe there is a line every ten seconds.
+
+    Those come from a thread: one run of the solver may take longer than that.
+    """
+
+    _told_in_steps = False
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
         self._what = ""
         self._shown = False
+        self._how_far = ""
         self._able = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._over = threading.Event()
 
     def __enter__(self) -> Progress:
+        if not self._able and not self._told_in_steps:
+            threading.Thread(target=self._tell, args=(sys.stderr,), daemon=True).start()
         return self
+
+    def _tell(self, stream: TextIO) -> None:
+        while not self._over.wait(PIPE_PATIENCE):
+            took = time.monotonic() - self._begun
+            show([[f"{took:.0f} s: {self._told(self._how_far)}"]], stream)
 
     def begin(self, what: str, step: str = "") -> None:
         """From here on it is this that takes its time, as part of a step."""
@@ -35,6 +53,7 @@ class Progress:
         self("")
 
     def __call__(self, how_far: str) -> None:
+        self._how_far = how_far
         took = time.monotonic() - self._begun
         if self._able and took >= PATIENCE:
             self._live(f"{took:.0f} s, {self._told(how_far)} …")
@@ -60,6 +79,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
         self._gone()
 
 
@@ -68,6 +88,8 @@ class Steps(Progress):
 
     In a pipe there are the lines that stay, and nothing at all if nobody is to be told.
     """
+
+    _told_in_steps = True
 
     def __init__(self, silent: bool = False) -> None:
         super().__init__()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ import click
 from prejoin.cli import codes
 from prejoin.cli.approval import ask
 from prejoin.cli.command import command
-from prejoin.cli.designs import kept_design
+from prejoin.cli.designs import kept_design, outdated
 from prejoin.cli.generated import Code, generated
 from prejoin.cli.outcome import CommandError, Outcome, Source
 from prejoin.cli.output import table as columns
@@ -30,7 +31,7 @@ from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.program import InfeasibleError
 from prejoin.design.solve import solve
-from prejoin.diagnostics import Severity, has_errors
+from prejoin.diagnostics import Diagnostic, Severity, has_errors
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError
 from prejoin.proof.bench import Bench
@@ -41,6 +42,9 @@ from prejoin.table import Call, Client, TableError
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern
 from prejoin.workload.tenants import is_scoped
+
+_FEW = 3
+"""Differences between document and design that a message names."""
 
 
 @command("query")
@@ -84,32 +88,40 @@ def query(
     design, said = _design(read)
     if design is None:
         return Outcome(Status.FAILED, sources=(said,), notes=("the design has errors; nothing was asked",))
+    stale = Source(said.file, "", tuple(_outdated(said.file, read)))
     methods = _methods(read, design)
     if pattern is None:
-        return _listed(read, methods)
+        return replace(_listed(read, methods), sources=(stale,))
     asked = _pattern(read, pattern)
     method = _method(read, design, methods, asked)
     options = [*(["limit=" + str(limit)] if limit else []), *([f"after={after}"] if after else [])]
     texts = given((*arguments, *options), method)
+    places = {"--for": document, "--table": table, "--db": db, "--endpoint": endpoint, "--region": region}
+    flags = [word for name, value in places.items() if value for word in (name, value)]
+    kept = [word for word in arguments if not word.lower().startswith("after=")]
+    typed = (*kept, *flags, *(["--aws"] if aws else []), *(["--limit", str(limit)] if limit else []))
     with generated(read.workload, design) as code:
         hints = code.hints(method)
-        values = {name: read_value(name, said, hints[name]) for name, said in texts.items()}
+        values = {name: read_value(name, text, hints[name]) for name, text in texts.items()}
         if not (db or endpoint or aws):
             with Embedded() as engine:
                 # The same data all day, so that a cursor of one page leads to the next.
                 now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
                 bench = Bench.ready(read.workload, design, engine, now)
                 client = Client(code.schema, design.table, engine, observe=bench.calls.append)
-                made_up = example(bench, asked, method, code.record)
-                return _run(method, code, client, {**made_up, **values}, bench.calls)
-        if problem := missing(method, hints, values):
+                found = example(bench, asked, method, code.record)
+                needed = {param.name for param in method.params if not param.default} - set(values)
+                made_up = {name: value for name, value in found.items() if name in needed}
+                outcome = _run(method, code, client, {**made_up, **values}, bench.calls, typed, frozenset(made_up))
+                return replace(outcome, sources=(stale,))
+        if problem := missing(method, hints, values, typed):
             raise problem
         if method.result == "None" and not yes:
             _permitted(asked, db or endpoint or "AWS", as_json)
         calls: list[Call] = []
         with connected(code.schema, table or design.table, db, endpoint, region) as place:
             client = Client(code.schema, place.table, place._transport, observe=calls.append)
-            return _run(method, code, client, values, calls)
+            return replace(_run(method, code, client, values, calls, typed), sources=(stale,))
 
 
 def _design(read: Document) -> tuple[Design | None, Source]:
@@ -191,8 +203,29 @@ def _permitted(asked: Pattern, place: str, as_json: bool) -> None:
     raise CommandError(codes.WOULD_CHANGE, message, "say `--yes`", Status.REFUSED)
 
 
-def _run(method: Method, code: Code, client: Client, values: Mapping[str, Any], calls: list[Call]) -> Outcome:
-    if problem := missing(method, code.hints(method), values):
+def _outdated(file: str, read: Document) -> Iterator[Diagnostic]:
+    """A warning where the design is older than what the document asks and decides."""
+    if file == read.file:
+        return  # it was designed just now
+    reasons = outdated(file, read.workload)
+    if reasons:
+        more = f", and {len(reasons) - _FEW} more" if len(reasons) > _FEW else ""
+        message = f"{file} is older than {read.file}: {'; '.join(reasons[:_FEW])}{more}"
+        fix = f"`prejoin design {shlex.quote(read.file)}` shows the design of the document as it is now"
+        yield codes.OUTDATED.at(None, message, fix)
+
+
+def _run(
+    method: Method,
+    code: Code,
+    client: Client,
+    values: Mapping[str, Any],
+    calls: list[Call],
+    typed: Sequence[str],
+    made_up: frozenset[str] = frozenset(),
+) -> Outcome:
+    """Runs the pattern. `typed` are the words of the command line after the pattern, for messages that repeat them."""
+    if problem := missing(method, code.hints(method), values, typed):
         raise problem
     ordered = {param.name: values[param.name] for param in method.params if param.name in values}
     calls.clear()
@@ -211,10 +244,15 @@ def _run(method: Method, code: Code, client: Client, values: Mapping[str, Any], 
         "pattern": asked.id,
         "method": method.name,
         "arguments": {name: plain(value) for name, value in ordered.items()},
+        "made_up": sorted(made_up),
         "items": items,
         "cursor": cursor,
         "calls": sent,
         "units": sum(call.units for call in calls),
     }
-    lines = list(page(asked, method, ordered, items, calls, width_of(sys.stdout)))
-    return Outcome(Status.FINE, result, lines, notes=(f"there is more: `--after {cursor}`",) if cursor else ())
+    lines = list(page(asked, method, ordered, items, calls, width_of(sys.stdout), made_up))
+    notes = []
+    if cursor:
+        added = [f"{name}={plain(values[name])}" for name in ordered if name in made_up]
+        notes.append(f"there is more: `prejoin query {shlex.join([asked.id, *added, *typed, '--after', cursor])}`")
+    return Outcome(Status.FINE, result, lines, notes=tuple(notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,15 +75,18 @@ def _folded(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def missing(method: Method, hints: Mapping[str, Any], values: Mapping[str, Any]) -> CommandError | None:
-    """What to say where arguments are missing."""
+def missing(
+    method: Method, hints: Mapping[str, Any], values: Mapping[str, Any], typed: Sequence[str] = ()
+) -> CommandError | None:
+    """What to say where arguments are missing; `typed` are the words that were given, to be repeated."""
     names = [param.name for param in method.params if not param.default and param.name not in values]
     if not names:
         return None
     wanted = "; ".join(f"{name}, {described(hints[name])}" for name in names)
     write = " ".join(f"{name}={_sample(hints[name])}" for name in names)
     id_ = method.pattern.id
-    return misused(f"{id_} takes more than is given: {wanted}", f"write `prejoin query {id_} {write}`")
+    given_before = f" {shlex.join(typed)}" if typed else ""
+    return misused(f"{id_} takes more than is given: {wanted}", f"write `prejoin query {id_}{given_before} {write}`")
 
 
 def read_value(name: str, texts: Sequence[str], hint: Any) -> Any:

@@ -62,11 +62,14 @@ def page(
     items: Sequence[Mapping[str, Any]],
     calls: Sequence[Call],
     width: int | None,
+    made_up: frozenset[str] = frozenset(),
 ) -> Iterator[Line]:
-    """The pattern, what it found, and what that took."""
+    """The pattern, what it found, and what that took. Arguments that were made up are marked."""
     yield ((f"{asked.id} ", "bold"), safe(asked.description or asked.id))
     arguments = ", ".join(f"{name}={_cell(plain(value))}" for name, value in values.items())
     yield ((_cut(f"{method.name}({arguments})", width), "dim"),)
+    if made_up:
+        yield ((_cut(f"made up from the data: {', '.join(name for name in values if name in made_up)}", width), "dim"),)
     yield ()
     kinds = list(dict.fromkeys(item.get(_ENTITY, "") for item in items))
     for kind in kinds:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 import prejoin
+from prejoin.cli.settings import Overrides
 from prejoin.render.keeping import ours
 
 RECORD = ".prejoin-build.json"
@@ -28,6 +29,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     files: dict[str, str] = {}
     left: dict[str, str] = {}
     """What earlier builds wrote, and nothing asks for any more."""
+    options: Overrides | None = None
+    """The options of the command line with which the last build was made."""
     writing: dict[str, str] = {}
     """What a build was about to write that did not come to its end."""
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
+import shlex
 import sys
 import traceback
 
 import click
 
-from prejoin.cli import codes, extra, wants_json
+from prejoin.cli import codes, extra_of, install_command, wants_json
 from prejoin.cli.group import cli
+from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import CommandError, Outcome, Source
-from prejoin.cli.output import emit
+from prejoin.cli.output import OutputError, emit, show
+from prejoin.cli.show import messages
 from prejoin.cli.status import Status
 from prejoin.diagnostics import Code
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""Why a stream cannot be written."""
 
 
 def run(arguments: list[str]) -> int:
@@ -25,13 +33,17 @@ def run(arguments: list[str]) -> int:
         try:
             status = cli.main(arguments, prog_name="prejoin", standalone_mode=False)
         except Exception as problem:
+            if isinstance(problem, OutputError):
+                raise
+            if isinstance(problem, OSError) and problem.filename is None and problem.errno in _FULL:
+                raise OutputError(problem) from None  # click prints help and version by itself
             outcome = _outcome(problem, arguments)
             emit(name, outcome, as_json)
             return int(outcome.status)
     except KeyboardInterrupt:
         return _interrupted(name, as_json)
-    except CommandError as problem:  # Standard output cannot be written, so it is said on the other one.
-        print(f"prejoin: {problem}", file=sys.stderr)
+    except OutputError as problem:
+        show(messages([problem.source]), sys.stderr)
         return int(problem.status)
     return status if isinstance(status, int) else 0
 
@@ -41,6 +53,9 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process is
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII terminal shows `?` for what it lacks
 
 
 def _outcome(problem: Exception, arguments: list[str]) -> Outcome:
@@ -53,13 +68,14 @@ def _outcome(problem: Exception, arguments: list[str]) -> Outcome:
         return _said(Status.MISUSED, codes.MISUSED, "no command was given", "name one of these", (help_text,))
     if isinstance(problem, click.ClickException):
         return _said(Status.MISUSED, codes.MISUSED, *_usage(problem))
-    if isinstance(problem, ModuleNotFoundError) and extra(problem):
+    if isinstance(problem, ModuleNotFoundError) and (extra := extra_of(problem, arguments)):
         message = f"this needs `{problem.name}`, which is not installed"
-        return _said(Status.NOT_INSTALLED, codes.NOT_INSTALLED, message, "pip install 'prejoin[design]'")
+        fix = f"in a clone of prejoin: `{install_command(extra)}`"
+        return _said(Status.NOT_INSTALLED, codes.NOT_INSTALLED, message, fix)
     if os.environ.get("PREJOIN_DEBUG"):
         traceback.print_exception(problem)
     message = f"something went wrong that should not have: {type(problem).__name__}"
-    again = " ".join(["PREJOIN_DEBUG=1 prejoin", *arguments])
+    again = f"PREJOIN_DEBUG=1 {invocation()} {shlex.join(arguments)}"
     return _said(Status.FAULT, codes.FAULT, message, f"see the traceback with `{again}`, and please report it")
 
 

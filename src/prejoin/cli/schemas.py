@@ -11,14 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from prejoin.cli import codes
 from prejoin.cli.outcome import CommandError
 from prejoin.cli.status import Status
 from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import Client, Schema
+from prejoin.table import Client, Schema, TableError
 from prejoin.transport import AWS, Endpoint, OutcomeUnknown, TransportError
+from prejoin.transport.errors import CredentialsMissing, NotConfigured
+
+_NAMED = 10
+"""Tables that a message names at most."""
 
 
 def schema_argument(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,37 +66,70 @@ def load_schema(text: str) -> Schema:
 
 @contextmanager
 def connected(schema: Schema, table: str, db: str | None, endpoint: str | None, region: str | None) -> Iterator[Client]:
-    """A client of the table; whatever keeps it from answering ends the command, with a sentence."""
+    """A client of the table. Errors of the place, such as a missing table, end the command with a sentence."""
     if db and endpoint:
         raise click.UsageError("A table is in one place: give `--db` or `--endpoint`")
+    where = db or endpoint or "AWS"
     try:
-        with Client(schema, table, _place(db, endpoint, region)) as client:
-            yield client
-    except (DynamoDBError, TransportError, sqlite3.Error) as problem:
-        if isinstance(problem, DynamoDBError) and problem.code == "ResourceNotFoundException":
-            message, fix = f"there is no table {table} in {db or endpoint or 'AWS'}", "check the name, and where it is"
-        else:
-            message, fix = str(problem), "check where the table is, and what you are allowed to do with it"
-            if isinstance(problem, OutcomeUnknown):
-                fix = "read the item to find out whether it was applied, before you repeat the command"
-            if message.startswith("no region"):
-                message, fix = (
-                    "it is not said in which region of AWS the table is",
-                    "say `--region NAME`, or set AWS_REGION",
-                )
+        place = _place(db, endpoint, region)
+        with Client(schema, table, place) as client:
+            try:
+                yield client
+            except DynamoDBError as problem:
+                if problem.code != "ResourceNotFoundException":
+                    raise
+                message = f"there is no table `{table}` in {where}"
+                raise CommandError(codes.NO_TABLE, message, _other_tables(place), Status.FAILED) from problem
+    except (DynamoDBError, TransportError, TableError, sqlite3.Error) as problem:
+        message, fix = _unusable(problem, where, endpoint, region)
         raise CommandError(codes.NO_TABLE, message, fix, Status.FAILED) from problem
+
+
+def _other_tables(place: Any) -> str:
+    """What to do about a missing table, with the names of those that are there."""
+    create = "create it with `create_table()` of a client, or deploy the design"
+    try:
+        names = msgspec.json.decode(place.send("ListTables", b'{"Limit":%d}' % _NAMED), type=_Tables).TableNames
+    except (DynamoDBError, TransportError, msgspec.MsgspecError):
+        return f"check the name and the place, or {create}"
+    if not names:
+        return f"it has no tables: {create}"
+    return f"it has {', '.join(f'`{name}`' for name in names)}: name one with `--table`, or {create}"
+
+
+class _Tables(msgspec.Struct):
+    """The answer to ListTables."""
+
+    TableNames: list[str]
+
+
+def _unusable(problem: Exception, where: str, endpoint: str | None, region: str | None) -> tuple[str, str]:
+    """Why a place gives no answer, and what to do."""
+    if isinstance(problem, DynamoDBError):
+        if problem.code == "UnknownError":  # the body is something else, such as a web page
+            message = f"{where} is not a DynamoDB: it answers with HTTP {problem.status}"
+            return message, "give the address that `prejoin serve` prints, or that of another DynamoDB"
+        return str(problem), "check the name of the table, and what your credentials allow"
+    if isinstance(problem, OutcomeUnknown):
+        return str(problem), "read the item to find out whether it was applied, before you repeat the command"
+    if isinstance(problem, CredentialsMissing):
+        return str(problem), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with the AWS CLI"
+    if isinstance(problem, TransportError) and endpoint:
+        return str(problem), "check `--endpoint`, and that the server runs"
+    if isinstance(problem, NotConfigured) and not region:
+        return "it is not said in which region of AWS the table is", "say `--region NAME`, or set AWS_REGION"
+    if isinstance(problem, TransportError):
+        return str(problem), "check `--region`, and the network"
+    return str(problem), "check that the table is one of this schema"
 
 
 def _place(db: str | None, endpoint: str | None, region: str | None) -> Any:
     if db:
         try:
             return Embedded(db)
-        except (ValueError, OSError) as problem:
-            message, fix = (
-                f"{db} is no file of tables: {problem}",
-                "name one that `prejoin serve --db` or `Embedded` made",
-            )
-            raise CommandError(codes.NO_TABLE, message, fix, Status.FAILED, file=db) from None
+        except (ValueError, OSError, sqlite3.Error) as problem:
+            fix = "name one that `prejoin serve --db` or `Embedded` made"
+            raise CommandError(codes.NO_TABLE, str(problem), fix, Status.FAILED, file=db) from None
     if endpoint:
         return Endpoint(endpoint, region=region or "us-east-1")
     return AWS(region)

@@ -46,6 +46,8 @@ def serve(
 
     It is reached from this machine only, unless --host says otherwise.
     """
+    if db is not None and db in ("", ":memory:"):
+        raise click.UsageError("`--db` takes a file; without it tables are kept in memory")
     if durability and not db:
         raise click.UsageError("`--durability` is about a file: say which with `--db`")
     if bool(access_key) != bool(secret_key):
@@ -64,8 +66,8 @@ def _open(db: str | None, durability: Literal["normal", "full"] | None) -> Embed
     try:
         return Embedded(db, durability=durability)
     except (sqlite3.Error, ValueError, OSError) as problem:
-        message = f"{db} cannot be used to keep tables in: {problem}"
-        raise CommandError(codes.CANNOT_WRITE, message, "name another file", Status.FAILED, file=db or "") from None
+        fix = "name another file with `--db`, or leave it out to keep tables in memory"
+        raise CommandError(codes.CANNOT_WRITE, str(problem), fix, Status.FAILED, file=db or "") from None
 
 
 def _listen(server: Server, host: str, port: int) -> str:
@@ -76,7 +78,8 @@ def _listen(server: Server, host: str, port: int) -> str:
             message = f"port {port} of {host} is in use"
             fix = f"stop what listens there, or take another: `--port {port + 1 if port < 65535 else 0}`, or 0 for any"
         else:
-            message = f"cannot listen on port {port} of {host}: {problem.strerror or problem}"
+            reason = (problem.strerror or str(problem)).partition(" (while")[0]  # asyncio repeats the address
+            message = f"cannot listen on port {port} of {host}: {reason}"
             fix = "give an address of this machine as `--host`, and a port that you may use as `--port`"
         raise CommandError(codes.CANNOT_LISTEN, message, fix, Status.FAILED) from None
 

@@ -9,7 +9,6 @@ import tomllib
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from enum import EnumType
 from itertools import islice
 from pathlib import Path
@@ -32,6 +31,8 @@ KINDS = ("all", "reads", "writes")
 """Access patterns that a role may name together."""
 _MOST = 50
 """Messages about one file."""
+_LONGEST_LINE = 5_000
+"""Characters of a line. `tomllib` takes time that grows with the square of the parts of a dotted key."""
 _TAKEN = frozenset({"prejoin", "tests", "pictures", "terraform", "cdk", "infra"})
 """Folders beside the package, and what it imports."""
 
@@ -52,9 +53,11 @@ class Settings(Model, frozen=True):
     """What each role of the application runs: access patterns by their ids, or a kind of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
-    """What the command line says instead; None is nothing."""
+class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Options of the command line, which come before the settings; None is not given.
+
+    The build record keeps them, so that the next build without options, and `--check`, make the same.
+    """
 
     style: Style | None = None
     package: str | None = None
@@ -63,8 +66,34 @@ class Overrides:
     tests: bool | None = None
 
     def over(self, settings: Settings) -> Settings:
-        said = {name: value for name, value in asdict(self).items() if value is not None}
-        return msgspec.structs.replace(settings, **said)
+        return msgspec.structs.replace(settings, **self.given)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+
+    def with_remembered(self, remembered: Overrides | None, settings: str | None) -> Overrides:
+        """These options, and those of the last build that neither they nor prejoin.toml say."""
+        if remembered is None:
+            return self
+        said = set_keys(settings)
+        others = {name: value for name, value in remembered.given.items() if name not in said}
+        return msgspec.structs.replace(self, **{**others, **self.given})
+
+    def __str__(self) -> str:
+        """The options as they are typed.
+
+        >>> str(Overrides(style="msgspec", infrastructure=("sst", "terraform"), workbench=False))
+        '--style msgspec --infrastructure sst --infrastructure terraform --no-workbench'
+        """
+        words: list[str] = []
+        for name, value in self.given.items():
+            if isinstance(value, bool):
+                words.append(f"--{name}" if value else f"--no-{name}")
+            else:
+                values = [value] if isinstance(value, str) else value or ["none"]
+                words += [f"--{name} {one}" for one in values]
+        return " ".join(words)
 
 
 class Reading(Model, frozen=True):
@@ -81,6 +110,14 @@ def settings_text(folder: Path) -> str | None:
         return None
 
 
+def set_keys(text: str | None) -> frozenset[str]:
+    """The settings that the file names; none where it is not TOML, which is told elsewhere."""
+    try:
+        return frozenset(tomllib.loads(text or ""))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return frozenset()
+
+
 def read_settings(text: str) -> Reading:
     """The settings in a text, and what is wrong with them.
 
@@ -88,12 +125,17 @@ def read_settings(text: str) -> Reading:
     >>> [(said.code, said.line, said.fix) for said in reading.diagnostics]
     [('PJ051', 1, 'did you mean `style`?')]
     """
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > _LONGEST_LINE:
+            message = f"line {number} has more than {_LONGEST_LINE:,} characters"
+            fix = "write lists on several lines"
+            return Reading(Settings(), text, (codes.TOML.at(Span(number, 1), message, fix),))
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(problem))
         span = Span(int(at[1]), int(at[2])) if at else Span(max(len(text.splitlines()), 1), 1)
-        message = re.sub(r" \(at .*\)$", "", str(problem))
+        message = re.sub(r" \(at [^()]*\)$", "", str(problem))
         fix = 'see https://toml.io: `key = "text"`, `key = 5`, `key = true`, `key = ["a", "b"]`'
         return Reading(Settings(), text, (codes.TOML.at(span, f"it is not TOML: {_small(message)}", fix),))
     except RecursionError:
@@ -256,7 +298,7 @@ def _span(text: str, path: tuple[str, ...], value: str = "") -> Span | None:
         if head := re.match(r"\s*\[\[?([^\]]+)\]", line):
             section = tuple(part.strip().strip("\"'") for part in head[1].split("."))
             key, at = section, line.index(head[1]) + 1
-        elif pair := re.match(r"(\s*)([\w.\"'-][^=]*?)\s*=", line):
+        elif pair := re.match(r"(\s*+)([\w.\"'-][^=]*)=", line):
             key, at = (*section, *(part.strip().strip("\"'") for part in pair[2].split("."))), len(pair[1]) + 1
         else:
             key, at = (), 0

@@ -6,6 +6,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
+from prejoin.cli.invocation import runnable
 from prejoin.cli.outcome import Line, Piece, Source
 from prejoin.diagnostics import Diagnostic, Severity
 
@@ -65,17 +66,17 @@ def _fix(fix: str, width: int | None) -> Iterator[Line]:
     if not fix:
         return
     label, indent = "  fix: ", " " * 7
-    whole = safe(fix)
+    whole = safe(runnable(fix))
     wrapped = textwrap.wrap(whole, width - len(indent), break_long_words=False) if width and width > 40 else [whole]
     for at, line in enumerate(wrapped):
         yield ((label, "green") if at == 0 else indent, *coded(line))
 
 
 def coded(text: str) -> list[Piece]:
-    """A sentence with what stands in backticks picked out."""
-    parts = text.split("`")
+    """A sentence with what stands in backticks picked out, commands as this user can run them."""
+    parts = runnable(text).split("`")
     if len(parts) % 2 == 0:
-        return [text]
+        return [runnable(text)]
     return [(f"`{part}`", "bold") if at % 2 else part for at, part in enumerate(parts) if part or at % 2]
 
 

@@ -51,8 +51,18 @@ def shared_inputs(workload: Workload, write: Write, action: Action) -> list[Attr
         return []
     inputs = {one.attribute for one in write.inputs if not one.many} - _settled(action)
     found = [a for a in entity.attributes if a.name in inputs and _is_identity(workload, a)]
+    if action.many:
+        # The input may be another item's: a post is its author's, and the entries of timelines are their readers'.
+        others = _plain_attributes(workload, write)
+        found = [a for a in found if not (a.id and a.name in others)]
     # Several items cannot have their whole id in common: an input of such a name is then each one's own.
     return [] if action.many and set(entity.id) <= set(found) else found
+
+
+def _plain_attributes(workload: Workload, write: Write) -> set[str]:
+    """The attributes of the single new items of a write that are not part of their ids."""
+    made = [workload.entity(one.entity) for one in write.actions if one.verb in NEW and not one.many]
+    return {a.name for entity in made if entity for a in entity.attributes if not a.id}
 
 
 def _is_owner(workload: Workload, action: Action, other: Action, first: bool) -> bool:

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import mul
 
 from prejoin.types import Kind
-from prejoin.workload.lookup import chain, foreign_key, identified, root, target
+from prejoin.workload.lookup import chain, foreign_key, identified, target
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -222,13 +222,32 @@ def _counted_for(workload: Workload, entity: Entity, per: str, names: frozenset[
     return foreign_key(workload, entity, parent, names) if parent else None
 
 
-def _undetermined(workload: Workload, entity: Entity, parent: str, names: frozenset[str]) -> frozenset[str]:
-    """Without the attributes whose value follows from the parent: the tenant of an order is that of its user."""
+def _undetermined(
+    workload: Workload, entity: Entity, parent: str, key: frozenset[str], names: frozenset[str]
+) -> frozenset[str]:
+    """Without the attributes whose value follows from the parent: the tenant of a comment is that of its ticket.
+
+    That is so where the attribute is part of the parent's whole id in this entity, or is said to hold or to repeat the
+    parent's attribute. The same name and origin are not enough: who comments on a post is not its author.
+    """
     above = workload.entity(parent)
     if above is None:
         return names
-    same = {(a.name, root(workload, above, a)) for a in above.attributes if a.references}
-    return frozenset(n for n in names if (a := entity.attribute(n)) and (n, root(workload, entity, a)) not in same)
+    whole = foreign_key(workload, entity, above) or frozenset()
+    determined = whole if key <= whole else frozenset()
+    for name in names:
+        attribute = entity.attribute(name)
+        if attribute and any(owner == parent for owner, _ in _sources(workload, entity, attribute)):
+            determined |= {name}
+    return names - determined
+
+
+def _sources(workload: Workload, entity: Entity, attribute: Attribute) -> Iterator[tuple[str, str]]:
+    """The attributes of other entities that an attribute refers to or repeats."""
+    yield from chain(workload, entity, attribute)[1:]
+    for reference in filter(None, (attribute.copy_of, attribute.snapshot_of)):
+        owner, _, name = reference.partition(".")
+        yield owner, name
 
 
 def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> float:
@@ -247,7 +266,7 @@ def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> 
             break
         _, number, owner, key = max(keys, key=lambda one: one[:3])
         found *= min(count_of(workload, entity), number)
-        names = _undetermined(workload, entity, owner, names - key)
+        names = _undetermined(workload, entity, owner, key, names - key)
     return found * reduce(mul, (values_of(workload, entity, name) for name in sorted(names)), 1.0)
 
 
@@ -273,7 +292,10 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
     total = float(count_of(workload, entity))
     if attribute is None or attribute.references or attribute.unique or [a.name for a in entity.id] == [name]:
         return total
+    least, most = attribute.bounds
     guess = min(total, float(VALUES))
+    if attribute.type.kind is Kind.INTEGER and least is not None and most is not None:
+        guess = min(guess, max(1.0, float(most - least + 1)))
     if not attribute.id:
         return guess
     if attribute.generated:
@@ -328,10 +350,10 @@ class Assumption(Model, frozen=True):
         return f"{self.about}: {self.what} is taken to be {self.value}; {self.why}"
 
 
-_MONEY = "reads and writes are priced by it, and partitions found too hot"
-_BYTES = "units are counted by it, and storage"
-_MANY = "storage is counted by it, and what a read finds"
-_ASKED = "the units of this read are counted by it"
+_MONEY = "prices and hot partitions depend on it"
+_BYTES = "units and storage depend on it"
+_MANY = "storage and what reads find depend on it"
+_ASKED = "the units of this read depend on it"
 
 
 def assumptions(workload: Workload) -> tuple[Assumption, ...]:
@@ -360,7 +382,7 @@ def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
         for action in pattern.actions:
             entity = workload.entity(action.entity)
             if action.many and entity and several(workload, pattern, entity) is None:
-                why = "the units of this write are counted by it"
+                why = "the units of this write depend on it"
                 yield Assumption(pattern.id, f"the number of {entity.name} items", str(SEVERAL), why)
         return
     for one in pattern.inputs:

@@ -19,7 +19,7 @@ from prejoin.design.formulate import Formulation, Model
 from prejoin.design.frozen import frozen
 from prejoin.design.model import Design
 from prejoin.design.needs import Question, finds
-from prejoin.design.program import InfeasibleError
+from prejoin.design.program import InfeasibleError, TimeLimit
 from prejoin.workload.model import Entity, Workload
 
 
@@ -28,6 +28,7 @@ def task_of(
     questions: Sequence[Question],
     kept: Design | None = None,
     told: Callable[[str], None] | None = None,
+    limit: TimeLimit | None = None,
 ) -> Task:
     pins = decided(workload)
     stay = frozen(workload, pins.keys, kept)
@@ -35,7 +36,7 @@ def task_of(
     pins = msgspec.structs.replace(pins, indexes=pins.indexes + sum(slot.local for slot in stay.design.slots))
     asked = tuple(q for q in questions if q.read.id not in pins.aside)
     sought = tuple(f for f in finds(workload) if f.read.id not in pins.aside)
-    return Task(workload, asked, sought, pins, stay, told or _nobody)
+    return Task(workload, asked, sought, pins, stay, told or _nobody, limit)
 
 
 def _nobody(text: str) -> None:
@@ -78,12 +79,17 @@ def choose(task: Task) -> Chosen:
     limits = task.decided
     pieces = [_Search(task, part) for part in parts(task)]
     if limits.money:
-        return _cheapest(pieces, limits) or _limited(task, pieces)
+        return _bounded(task, _cheapest(pieces, limits) or _limited(task, pieces))
     already = task.frozen.indexes
     fewest: int | None = None
     counts: dict[int, int] = {}
+    untried = UNLIMITED
+    """The smallest number of indexes that was not looked at because the time was over."""
     for indexes in range(already, limits.indexes + 1):
         if fewest is not None and indexes > fewest:
+            break
+        if fewest is not None and _out_of_time(task):
+            untried = indexes
             break
         known = f": with {_counted(fewest, 'structure', 'structures')} it can be done" if fewest is not None else ""
         task.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
@@ -95,12 +101,27 @@ def choose(task: Task) -> Chosen:
         if copies == 0:
             break
     if fewest is None:
-        return _limited(task, pieces)
+        return _bounded(task, _limited(task, pieces))
     # Of as many structures the most indexes, for then the copies are fewest.
     found = _joined([piece.solve(max(at for at, count in counts.items() if count == fewest)) for piece in pieces])
     least = min(at + sum(piece.least.get(at, piece.copies(at, UNLIMITED) or 0) for piece in pieces) for at in counts)
-    ended = found.ended and all(piece.ended for piece in pieces)
-    return msgspec.structs.replace(found, ended=ended, least=fewest if ended else min(least, fewest))
+    ended = found.ended and all(piece.ended for piece in pieces) and not (task.limit and task.limit.struck)
+    return msgspec.structs.replace(found, ended=ended, least=fewest if ended else min(least, fewest, untried))
+
+
+def _out_of_time(task: Task) -> bool:
+    """Whether to make do with what was found."""
+    if task.limit is None or task.limit.left > 0:
+        return False
+    task.limit.struck = True
+    return True
+
+
+def _bounded(task: Task, chosen: Chosen) -> Chosen:
+    """A choice whose search knows no bound of its own: if it was cut short, nothing is claimed."""
+    if task.limit is None or not task.limit.struck:
+        return chosen
+    return msgspec.structs.replace(chosen, ended=False, least=0)
 
 
 def _counted(number: int, one: str, many: str) -> str:

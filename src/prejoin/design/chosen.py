@@ -10,6 +10,7 @@ from prejoin.design.candidates import Candidate, serves
 from prejoin.design.decided import Decided
 from prejoin.design.frozen import Frozen
 from prejoin.design.needs import Need, Question
+from prejoin.design.program import TimeLimit
 from prejoin.workload.model import Entity, Workload
 
 OWN = 0
@@ -82,6 +83,7 @@ class Task(msgspec.Struct, frozen=True):
     frozen: Frozen
     told: Callable[[str], None]
     """Hears how far the search is."""
+    limit: TimeLimit | None = None
     forbidden: tuple[Forbidden, ...] = ()
     rivals: tuple[frozenset[Together], ...] = ()
     """Ways of several reads in one partition, not all of which can be: a parent has two neighbours."""

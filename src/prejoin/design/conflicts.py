@@ -12,9 +12,20 @@ from prejoin.design.model import TABLE, Design, Facet, Item, Slot
 from prejoin.design.needs import questions
 from prejoin.design.program import InfeasibleError
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.model import AtMost, Consistency, Decision, FixedKey, Read, Spread, Under, Without, Workload
+from prejoin.workload.model import (
+    AtMost,
+    Consistency,
+    Decision,
+    FixedKey,
+    Naming,
+    Read,
+    Spread,
+    Under,
+    Without,
+    Workload,
+)
 
-_BINDING = (AtMost, FixedKey, Spread, Under, Without)
+_BINDING = (AtMost, FixedKey, Naming, Spread, Under, Without)
 """Decisions that can make something impossible."""
 
 
@@ -71,6 +82,7 @@ def _parts(kept: Design | None) -> Iterator[list[Statement]]:
     if kept:
         yield [*(_key(item, f) for item in kept.items if not item.copy for f in item.facets), *map(_copy, kept.copies)]
         yield [*map(_index, kept.indexes)]
+        yield [_names(kept)]
 
 
 def _key(item: Item, facet: Facet) -> Statement:
@@ -86,6 +98,13 @@ def _copy(item: Item) -> Statement:
 
 def _index(slot: Slot) -> Statement:
     return Statement("kept", f"the index {slot.name}")
+
+
+def _names(kept: Design) -> Statement:
+    base = kept.slot(TABLE)
+    keys = " and ".join(f"`{a.name}`" for a in (*base.pk, *base.sk)) if base else "none"
+    rest = f"the type attribute `{kept.type_attribute}` and the separator `{kept.separator}`"
+    return Statement("kept", f"the name `{kept.table}`, the key attributes {keys}, {rest}")
 
 
 def _only(kept: Design, said: Collection[Statement]) -> Design:
@@ -122,6 +141,8 @@ def _fails(workload: Workload, kept: Design | None, statements: Sequence[Stateme
         return read if Statement("consistent", read.id) in said else replace(read, consistency=None)
 
     def stays(decision: Decision) -> bool:
+        if isinstance(decision.pin, Naming) and kept and _names(kept) not in said:
+            return False  # without the names that are kept, others can be given
         return not isinstance(decision.pin, _BINDING) or Statement("decision", write_pin(decision.pin)) in said
 
     part = replace(

@@ -91,7 +91,7 @@ class Formulation:
 
     def model(self, indexes: int, most_copies: int) -> Model:
         """The program with so many indexes, and so many copies of each entity."""
-        program = Program()
+        program = Program(self._task.limit)
         places: dict[Placed, int] = {}
         copies: list[int] = []
         used = [program.choice() for _ in range(indexes)]

@@ -11,8 +11,10 @@ from prejoin.design.candidates import Candidate
 from prejoin.design.facets import planner_facet
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.needs import Question, Tail
-from prejoin.workload.model import Entity, FixedKey, Workload
+from prejoin.workload.model import Entity, FixedKey, Naming, Workload
 
+_KEYS = (("partition key", "pk"), ("sort key", "sk"))
+"""What decisions call the attributes that are the table's key, and what they are called if none does."""
 Place = tuple[str, int, int]
 """An entity, the number of its item (0 is its own), the number of the slot (0 is the table)."""
 
@@ -62,7 +64,7 @@ class Frozen(msgspec.Struct, frozen=True):
 
 def frozen(workload: Workload, decided: Sequence[FixedKey], kept: Design | None = None) -> Frozen:
     """What stays: a design that is kept, and keys that somebody decided."""
-    design = kept or Design(TABLE, ())
+    design = kept or _named(workload)
     for pin in decided:
         design = _with(design, pin, workload)
     facets: dict[Place, Facet] = {}
@@ -85,12 +87,44 @@ def frozen(workload: Workload, decided: Sequence[FixedKey], kept: Design | None 
     return Frozen(design, facets, candidates, planned)
 
 
+def names_in(workload: Workload) -> dict[str, str]:
+    """What decisions call the table, its key attributes, its type attribute and its separator."""
+    return {d.pin.what: d.pin.name for d in workload.decisions if isinstance(d.pin, Naming)}
+
+
+def key_names(workload: Workload) -> tuple[str, str]:
+    """What the attributes are called that are the key of a new table."""
+    names = names_in(workload)
+    pk, sk = (names.get(said) or free_name(usual, workload) for said, usual in _KEYS)
+    return pk, sk
+
+
+def free_name(name: str, workload: Workload) -> str:
+    """A name for an attribute of the table's own, which no entity has."""
+    while any(entity.attribute(name) for entity in workload.entities):
+        name = f"_{name}"
+    return name
+
+
+def _named(workload: Workload) -> Design:
+    """A table without items, with the names that are decided."""
+    names = names_in(workload)
+    design = Design(names.get("table", TABLE))
+    return msgspec.structs.replace(
+        design,
+        type_attribute=names.get("type attribute", design.type_attribute),
+        separator=names.get("separator", design.separator),
+    )
+
+
 def _with(design: Design, pin: FixedKey, workload: Workload) -> Design:
-    """A design with a key that was decided; the slot is made if it is not there."""
-    slots = list(design.slots) or [Slot(TABLE, (KeyAttribute("pk"),), (KeyAttribute("sk"),))]
+    """A design with a key that was decided; the slot is made if it is not there. A key that is there stays."""
+    pk, sk = map(KeyAttribute, key_names(workload))
+    slots = list(design.slots) or [Slot(TABLE, (pk,), (sk,))]
     name = pin.index or TABLE
     if name not in [slot.name for slot in slots]:
-        slots.append(Slot(name, (KeyAttribute(f"{name}pk"),), (KeyAttribute(f"{name}sk"),)))
+        pk, sk = (KeyAttribute(free_name(f"{name}{end}", workload)) for end in ("pk", "sk"))
+        slots.append(Slot(name, (pk,), (sk,)))
     entity = workload.entity(pin.entity)
     if entity is None:
         return msgspec.structs.replace(design, slots=tuple(slots))
@@ -99,9 +133,9 @@ def _with(design: Design, pin: FixedKey, workload: Workload) -> Design:
     at = next((at for at, item in enumerate(items) if item.entity == pin.entity and not item.copy), None)
     if at is None:
         items.append(Item(pin.entity, pin.entity, (facet,)))
-    else:
-        others = tuple(one for one in items[at].facets if one.slot != name)
-        items[at] = msgspec.structs.replace(items[at], facets=tuple(sorted((*others, facet), key=_table_first)))
+    elif items[at].facet(name) is None:
+        facets = tuple(sorted((*items[at].facets, facet), key=_table_first))
+        items[at] = msgspec.structs.replace(items[at], facets=facets)
     return msgspec.structs.replace(design, slots=tuple(slots), items=tuple(items))
 
 

@@ -7,30 +7,30 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from prejoin.design.additions import with_known
 from prejoin.design.candidates import extendable
 from prejoin.design.chosen import BASE, OWN, Chosen, Placed, Task
+from prejoin.design.frozen import free_name, key_names, names_in
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.design.words import Words
-from prejoin.workload.model import Naming, Workload
-
-_KEYS = (("partition key", "pk"), ("sort key", "sk"))
-"""What decisions call the attributes that are the table's key, and what they are called if none does."""
+from prejoin.workload.model import Workload
 
 
 def lay_out(task: Task, chosen: Chosen) -> Design:
     """The design of a choice. Its operations are the planner's to say."""
     workload, kept = task.workload, task.frozen.design
-    names = {d.pin.what: d.pin.name for d in workload.decisions if isinstance(d.pin, Naming)}
+    names = names_in(workload)
     separator = names.get("separator", kept.separator)
     words = Words(task, chosen, separator)
-    slots = _slots(task, chosen, names)
+    slots = _slots(task, chosen)
     items: list[Item] = []
     for entity in workload.entities:
         own = [p for p in chosen.placed if p.entity == entity.name]
         for number in sorted({p.item for p in own}):
             placed = sorted((p for p in own if p.item == number), key=lambda p: p.slot)
             facets = tuple(words.facet(p, slots[p.slot].name) for p in placed)
-            items.append(_item(task, placed[0], facets, items))
+            found = _item(task, placed[0], facets, items)
+            items.append(found if found.copy else with_known(found, workload))
     return msgspec.structs.replace(
         kept,
         table=names.get("table", _table_name(workload) if kept.table == TABLE else kept.table),
@@ -38,7 +38,7 @@ def lay_out(task: Task, chosen: Chosen) -> Design:
         items=tuple(items),
         guards=tuple(dict.fromkeys((*kept.guards, *_guards(workload, chosen)))),
         type_attribute=names.get("type attribute")
-        or (kept.type_attribute if kept.items else _free(kept.type_attribute, workload)),
+        or (kept.type_attribute if kept.items else free_name(kept.type_attribute, workload)),
         separator=separator,
         ttl_attribute=kept.ttl_attribute
         or next((a.name for e in workload.entities for a in e.attributes if a.ttl), ""),
@@ -61,25 +61,18 @@ def _item(task: Task, placed: Placed, facets: tuple[Facet, ...], before: Sequenc
     return Item(name, f"{name}.{copy}", facets, copy)
 
 
-def _slots(task: Task, chosen: Chosen, names: dict[str, str]) -> tuple[Slot, ...]:
+def _slots(task: Task, chosen: Chosen) -> tuple[Slot, ...]:
     """The table and its indexes, those that are there already first; new ones are called as the others are."""
     found = list(task.frozen.design.slots)
-    pk, sk = (names.get(said) or _free(usual, task.workload) for said, usual in _KEYS)
+    pk, sk = key_names(task.workload)
     if not any(place[2] == BASE for place in task.frozen.facets):
         found[:1] = [Slot(TABLE, (KeyAttribute(pk),), (KeyAttribute(sk),))]
     while len(found) <= chosen.indexes:
         number = len(found)
-        ours = [KeyAttribute(_free(f"gsi{number}{name}", task.workload)) for name in (pk, sk)]
+        ours = [KeyAttribute(free_name(f"gsi{number}{name}", task.workload)) for name in (pk, sk)]
         usual = Slot(f"gsi{number}", (ours[0],), (ours[1],))
         found.append(_like(found[-1], number) or usual)
     return tuple(found)
-
-
-def _free(name: str, workload: Workload) -> str:
-    """A name for an attribute of the table's own, which no entity has."""
-    while any(entity.attribute(name) for entity in workload.entities):
-        name = f"_{name}"
-    return name
 
 
 def _like(last: Slot, number: int) -> Slot | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from prejoin import keys
 from prejoin.design.model import Call, Operation, Request
 from prejoin.keys import Ask, Facet, Plan, Refusal
 from prejoin.keys import Order as KeyOrder
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import bindings, equalities, target
+from prejoin.workload.lookup import bindings, equalities, foreign_parts, target
 from prejoin.workload.model import (
     ARITY,
     RANGES,
@@ -25,7 +27,6 @@ from prejoin.workload.model import (
     Result,
     Workload,
 )
-from prejoin.workload.tenants import common_tenant
 
 _NONE: frozenset[str] = frozenset()
 
@@ -34,12 +35,13 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
     """The operation of a read, with the facets of the table."""
     try:
         ask = ask_of(read, workload)
+        # What a join cannot follow is its problem, whatever the keys of its first entity are.
+        named = read.entities[1:] if read.combine is Combine.JOIN else ()
+        others = [_fetch(read, workload, facets, name) for name in named]
         found = _planned(facets, ask)
         _batchable(found, read)
         _separable(found, read)
-        requests = [_request(found, read)]
-        if read.combine is Combine.JOIN:
-            requests += [_fetch(read, workload, facets, name) for name in read.entities[1:]]
+        requests = [_request(found, read), *others]
     except _NotServedError as problem:
         return Operation(read.id, problem=str(problem), remedy=problem.remedy)
     except ValueError as problem:
@@ -143,7 +145,7 @@ def _needs(read: Read, workload: Workload, entities: tuple[str, ...]) -> list[st
     # What may become a filter is needed in any case: whether it does depends on what is there.
     wanted += [plain(i.attribute) for i in read.inputs if i.filter or i.optional or i.op not in {Op.EQ, *RANGES}]
     if read.combine is Combine.JOIN:
-        wanted += [a.name for name in read.entities[1:] if (a := followed(read, workload, name))]
+        wanted += [link.own.name for name in read.entities[1:] for link in followed(read, workload, name)]
     return list(dict.fromkeys(wanted))
 
 
@@ -153,16 +155,40 @@ def wanted_of(read: Read, workload: Workload, entities: tuple[str, ...]) -> tupl
     return tuple(n for n in map(plain, read.needs) if any(e.attribute(n) for e in having))
 
 
-def followed(read: Read, workload: Workload, name: str) -> Attribute | None:
-    """The attribute by which a join gets from its first entity to another: said, or the only one not asked by."""
+class Link(msgspec.Struct, frozen=True):
+    """An attribute of a join's first entity, and the attribute of another entity whose value it holds."""
+
+    own: Attribute
+    other: Attribute
+    given: bool
+    """Whether the read gives its value, so that it is the same for all items that are found."""
+
+
+def followed(read: Read, workload: Workload, name: str) -> tuple[Link, ...]:
+    """The attributes by which a join gets from its first entity to another; empty where nothing leads there.
+
+    One of them is said by `via`, or is the first that refers to the other entity and is not asked by. If it holds a
+    part of that entity's id, the attributes that hold the other parts follow it, in the order of the id.
+    """
     first, other = workload.entity(read.entities[0]), workload.entity(name)
     if first is None or other is None:
-        return None
-    if read.via and (said := first.attribute(plain(read.via))):
-        return said
+        return ()
     asked = {bindings(workload, read.entities[:1], one).get(first.name) for one in equalities(read)}
+    lists = {bindings(workload, read.entities[:1], i.attribute).get(first.name) for i in read.inputs if i.many}
     leading = [a for a in first.attributes if (held := target(workload, a)) and held[0] is other]
-    return next((a for a in leading if a.name not in asked), None)
+    said = first.attribute(plain(read.via)) if read.via else None
+    lead = said or next((a for a in leading if a.name not in asked), None)
+    held = target(workload, lead) if lead else None
+    if lead is None or held is None or held[0] is not other:
+        return ()
+    parts = {held[1].name: lead}
+    if held[1].id:
+        parts |= {part.name: a for part, a in foreign_parts(workload, first, other, lead)}
+    return tuple(
+        Link(own, theirs, own.name in asked - lists)
+        for theirs in (other.id if held[1].id else (held[1],))
+        if (own := parts.get(theirs.name))
+    )
 
 
 def plain(name: str) -> str:
@@ -215,18 +241,27 @@ def _call(found: Plan, read: Read, many: bool) -> Call:
 
 def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -> Request:
     """The second request of a join: what the items name, each by its key, a hundred at once."""
-    attribute = followed(read, workload, name)
-    held = target(workload, attribute) if attribute else None
-    if attribute is None or held is None:
+    links, other = followed(read, workload, name), workload.entity(name)
+    if not links or other is None:
+        part = f".{other.id[-1].name}" if other and len(other.id) > 1 else ""
         problem = f"no attribute of {read.entities[0]} says which {name} is meant"
-        raise _NotServedError(problem, f"mark the one that holds its id: `→ {name}`")
+        raise _NotServedError(problem, f"mark the one that holds its id: `→ {name}{part}`")
     wanted = wanted_of(read, workload, (name,)) if read.needs else ()
     consistent = read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL}
-    equal = [held[1].name, *common_tenant(workload, read.entities[0], name)]
-    ask = Ask.of(name, equal=equal, consistent=consistent, needs=wanted or None)
-    found = _planned(facets, ask)
+    ask = Ask.of(name, equal=[link.other.name for link in links], consistent=consistent, needs=wanted or None)
+    found = keys.plan(facets, ask)
+    missing = [a.name for a in other.id if a.name not in ask.equal] if links[0].other.id else []
+    # A generated part of an id is no other item's, so an index by it alone will do.
+    if missing and (isinstance(found, Refusal) or not any(link.other.generated for link in links)):
+        held = " and ".join(f"`{link.own.name}`" for link in links)
+        raise _NotServedError(
+            f"{held} of {read.entities[0]} is not the whole id of {name}",
+            f"give {read.entities[0]} the rest of it: an attribute with `→ {name}.{missing[0]}`",
+        )
+    if isinstance(found, Refusal):
+        raise _NotServedError(f"no key serves {ask}", found.remedy)
     facet = found.facets[0]
-    names = {n: n for n in facet.attributes} | {held[1].name: attribute.name}
+    names = {n: n for n in facet.attributes} | {link.other.name: link.own.name for link in links}
     return Request(
         call=_call(found, read, many=True),
         slot=found.slot,
@@ -235,10 +270,15 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
         pk=keys.renamed(facet.pk.text, names),
         sk=keys.renamed(sort_condition(found), names),
         shards=found.shards,
-        each=attribute.name,
+        each=varying(links)[-1].own.name,
         consistent=consistent,
         attributes=wanted,
     )
+
+
+def varying(links: Sequence[Link]) -> tuple[Link, ...]:
+    """The links whose values differ between the items that a read finds; all, where each value is given."""
+    return tuple(link for link in links if not link.given) or tuple(links)
 
 
 def is_filtered(one: Input, found: Plan) -> bool:

@@ -24,6 +24,7 @@ from prejoin.design.facets import ending, planner_facets, types_of
 from prejoin.design.map_reads import sort_condition
 from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, Operation, Request, Slot
 from prejoin.keys import Plan, fields_of, guard_key
+from prejoin.types import Kind
 from prejoin.workload.grammar.values import write_comparison, write_value
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Entity, Verb, Workload, Write
@@ -165,7 +166,7 @@ def _actions(
     exists = {Verb.CREATE: f"attribute_not_exists({name})", Verb.UPDATE: f"attribute_exists({name})"}.get(action.verb)
     conditions = tuple(dict.fromkeys(([exists] if exists else []) + [_condition(c, write, design) for c in checks]))
     knowledge = _Knowledge(write, entity, changed)
-    written = tuple(_change(c, write) for c in changed) + tuple(_index_keys(knowledge, item, design))
+    written = tuple(_change(c, write, entity) for c in changed) + tuple(_index_keys(knowledge, item, design))
     found = [ItemAction(did, entity.name, pk, sk, action.many, written, conditions)]
     for copy in (i for i in design.items if i.entity == entity.name and i.copy):
         found += _copy(copy, held(copy, design, entity), action, knowledge, design)
@@ -179,6 +180,7 @@ class _Knowledge:
 
     def __init__(self, write: Write, entity: Entity, changed: tuple[Change, ...]) -> None:
         self.write = write
+        self.entity = entity
         self.changed = changed
         self.names = {c.attribute for c in changed}
         self._before = {name: c.values[0].const for name, c in said_equal(write, entity).items()}
@@ -212,7 +214,7 @@ def _copy(copy: Item, holds: frozenset[str], action: Action, knowledge: _Knowled
     if knowledge.names & placing(facet):
         left = [ItemAction(Did.DELETE, name, pk, sk, action.many)] if knowledge.was_in(facet) else []
         return left + ([ItemAction(Did.PUT, name, pk, sk, action.many)] if knowledge.will_be_in(facet) else [])
-    written = tuple(_change(c, knowledge.write) for c in knowledge.changed if c.attribute in holds)
+    written = tuple(_change(c, knowledge.write, knowledge.entity) for c in knowledge.changed if c.attribute in holds)
     if not written:
         return []
     written += tuple(_index_keys(knowledge, copy, design))
@@ -258,15 +260,17 @@ def _condition(check: Check, write: Write, design: Design) -> str:
     return f"{'attribute_exists' if check.kind is CheckKind.EXISTS else 'attribute_not_exists'}({name})"
 
 
-def _change(change: Change, write: Write) -> str:
+def _change(change: Change, write: Write, entity: Entity) -> str:
     inputs = frozenset(i.attribute for i in write.inputs)
     value = write_value(change.value, inputs) if change.value else f"{{{change.attribute}}}"
     if change.op is ChangeOp.REMOVE:
         return f"REMOVE {change.attribute}"
     if change.op is ChangeOp.SET:
         return f"SET {change.attribute} = {value}"
-    if change.op is ChangeOp.APPEND:
-        return f"SET {change.attribute} = list_append({change.attribute}, {value})"
+    attribute = entity.attribute(change.attribute)
+    if change.op is ChangeOp.APPEND and not (attribute and attribute.type.kind is Kind.SET):
+        # A list that is not there yet counts as an empty one.
+        return f"SET {change.attribute} = list_append(if_not_exists({change.attribute}, []), {value})"
     return f"ADD {change.attribute} {'-' if change.op is ChangeOp.SUBTRACT else ''}{value}"
 
 

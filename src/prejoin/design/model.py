@@ -73,6 +73,8 @@ class Item(Model, frozen=True):
     """The name of the copy; empty for the entity's own item."""
     attributes: tuple[str, ...] = ()
     """What the copy holds; empty for everything."""
+    known: tuple[str, ...] = ()
+    """Of the entity's own item: the attributes that it had when the design was written. Empty: not recorded."""
 
     def facet(self, slot: str) -> Facet | None:
         return next((f for f in self.facets if f.slot == slot), None)

@@ -10,10 +10,8 @@ from prejoin.design.model import Design
 from prejoin.design.price import bill
 from prejoin.workload.model import Read, Workload
 
-IN_WORDS = (
-    "the fewest patterns not served, then the fewest indexes and copies, then the fewest copies, then the fewest "
-    "writes that have to read first, then the lowest price"
-)
+IN_WORDS = "the fewest patterns not served, then the fewest indexes and copies, then the fewest copies"
+BETWEEN_EQUALS = "the number of writes that have to read first, and then the price"
 
 
 class Objective(msgspec.Struct, frozen=True, order=True):

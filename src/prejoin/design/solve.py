@@ -13,6 +13,7 @@ from prejoin.design.lay_out import lay_out
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.needs import questions
+from prejoin.design.program import TimeLimit
 from prejoin.design.project import projected
 from prejoin.design.words import Words
 from prejoin.workload.model import Read, Workload
@@ -46,14 +47,20 @@ class Solution(msgspec.Struct, frozen=True):
         return self.chosen.ended
 
 
-def solve(workload: Workload, kept: Design | None = None, told: Callable[[str], None] | None = None) -> Solution:
+def solve(
+    workload: Workload,
+    kept: Design | None = None,
+    told: Callable[[str], None] | None = None,
+    limit: TimeLimit | None = None,
+) -> Solution:
     """The best design that combines candidate keys, by the objective (`prejoin.design.objective`).
 
     What the document decides is obeyed; InfeasibleError, if decisions contradict each other. A design that is kept
-    stays as it is, and what is new is added to it. `told` hears how far it is.
+    stays as it is, and what is new is added to it. `told` hears how far it is. With a `limit` it is the
+    best design found until that strikes; OutOfTimeError, if there was none.
     """
     asked, _ = questions(workload)
-    task = task_of(workload, asked, kept, told)
+    task = task_of(workload, asked, kept, told, limit)
     tries = 0
     unserved: set[str] = set()
     ended = True
@@ -65,7 +72,7 @@ def solve(workload: Workload, kept: Design | None = None, told: Callable[[str], 
         apart = frozenset(there for _, there in found if not _stay(there))
         refused = {(read, placed) for read, there in found if _stay(there) for placed in there} - task.refused
         tries += 1
-        if not (apart or refused) or tries == MOST_TRIES:
+        if not (apart or refused) or tries == MOST_TRIES or (limit and limit.struck):
             lost = _refused(task, design)
             if lost:  # nothing is kept for a read that is not served in the end
                 rest = tuple(q for q in task.questions if q.read.id not in lost)

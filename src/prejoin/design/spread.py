@@ -13,7 +13,7 @@ from prejoin.design.keeping import entries, items_of, writes_of
 from prejoin.design.needs import Question
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
-from prejoin.workload.model import AtMost, Entity, Op, Rate, Spread, Without, Workload
+from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Without, Workload
 
 MOST_WRITES = 1000
 """Write units a second that one partition bears; DynamoDB's limit."""
@@ -66,7 +66,8 @@ def shards_of(workload: Workload, entity: Entity, candidate: Candidate) -> int:
     enough = heat(workload, entity, candidate).shards
     decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
     most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
-    if decided and (enough > 1 or not candidate.pk):
+    # A partition of one id among many is not cut: no two of its items would be parted by what all of them share.
+    if decided and (enough > 1 or _share(entity, candidate)):
         return decided[0]
     return min([enough, *(max(1, count) for count in most)])
 
@@ -92,22 +93,33 @@ def _share(entity: Entity, candidate: Candidate) -> float:
 def bucket_of(
     workload: Workload, entity: Entity, candidate: Candidate, questions: Sequence[Question]
 ) -> tuple[str, str] | None:
-    """The time that a partition of everything is cut by, if all that is asked of it says from when on."""
-    pin = next((d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name), None)
-    if candidate.pk or candidate.when or (pin and pin.shards):
+    """The time that a partition is cut by, if all that is asked of it says from when on.
+
+    A partition of everything is; one of fewer items where that is decided.
+    """
+    pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
+    decided = next((pin.bucket for pin in pins if pin.bucket), "")
+    if not decided and (candidate.pk or candidate.when or pins):
         return None
     if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
         return None
-    found = set()
-    for question in questions:
-        if any(need.entity == entity.name and serves(candidate, need) for need in question.needs):
-            starts = [
-                i.attribute for i in question.read.inputs if i.op in _STARTING and not i.filter and not i.optional
-            ]
-            found.add(starts[0].rpartition(".")[2] if starts else "")
-    if len(found) != 1:
-        return None
-    attribute = entity.attribute(found.pop())
-    if attribute is None or attribute.type.kind not in (Kind.DATETIME, Kind.DATE):
-        return None
-    return attribute.name, (pin.bucket if pin and pin.bucket else "day")
+    found = {starts_of(entity, question.read) for question in asked_of(entity, candidate, questions)}
+    starts = found.pop() if len(found) == 1 else ()
+    # A key says of which bucket it is only if it holds the time itself.
+    times = [name for name in starts if not candidate.pk or name in {one.attribute for one in candidate.sk}]
+    return (times[0], decided or "day") if times else None
+
+
+def asked_of(entity: Entity, candidate: Candidate, questions: Sequence[Question]) -> list[Question]:
+    """The questions that a key of an entity serves."""
+    return [q for q in questions if any(n.entity == entity.name and serves(candidate, n) for n in q.needs)]
+
+
+def starts_of(entity: Entity, read: Read) -> tuple[str, ...]:
+    """The time that a read gives the start of; nothing where it gives none."""
+    for one in read.inputs:
+        attribute = entity.attribute(one.attribute.rpartition(".")[2])
+        known = one.op in _STARTING and not one.filter and not one.optional
+        if known and attribute and attribute.type.kind in (Kind.DATETIME, Kind.DATE):
+            return (attribute.name,)
+    return ()

@@ -17,8 +17,9 @@ from prejoin.design.chosen import BASE, OWN, Chosen, Placed, Task, Together, ask
 from prejoin.design.model import Facet, When
 from prejoin.design.needs import Need, Question, Tail
 from prejoin.design.spread import bucket_of, shards_of
-from prejoin.workload.lookup import root
-from prejoin.workload.model import Attribute, Direction, Entity
+from prejoin.types import Kind
+from prejoin.workload.lookup import chain, root
+from prejoin.workload.model import Attribute, Direction, Entity, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 _MOST_STEPS = 20_000
@@ -59,6 +60,25 @@ class Alike:
         while name in self._heads:
             name = self._heads[name]
         return name
+
+
+def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
+    """The number of digits of the largest value of an integer that is never negative; 0 where no bound says so.
+
+    The bounds are its own, or those of the id that it holds.
+
+    >>> copy = Attribute("copyNumber", Type(Kind.INTEGER), max=9999)
+    >>> padded_to(Workload(), Entity("Copy"), copy)
+    4
+    """
+    places = chain(workload, entity, attribute)[1:]
+    held = [e.attribute(name) for owner, name in places if (e := workload.entity(owner))]
+    for one in (attribute, *held):
+        if one is not None and one.max is not None:
+            least, _ = one.bounds
+            whole = attribute.type.kind is Kind.INTEGER and least is not None and 0 <= least <= one.max
+            return len(str(one.max)) if whole else 0
+    return 0
 
 
 class Words:
@@ -114,9 +134,11 @@ class Words:
             return self._frozen.facets[placed.entity, placed.item, placed.slot]
         entity = self._entity(candidate.entity)
         sparse = self._sparse(placed)
-        fields = [self._field(entity, one, one.attribute in sparse) for one in candidate.sk]
-        head, word = self._words[placed]
         late = candidate.mingled
+        fields = [
+            self._field(entity, one, one.attribute in sparse, mingled=at < late) for at, one in enumerate(candidate.sk)
+        ]
+        head, word = self._words[placed]
         sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
         when = tuple(When(attribute, (value,)) for attribute, value in candidate.when)
         return Facet(slot, (self.partition(placed),), (sk,), when)
@@ -184,12 +206,28 @@ class Words:
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
 
-    def _field(self, entity: Entity, one: Tail, sparse: bool) -> str:
+    def _field(self, entity: Entity, one: Tail, sparse: bool, mingled: bool) -> str:
         attribute = entity.attribute(one.attribute)
         assert attribute is not None
         missing = "?" if attribute.optional and not sparse else ""
-        spec = ":desc" if one.descending else ":plain" if self._is_plain(entity, attribute) else ""
-        return f"{{{one.attribute}{missing}{spec}}}"
+        if self._is_plain(entity, attribute) and not one.descending:
+            specs = ["plain"]
+        else:
+            digits = self._digits(entity, attribute, mingled)
+            specs = [*([f"0{digits}d"] if digits else []), *(["desc"] if one.descending else [])]
+        return f"{{{one.attribute}{missing}{':' * bool(specs)}{','.join(specs)}}}"
+
+    def _digits(self, entity: Entity, attribute: Attribute, mingled: bool) -> int:
+        """The digits that a number is padded to, if the document gives its bounds; 0 where it does not.
+
+        Several entities in one order have to write it alike, and a design that grows from one in use writes numbers as
+        they are written there.
+        """
+        alike = [(entity, attribute)]
+        if mingled:
+            alike += [(e, a) for e in self._workload.entities if (a := e.attribute(attribute.name))]
+        bounds = {padded_to(self._workload, *one) for one in alike}
+        return 0 if self._frozen.facets or len(bounds) > 1 else bounds.pop()
 
     def _given(self, entity: Entity, name: str) -> str:
         """A field of a partition key, whose value is always given as a whole."""
@@ -213,7 +251,7 @@ class Words:
         """
         every = self._workload.entities
         ids = [{root(self._workload, e, a) for a in e.id} for e in every]
-        owners = [e.name for e in every]
+        places = [(e.name, a.name) for e in every for a in e.attributes]
 
         def place(name: str) -> tuple[bool, int, int]:
             attribute = entity.attribute(name)
@@ -221,7 +259,7 @@ class Words:
             if self._is_tenant(entity, attribute):
                 return False, 0, 0
             origin = self._same.root(entity, attribute)
-            return True, -sum(origin in one for one in ids), owners.index(origin[0])
+            return True, -sum(origin in one for one in ids), places.index(origin) if origin in places else -1
 
         return sorted(names, key=place)
 

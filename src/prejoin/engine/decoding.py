@@ -11,7 +11,7 @@ from prejoin.protocol.errors import DynamoDBError
 
 R = TypeVar("R")
 
-_EXPECTED = re.compile(r"Expected `(.+?)`, got `(.+?)`")
+_EXPECTED = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 _JAVA = {"str": "String", "int": "Integer", "bool": "Boolean"}
 
 

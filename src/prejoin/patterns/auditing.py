@@ -18,7 +18,7 @@ from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
 from prejoin.table.backoff import pause
 from prejoin.table.conversation import Request, Steps
-from prejoin.table.errors import Conflict
+from prejoin.table.errors import ArgumentError, Conflict
 from prejoin.table.everything import MOST_SEGMENTS
 from prejoin.table.physical import shown
 from prejoin.table.reads import together
@@ -97,7 +97,7 @@ class _Audit:
 
     def __init__(self, schema: Schema, table: str, segments: int) -> None:
         if not 1 <= segments <= MOST_SEGMENTS:
-            raise ValueError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
+            raise ArgumentError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
         self._judge = Judge(schema)
         self._counts = Counts(self._judge, table)
         self._table = table

@@ -28,7 +28,7 @@ class Child(Pattern):
     it, it is not deleted. `delete_tree` deletes both.
 
     Cost: an insert is 4 write units where it was 1 (two items up to 1 KB, each twice in a transaction); with `Counted`
-    none more than that has. Nothing for updates and deletes. `put_many` is refused: a batch checks nothing.
+    none more than that has. Nothing for updates and deletes.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded

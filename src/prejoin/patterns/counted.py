@@ -25,7 +25,8 @@ class Counted(Pattern):
     The count changes in the same transaction as the item: on insert, on delete, on a put or an update that changes what
     decides. What a write has to know of the old item is given to it and checked, or read (`read=True`). Several in one
     transaction are one addition, also to a parent that is written there itself. Nobody else can write the attribute,
-    and a parent that has children is not deleted. `put_many` and `delete_many` are refused: a batch counts nothing.
+    and a parent that has children is not deleted. `insert_many`, `put_many` and `delete_many` go in transactions, in
+    which all children of one parent are one addition.
 
     Cost: an insert or delete is 4 write units where it was 1 (two items up to 1 KB, each twice in a transaction); an
     update that changes nothing of it costs nothing. Each parent takes some 500 of these writes in a second, of which

@@ -47,7 +47,7 @@ class Counts:
             parent = {name: values[name] for name in entity.base.attributes}
             stored = yield from self._stored(tallies, values, parent, consistent=False)
             counted = yield from self._count(tallies, parent)
-            if self._differ(tallies, stored, counted):
+            if counted is not None and self._differ(tallies, stored, counted):
                 return (yield from self._watched(entity, tallies, self._judge.key_of(item), parent))
         except NotServed:
             pass  # no key finds the children of an item: then nobody can count them
@@ -108,16 +108,21 @@ class Counts:
                 found[one.attribute] = one.stored(values[one.attribute])
         return found
 
-    def _count(self, tallies: Sequence[Tally], parent: Mapping[str, Any]) -> Steps[Sums]:
-        """What the children add up to, as an index may know a moment late."""
+    def _count(self, tallies: Sequence[Tally], parent: Mapping[str, Any]) -> Steps[Sums | None]:
+        """What the children add up to, as an index may know a moment late.
+
+        None if one of them cannot be read: then nobody knows what it adds. It is a finding of its own.
+        """
         sums: Sums = {}
         for one in tallies:
             codec, after = one.entity.codec, None
             sums[one.attribute] = one.nothing
             equal = {own: parent[name] for name, own in one.parent.names.items()}
             while True:
-                asking = Asking(None, equal, limit=PAGE, after=after)
+                asking = Asking(None, equal, limit=PAGE, after=after, keep=True)
                 page = yield from query(self._schema, self._table, codec.cls, asking)
+                if page.unreadable:
+                    return None
                 for record in page:
                     share = one.share(codec.values(record))
                     if share is not None:

@@ -39,7 +39,7 @@ class Highest(Pattern):
     Parent, `by`, `when` and `create` are as for `Counted`. A parent that is not there is a NotFound; it may be deleted,
     unless `Counted` or `Child` says otherwise. Nobody else can write the attribute. An update of what decides has to
     know the rest of it, and one by an amount (`order.total += 5`) the old amount; a put need not know what it replaces.
-    `put_many` and a transaction with a token of its own are refused.
+    A transaction with a token of its own is refused.
 
     Cost: an insert, or an update that raises the value, is 4 write units where it was 1 (two items up to 1 KB, each
     twice in a transaction), and one request: the parent is checked to have as much. A new record is two requests: the

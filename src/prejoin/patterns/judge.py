@@ -67,6 +67,8 @@ class Finding(msgspec.Struct, frozen=True):
     """The key of the item by which that was judged: of itself, or of the one that a pattern keeps it for."""
     owner: Json | None = None
     """That item; None if there is none."""
+    reason: str = ""
+    """Of a damaged item, what is wrong with it."""
 
     @property
     def fix(self) -> str:
@@ -78,7 +80,8 @@ class Finding(msgspec.Struct, frozen=True):
         return self.kind in MENDABLE
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.entity} {shown(self.key)}: {self.fix}"
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.kind}: {self.entity} {shown(self.key)}: {self.fix}{reason}"
 
 
 Key = tuple[str, ...]
@@ -137,9 +140,10 @@ class Judge:
 
     def _own(self, entity: Bound[Any], item: Json, around: Around) -> Iterator[Finding]:
         key = self.key_of(item)
-        values = values_of(entity, item)
-        if values is None:
-            yield Finding("damaged", entity.tag, key, item, None)
+        try:
+            values = entity.codec.values(entity.codec.decode(item))
+        except (ValueError, TypeError) as error:  # a CodecError, or what the class itself says
+            yield Finding("damaged", entity.tag, key, item, None, reason=str(error))
             return
         wanted = self.schema.written(entity.base, values)
         if not same(key, wanted):

@@ -22,6 +22,7 @@ from prejoin.table.cursor import (
     open_cursor,
     refusal,
 )
+from prejoin.table.errors import ArgumentError
 from prejoin.table.physical import shown
 from prejoin.table.render import Placeholders
 from prejoin.table.schema import Schema
@@ -103,7 +104,7 @@ def reshard(
     ['0', '1', '2', '3', '4', '5', '6', '7']
     """
     if not 0 <= segment < segments:
-        raise ValueError(f"of {segments} segments there is none {segment}: they are counted from 0")
+        raise ArgumentError(f"of {segments} segments there is none {segment}: they are counted from 0")
     if db.schema.fence is not None:
         raise db.schema.fence.confined("reshard()")
     entity = db.schema.entity(cls)

@@ -25,7 +25,7 @@ class Version(Pattern):
     VersionConflict; else the next is written, and returned. An update counts up; give the version among what is known
     (`db.update(Order, order_id="7", version=3)`), and it is checked. So with a delete.
 
-    Cost: none; a write that comes too late costs what it would have written. A batch cannot check and is refused.
+    Cost: none; a write that comes too late costs what it would have written.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded

@@ -212,6 +212,8 @@ class Maker:
         if attribute.ttl:
             return self._end(attribute)
         kind = attribute.type.kind
+        if attribute.type.numeric and attribute.bounds[0] is not None:
+            return self._within(attribute, attribute.bounds[0], attribute.bounds[1])
         if self.harsh and not attribute.size and not _is_time(attribute):
             if attribute.id or attribute.unique:
                 return self._next(attribute)
@@ -228,6 +230,24 @@ class Maker:
         """When an item ends, in whole seconds, as DynamoDB has it."""
         moment = self.now.replace(microsecond=0) + _FAR + timedelta(days=self._chance.randint(1, 90))
         return moment if attribute.type.kind is Kind.DATETIME else int(moment.timestamp())
+
+    def _within(self, attribute: Attribute, least: int, most: int | None) -> Any:
+        """A number within its bounds, told to be harsh often one of another number of digits.
+
+        One that changes keeps away from its bounds: what is added to it may be one or two.
+        """
+        most = max(least, most if most is not None else least + 1_000_000)
+        if attribute.mutable or not self.harsh:
+            margin = min(3, (most - least) // 3)
+            least, most = least + margin, most - margin
+        edges = [n for n in (least, least + 1, 9, 10, 99, 100, 999, 1000, most - 1, most) if least <= n <= most]
+        usual = most if self.harsh or attribute.id or attribute.unique else min(most, least + 500)
+        found = (
+            self._chance.choice(edges)
+            if self._chance.random() < 0.5 * self.harsh
+            else self._chance.randint(least, usual)
+        )
+        return Decimal(found) if attribute.type.kind is Kind.DECIMAL else found
 
     def _pool(self, attribute: Attribute) -> Sequence[Any]:
         """Values that are not ids: few, so that some are equal."""

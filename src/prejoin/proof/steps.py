@@ -446,7 +446,9 @@ def _around(case: Case, attribute: Attribute, values: list[Any]) -> list[Any]:
     """Values to try: those compared with, a little less and more, and any others."""
     found = list(values)
     if attribute.type.numeric and all(isinstance(v, int) or hasattr(v, "as_tuple") for v in values):
-        found += [v + step for v in values for step in (-1, 1)]
+        least, most = attribute.bounds
+        near = [v + step for v in values for step in (-1, 1)]
+        found += [v for v in near if (least is None or v >= least) and (most is None or v <= most)]
     if attribute.type.kind is Kind.ENUM:
         return [*found, *attribute.type.values]
     return [*found, *(case.bench.maker.value(attribute) for _ in range(12))]

@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from prejoin.errors import PrejoinError
+
 _CORAL = "com.amazon.coral.service#"
 _CORAL_VALIDATE = "com.amazon.coral.validate#"
 _DYNAMODB = "com.amazonaws.dynamodb.v20120810#"
@@ -19,7 +21,7 @@ _NAMESPACES = {
 _SERVER_FAULTS = frozenset({"InternalServerError", "ServiceUnavailable"})
 
 
-class DynamoDBError(Exception):
+class DynamoDBError(PrejoinError):
     """An error as DynamoDB answers it. `fields` are further members of the body: `CancellationReasons`, `Item`.
     `request_id` is AWS's name for the request, where there is one: what its support asks for.
 
@@ -71,7 +73,8 @@ class DynamoDBError(Exception):
         except (ValueError, RecursionError):
             text = body[:200].decode("utf-8", "replace")
             code = "InternalServerError" if status >= 500 else "UnknownError"
-            return cls(code, text, status=status, request_id=request_id)
+            message = f"HTTP status {status}, and a body that is not DynamoDB's: {text!r}" if text else ""
+            return cls(code, message, status=status, request_id=request_id)
         kind = document.pop("__type", None)
         lower, upper = document.pop("message", None), document.pop("Message", None)
         code = kind.rsplit("#", 1)[-1] if isinstance(kind, str) else "UnknownError"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from prejoin.protocol import limits
 from prejoin.protocol.errors import WordedTwiceError, refuse
 
-_FORM = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
+_FORM = re.compile(r"([+-]?)(?:([0-9]++)\.?([0-9]*+)|\.([0-9]++))(?:[eE]([+-]?[0-9]++))?")
 _EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)
 _EXPONENT_DIGITS = 19
 _KEPT_LENGTH = 200

@@ -6,14 +6,20 @@ from .client import Client
 from .declare import Entity, Index, Key
 from .errors import (
     AlreadyExists,
+    ArgumentError,
     CodecError,
     ConditionFailed,
     Conflict,
     CursorError,
+    Failure,
+    ItemTooLarge,
+    NoSuchTable,
+    NotAValue,
     NotFound,
     NotServed,
     NotUnique,
     OtherTenant,
+    PartlyWritten,
     SchemaError,
     TableError,
     TooMany,
@@ -27,6 +33,7 @@ from .errors import (
 from .schema import Schema
 
 if TYPE_CHECKING:
+    from .answers import Unreadable
     from .async_client import AsyncClient, AsyncTransaction
     from .calls import Call
     from .changes import Changes
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlreadyExists",
+    "ArgumentError",
     "AsyncClient",
     "AsyncTransaction",
     "Call",
@@ -55,14 +63,19 @@ __all__ = [
     "Difference",
     "EncryptedCursors",
     "Entity",
+    "Failure",
     "Get",
     "Index",
+    "ItemTooLarge",
     "Key",
+    "NoSuchTable",
+    "NotAValue",
     "NotFound",
     "NotServed",
     "NotUnique",
     "OtherTenant",
     "Page",
+    "PartlyWritten",
     "Schema",
     "SchemaError",
     "SignedCursors",
@@ -74,6 +87,7 @@ __all__ = [
     "UnknownAttribute",
     "UnknownValue",
     "Unprocessed",
+    "Unreadable",
     "VersionConflict",
     "add",
     "appended",
@@ -92,6 +106,7 @@ __all__ = [
 
 # A cold start is for the user to wait for: what only some programs use is imported by those that do.
 _HOMES = {
+    "answers": ("Unreadable",),
     "async_client": ("AsyncClient", "AsyncTransaction"),
     "calls": ("Call",),
     "changes": ("Changes",),

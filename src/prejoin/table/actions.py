@@ -38,6 +38,8 @@ def put_item(schema: Schema, write: Write) -> Action:
     item, key = whole_item(schema, write)
     to = Placeholders()
     new = write.verb == "insert"
+    if not new and write.entity.unknown == "keep":
+        return _put_keeping(schema, write, item, key, to)
     # Where it is known what is replaced, that is there: else patterns would count it as replaced, and it was made.
     text = condition(schema, write, to, there=False if new else None if write.was is None else True)
     return action("Put", key, {"Item": item}, text, to, write, exists if new else unmet)
@@ -51,16 +53,30 @@ def whole_item(schema: Schema, write: Write) -> tuple[Json, Json]:
     key = schema.written(entity.base, values)
     item |= key
     if write.whole and write.item is not None:
-        item = {**_unknown(schema, write), **item}
+        item = {**unknown(schema, write), **item}
     for facet in entity.indexes.values():
         if not facet.when or facet.has(values):
             item |= schema.written(facet, values)
     return item, key
 
 
-def _unknown(schema: Schema, write: Write) -> Json:
+def _put_keeping(schema: Schema, write: Write, item: Json, key: Json, to: Placeholders) -> Action:
+    """A put that leaves alone what the class does not know: an update of all that it knows, which needs no read."""
+    entity = write.entity
+    ours = {attribute.wire for attribute in entity.codec.attributes.values()}
+    ours = ours.union(*[schema.composed(facet).names for facet in entity.indexes.values()])
+    sets = [f"{to.name(name)} = {to.value(value)}" for name, value in item.items() if name not in key]
+    text = f"SET {', '.join(sets)}"
+    if removes := sorted(ours - item.keys()):
+        text += f" REMOVE {', '.join(map(to.name, removes))}"
+    held = condition(schema, write, to, there=None if write.was is None else True)
+    return action("Update", key, {"UpdateExpression": text}, held, to, write, unmet)
+
+
+def unknown(schema: Schema, write: Write) -> Json:
     """What an item has that is neither of its class nor of any key: where it moves, that comes along."""
     known = {attribute.wire for attribute in write.entity.codec.attributes.values()}.union(*schema.key_names())
+    known.add(schema.type_attribute)
     return {name: value for name, value in (write.item or {}).items() if name not in known}
 
 

@@ -24,6 +24,14 @@ class Unmatched(msgspec.Struct, frozen=True):
     item: Json
 
 
+class Unreadable(msgspec.Struct, frozen=True):
+    """An item of an entity that is no object of its class: an older one, without an attribute that was added since."""
+
+    item: Json
+    error: CodecError
+    """What is wrong with it: `entity`, `key` and `attribute`, and a sentence."""
+
+
 class Answer(msgspec.Struct):
     """What one Query or Scan answered."""
 
@@ -97,8 +105,15 @@ class Reading:
         slices = _slices()(body)
         return Answer([self._read(item, self._object) for item in slices.Items], slices.LastEvaluatedKey, body)
 
-    def item(self, body: bytes) -> Any:
-        """The answer to a GetItem: an object, None, or `Unmatched`."""
+    @cached_property
+    def keeping(self) -> Reading:
+        """The same, but an item that cannot be read becomes `Unreadable` where this one raises."""
+        found = _Keeping.__new__(_Keeping)
+        found.__dict__.update(self.__dict__)
+        return found
+
+    def item(self, body: bytes, key: Json | None = None) -> Any:
+        """The answer to a GetItem: an object, None, or `Unmatched`. `key` is for messages, if the item lacks it."""
         fast = None if self._hiding else self._fast
         if fast is not None:
             try:
@@ -107,11 +122,14 @@ class Reading:
             except Exception:  # noqa: S110 - as above
                 pass
         item = read_json(body).get("Item")
-        return None if item is None else self.shown(item)
+        return None if item is None else self.shown(item if key is None else {**key, **item})
 
-    def slice(self, raw: msgspec.Raw) -> Any:
-        """The slice of an answer that is an item; None if it is empty."""
-        return self._one(raw) if memoryview(raw) else None
+    def slice(self, raw: msgspec.Raw, key: Json) -> Any:
+        """The slice of an answer that is the item of a key; None if it is empty."""
+        try:
+            return self._one(raw) if memoryview(raw) else None
+        except CodecError:
+            return self.shown({**key, **read_json(raw)})
 
     def batch(self, body: bytes, names: tuple[str, ...]) -> Batch:
         """The answer to a BatchGetItem; `names` are the attributes that are the table's keys."""
@@ -158,14 +176,18 @@ class Reading:
         kind = self._kinds.get(tag) if tag is not None else self._untagged(item)
         if kind is None:
             return Unmatched(item)
-        return kind.codec.decode(self._completed(kind, item) if kind.partial else item)
+        return self._made(kind, self._completed(kind, item) if kind.partial else item)
 
     def _named(self, item: Json) -> Any:
         """An item that was asked for by its key, so that it need not have a tag."""
         if self._type in item:
             return self._object(item)
         (kind,) = self._kinds.values()
-        return kind.codec.decode(item)
+        return self._made(kind, item)
+
+    def _made(self, kind: _Kind, item: Json) -> Any:
+        names = self._schema.keys(TABLE).names
+        return kind.codec.read(item, kind.facet.entity, {name: item[name] for name in names if name in item})
 
     @cached_property
     def _fast(self) -> _Fast | None:
@@ -201,6 +223,16 @@ class Reading:
             known |= values_in(self._schema, facet, item) or {}
         wires = {name: one.wire for name, one in kind.codec.attributes.items()}
         return {wires[name]: encode_any(value) for name, value in known.items() if name in wires} | item
+
+
+class _Keeping(Reading):
+    """How answers are read where unreadable items are wanted beside the others."""
+
+    def _made(self, kind: _Kind, item: Json) -> Any:
+        try:
+            return super()._made(kind, item)
+        except CodecError as error:
+            return Unreadable(item, error)
 
 
 def values_in(schema: Schema, facet: Facet, item: Json) -> dict[str, object] | None:
@@ -297,9 +329,13 @@ def _kind(schema: Schema, facet: Facet, into: type | None) -> _Kind:
     return _Kind(codec, facet, base, is_partial(schema, facet))
 
 
-def split(found: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Json, ...]]:
-    """The objects, and the items that are of none of the classes."""
-    if Unmatched not in set(map(type, found)):
-        return tuple(found), ()
-    objects = tuple(one for one in found if type(one) is not Unmatched)
-    return objects, tuple(one.item for one in found if type(one) is Unmatched)
+def split(found: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Json, ...], tuple[Unreadable, ...]]:
+    """The objects, the items that are of none of the classes, and those that could not be read."""
+    if _NO_OBJECTS.isdisjoint(map(type, found)):
+        return tuple(found), (), ()
+    objects = tuple(one for one in found if type(one) not in _NO_OBJECTS)
+    unmatched = tuple(one.item for one in found if type(one) is Unmatched)
+    return objects, unmatched, tuple(one for one in found if type(one) is Unreadable)
+
+
+_NO_OBJECTS = frozenset({Unmatched, Unreadable})

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from prejoin.keys import Order, Role
 
@@ -38,6 +39,8 @@ class Asking(msgspec.Struct, frozen=True):
     into: type | None = None
     cursors: Cursors | None = None
     """How the client writes cursors."""
+    keep: bool = False
+    """Whether items that cannot be read are handed back beside the others."""
 
     @property
     def sorted_by(self) -> Iterable[str | Order]:
@@ -54,16 +57,19 @@ def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[P
     entity = schema.entity(cls)
     test, tests = _tested(asking.test, entity.codec)
     asked, values = _planned(schema, entity, asking, None, tests)
+    if asking.keep:
+        asked = replace(asked, reading=asked.reading.keeping)
     if asked.plan.operation == "GetItem" and asking.after is None:
         one = yield from get_item(schema, table, asked, values, test)
-        return Page(() if one is None else (one,))
+        objects, unmatched, unreadable = split(() if one is None else (one,))
+        return Page(objects, None, unmatched, unreadable)
     start = asking.start
     query = query_of(
         schema, table, asked, values, entity.codec, reverse=asking.reverse, where=test, now=asking.now, start=start
     )
     found, cursor = yield from read(query, asking.limit, start, asking.cursors)
-    objects, unmatched = split(found)
-    return Page(objects, cursor, unmatched)
+    objects, unmatched, unreadable = split(found)
+    return Page(objects, cursor, unmatched, unreadable)
 
 
 def count(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[int]:
@@ -95,13 +101,15 @@ def collect(
             for name, attribute in names.items()
         ),
     )
+    if asking.keep:
+        asked = replace(asked, reading=asked.reading.keeping)
     start = asking.start
     query = query_of(
         schema, table, asked, values, entities[0].codec, reverse=asking.reverse, now=asking.now, start=start
     )
     found, cursor = yield from read(query, asking.limit, start, asking.cursors)
-    objects, unmatched = split(found)
-    return Collection(objects, cursor, unmatched)
+    objects, unmatched, unreadable = split(found)
+    return Collection(objects, cursor, unmatched, unreadable)
 
 
 class _Noting(Recorder):

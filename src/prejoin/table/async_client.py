@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import msgspec
 from msgspec import DecodeError
@@ -16,8 +16,8 @@ from prejoin.transport import AsyncTransport, TransportError
 from .async_reading import AsyncReader
 from .async_writing import AsyncBatching, AsyncWriter
 from .calls import Observer
-from .client import any_call, measured, observed, safe, unreadable
-from .conversation import Pause, Request, Steps
+from .client import any_call, explained, measured, observed, safe, unreadable_answer
+from .conversation import Parallel, Pause, Request, Steps
 from .perform import write_one
 from .schema import Schema
 from .transactions import Gathered
@@ -41,6 +41,11 @@ class AsyncTransaction(Gathered):
 
     async def __aenter__(self) -> AsyncTransaction:
         return self
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError("a transaction of an AsyncClient is sent with await: write `async with db.transaction()`")
+
+    def __exit__(self, *_: object) -> None: ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -136,6 +141,11 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     async def __aenter__(self) -> AsyncClient:
         return self
 
+    def __enter__(self) -> NoReturn:
+        raise TypeError("an AsyncClient is closed with await: write `async with AsyncClient(…) as db`")
+
+    def __exit__(self, *_: object) -> None: ...
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -162,12 +172,13 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         except StopIteration as stop:
             return cast("R", stop.value)
 
-    async def _several(self, step: tuple[Request, ...] | Pause) -> tuple[Any, ...] | None:
+    async def _several(self, step: tuple[Request, ...] | Pause | Parallel) -> tuple[Any, ...] | None:
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
         # All are waited for: a failure is told when nothing of this conversation is under way any more.
-        answers = await asyncio.gather(*map(self._send, step), return_exceptions=True)
+        parts = map(self._run, step.conversations) if isinstance(step, Parallel) else map(self._send, step)
+        answers = await asyncio.gather(*parts, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
@@ -176,12 +187,15 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     async def _send(self, request: Request) -> Any:
         if self._fence is not None:
             self._fence.check(request)
-        if self._observe:
-            return observed(
-                request, await self._transport.send_async(*measured(request, self._lossless)), self._observe
-            )
-        answer = await self._transport.send_async(request.operation, _encode(safe(request, self._lossless)))
         try:
+            if self._observe:
+                answer = await self._transport.send_async(*measured(request, self._lossless))
+                return observed(request, answer, self._observe)
+            answer = await self._transport.send_async(request.operation, _encode(safe(request, self._lossless)))
             return request.read(answer)
+        except DynamoDBError as error:
+            if found := explained(error, request, self.table):
+                raise found from error
+            raise
         except DecodeError as error:
-            raise unreadable(request, error) from error
+            raise unreadable_answer(request, error) from error

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from prejoin.keys import Order
 
 from . import asks, get_one
+from .answers import Unreadable
 from .asking import Roles
 from .asks import Asking
 from .conversation import Steps
@@ -19,7 +20,7 @@ from .expressions import Where
 from .get_many import get_many
 from .get_together import Get, get_together
 from .pages import Collection, Page
-from .reading import Progress
+from .reading import Progress, WhenUnreadable
 from .schema import Schema
 
 E = TypeVar("E")
@@ -68,6 +69,7 @@ class AsyncReader(ABC):
         consistent: bool = False,
         now: datetime | None = None,
         into: None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Page[E]: ...
     @overload
@@ -85,6 +87,7 @@ class AsyncReader(ABC):
         filter: Where[E] | None = None,
         consistent: bool = False,
         now: datetime | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Page[V]: ...
     async def query(
@@ -101,10 +104,24 @@ class AsyncReader(ABC):
         consistent: bool = False,
         now: datetime | None = None,
         into: type | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Page[Any]:
         """As `Reader.query`."""
-        asking = Asking(where, equal, order, reverse, limit, after, filter, consistent, now, into, self._cursors)
+        asking = Asking(
+            where,
+            equal,
+            order,
+            reverse,
+            limit,
+            after,
+            filter,
+            consistent,
+            now,
+            into,
+            self._cursors,
+            unreadable == "keep",
+        )
         return await self._run(asks.query(self.schema, self.table, cls, asking))
 
     @overload
@@ -122,6 +139,7 @@ class AsyncReader(ABC):
         consistent: bool = False,
         now: datetime | None = None,
         into: None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> AsyncIterator[Page[E]]: ...
     @overload
@@ -139,6 +157,7 @@ class AsyncReader(ABC):
         filter: Where[E] | None = None,
         consistent: bool = False,
         now: datetime | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> AsyncIterator[Page[V]]: ...
     async def pages(
@@ -155,11 +174,25 @@ class AsyncReader(ABC):
         consistent: bool = False,
         now: datetime | None = None,
         into: type | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> AsyncIterator[Page[Any]]:
         """As `Reader.pages`."""
         while True:
-            asking = Asking(where, equal, order, reverse, size, after, filter, consistent, now, into, self._cursors)
+            asking = Asking(
+                where,
+                equal,
+                order,
+                reverse,
+                size,
+                after,
+                filter,
+                consistent,
+                now,
+                into,
+                self._cursors,
+                unreadable == "keep",
+            )
             page = await self._run(asks.query(self.schema, self.table, cls, asking))
             yield page
             after = page.cursor
@@ -194,10 +227,13 @@ class AsyncReader(ABC):
         after: str | None = None,
         consistent: bool = False,
         now: datetime | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Collection:
         """As `Reader.collect`."""
-        asking = Asking(where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors)
+        asking = Asking(
+            where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors, unreadable == "keep"
+        )
         return await self._run(asks.collect(self.schema, self.table, classes, asking, roles))
 
     @overload
@@ -210,6 +246,7 @@ class AsyncReader(ABC):
         consistent: bool = False,
         into: None = None,
         progress: Progress | None = None,
+        unreadable: Literal["raise"] = "raise",
     ) -> list[E | None]: ...
     @overload
     async def get_many(
@@ -221,7 +258,32 @@ class AsyncReader(ABC):
         into: type[V],
         consistent: bool = False,
         progress: Progress | None = None,
+        unreadable: Literal["raise"] = "raise",
     ) -> list[V | None]: ...
+    @overload
+    async def get_many(
+        self,
+        cls: type[E],
+        keys: Iterable[Mapping[str, Any]],
+        /,
+        *,
+        unreadable: Literal["keep"],
+        consistent: bool = False,
+        into: None = None,
+        progress: Progress | None = None,
+    ) -> list[E | Unreadable | None]: ...
+    @overload
+    async def get_many(
+        self,
+        cls: type[Any],
+        keys: Iterable[Mapping[str, Any]],
+        /,
+        *,
+        into: type[V],
+        unreadable: Literal["keep"],
+        consistent: bool = False,
+        progress: Progress | None = None,
+    ) -> list[V | Unreadable | None]: ...
     async def get_many(
         self,
         cls: type[Any],
@@ -231,9 +293,12 @@ class AsyncReader(ABC):
         consistent: bool = False,
         into: type | None = None,
         progress: Progress | None = None,
+        unreadable: WhenUnreadable = "raise",
     ) -> list[Any]:
         """As `Reader.get_many`."""
-        return await self._run(get_many(self.schema, self.table, cls, keys, consistent, into, progress))
+        return await self._run(
+            get_many(self.schema, self.table, cls, keys, consistent, into, progress, unreadable == "keep")
+        )
 
     @overload
     async def get_together(self, one: Get[A], /) -> tuple[A | None]: ...
@@ -253,7 +318,13 @@ class AsyncReader(ABC):
 
     @overload
     def everything(
-        self, *, segments: int = 1, after: str | None = None, consistent: bool = False, hidden: bool = False
+        self,
+        *,
+        segments: int = 1,
+        after: str | None = None,
+        consistent: bool = False,
+        hidden: bool = False,
+        unreadable: WhenUnreadable = "raise",
     ) -> AsyncIterator[Page[Any]]: ...
     @overload
     def everything(
@@ -265,6 +336,7 @@ class AsyncReader(ABC):
         after: str | None = None,
         consistent: bool = False,
         hidden: bool = False,
+        unreadable: WhenUnreadable = "raise",
     ) -> AsyncIterator[Page[E]]: ...
     async def everything(
         self,
@@ -273,8 +345,11 @@ class AsyncReader(ABC):
         after: str | None = None,
         consistent: bool = False,
         hidden: bool = False,
+        unreadable: WhenUnreadable = "raise",
     ) -> AsyncIterator[Page[Any]]:
         """As `Reader.everything`."""
-        scan = Scan(self.schema, self.table, classes, segments, consistent, after, hidden, self._cursors)
+        scan = Scan(
+            self.schema, self.table, classes, segments, consistent, after, hidden, self._cursors, unreadable == "keep"
+        )
         while not scan.done:
             yield await self._run(scan.next())

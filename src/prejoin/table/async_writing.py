@@ -174,12 +174,33 @@ class AsyncBatching(ABC):
     @abstractmethod
     async def _run(self, steps: Steps[Any], /) -> Any: ...
 
-    async def put_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
-        """As `Batching.put_many`."""
-        return int(await self._run(batches.put_many(self.schema, self.table, records, progress)))
+    async def put_many(self, records: Iterable[Any], progress: Progress | None = None, *, read: bool = False) -> int:
+        """Puts many objects, of any entities, as if one after the other; returns how many.
+
+        Not in one transaction: if it fails, some are written. Objects with copies, unique values, versions or counters
+        go in transactions; each is written as a whole or not at all, and `PartlyWritten` tells those that were not.
+        Where a put has to know what it replaces, give `read=True`: then items are read first.
+        """
+        return int(await self._run(batches.put_many(self.schema, self.table, records, progress, read)))
+
+    async def insert_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
+        """Inserts many objects, of any entities; returns how many, or raises `PartlyWritten`.
+
+        Not in one transaction: each object is inserted, or it is among the failures with the error that `insert` would
+        have raised, such as AlreadyExists.
+        """
+        return int(await self._run(batches.insert_many(self.schema, self.table, records, progress)))
 
     async def delete_many(
-        self, cls: type[E], keys: Iterable[Mapping[str, Any] | E], progress: Progress | None = None
+        self,
+        cls: type[E],
+        keys: Iterable[Mapping[str, Any] | E],
+        progress: Progress | None = None,
+        *,
+        read: bool = False,
     ) -> int:
-        """As `Batching.delete_many`."""
-        return int(await self._run(batches.delete_many(self.schema, self.table, cls, keys, progress)))
+        """Deletes many items of an entity, given by the attributes of their keys or as objects; returns how many.
+
+        Where a delete has to know what is there, for a unique value or a counter, give `read=True`.
+        """
+        return int(await self._run(batches.delete_many(self.schema, self.table, cls, keys, progress, read)))

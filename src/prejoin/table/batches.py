@@ -1,6 +1,7 @@
-"""Many puts or deletes: BatchWriteItem, 25 at a time, and what DynamoDB leaves over is sent again.
+"""Many writes: BatchWriteItem, 25 at a time, and what DynamoDB leaves over is sent again.
 
-What is of several items, for it has copies, goes in transactions: a batch may do one half of it.
+A batch checks nothing, and may do one half of a write of several items. So objects with copies go in transactions, and
+those that have to check or to count something are written by `bulk`.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import msgspec
 from prejoin.keys import TABLE
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, ITEM_SIZE, TRANSACTION_ACTIONS, TRANSACTION_SIZE
-from prejoin.protocol.sizes import item_size
+from prejoin.transport.errors import TransportError
 
+from . import bulk
 from .backoff import pause
 from .conversation import Request, Steps
-from .errors import TableError, TooMany, Unprocessed
+from .errors import Failure, PartlyWritten, TableError, UnknownValue, Unprocessed
 from .expand import expand
-from .meaning import deletion, replacement
+from .meaning import deletion, insertion, replacement
 from .others import with_others
-from .perform import passing
+from .perform import passing, too_large
 from .schema import Schema
 from .writes import Action, Write, checked_actions
 from .writing import UNSAID
@@ -38,18 +40,26 @@ _BATCHED = ("Put", "Delete")
 _THROTTLED = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
 
 
-def put_many(schema: Schema, table: str, records: Iterable[Any], progress: Progress | None) -> Steps[int]:
-    return _all(schema, table, records, lambda record: replacement(schema, record, None, None, False), progress)
+def put_many(
+    schema: Schema, table: str, records: Iterable[Any], progress: Progress | None, read: bool = False
+) -> Steps[int]:
+    return _all(schema, table, records, lambda record: replacement(schema, record, None, None, read), progress)
 
 
-def delete_many(schema: Schema, table: str, cls: type[E], keys: Iterable[Any], progress: Progress | None) -> Steps[int]:
+def insert_many(schema: Schema, table: str, records: Iterable[Any], progress: Progress | None) -> Steps[int]:
+    return _all(schema, table, records, lambda record: insertion(schema, record), progress)
+
+
+def delete_many(
+    schema: Schema, table: str, cls: type[E], keys: Iterable[Any], progress: Progress | None, read: bool = False
+) -> Steps[int]:
     entity = schema.entity(cls)
 
     def write(key: Any) -> Write:
         given = entity.codec.values(key) if isinstance(key, cls) else key
         # What is not the key would have to be checked, which a batch cannot; of an object it is not asked.
         known = {name: given[name] for name in entity.base.attributes} if isinstance(key, cls) else given
-        return deletion(schema, cls, None, known, UNSAID, None)
+        return deletion(schema, cls, None, known, read or UNSAID, None)
 
     return _all(schema, table, keys, write, progress)
 
@@ -60,14 +70,71 @@ def _all(
     """Chunks, each finished before the next: so of two puts under one key, the later one stays."""
     rest = iter(given)
     chunk = _Chunk(schema, table)
+    window = _Window(schema, table, progress)
     written = 0
-    for one in rest:
-        actions = _unconditional(schema, write(one))
+    for position, one in enumerate(rest):
+        try:
+            wanted = write(one)
+            actions = _unconditional(schema, wanted)
+        except (TableError, ValueError) as error:
+            # A missing argument is missing for all of them.
+            if not window.used or isinstance(error, UnknownValue):
+                raise
+            window.failures.append(Failure(position, one, error))
+            continue
+        if actions is None:
+            if len(chunk):
+                written = yield from _send(chunk, written, chain([one], rest), progress)
+                chunk = _Chunk(schema, table)
+            if not window.takes(wanted):
+                written = yield from window.send(written, chain([one], rest))
+            window.add(position, one, wanted)
+            continue
+        if len(window):
+            written = yield from window.send(written, chain([one], rest))
         if not chunk.takes(actions):
             written = yield from _send(chunk, written, chain([one], rest), progress)
             chunk = _Chunk(schema, table) if len(actions) == 1 else _Whole(schema, table)
         chunk.add(one, actions)
-    return (yield from _send(chunk, written, rest, progress))
+    if len(window):
+        written = yield from window.send(written, rest)
+    written = yield from _send(chunk, written, rest, progress)
+    if window.failures:
+        raise PartlyWritten(written, window.failures)
+    return written
+
+
+class _Window:
+    """Objects that a batch cannot write, gathered to be written together by `bulk`."""
+
+    def __init__(self, schema: Schema, table: str, progress: Progress | None) -> None:
+        self._schema = schema
+        self._table = table
+        self._progress = progress
+        self._waiting: dict[tuple[str, ...], tuple[int, Any, Write]] = {}
+        self.used = False
+        self.failures: list[Failure] = []
+
+    def takes(self, write: Write) -> bool:
+        return len(self._waiting) < bulk.WINDOW and bulk.own_key(self._schema, write) not in self._waiting
+
+    def add(self, position: int, one: Any, write: Write) -> None:
+        self.used = True
+        self._waiting[bulk.own_key(self._schema, write)] = (position, one, write)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def send(self, written: int, rest: Iterator[Any]) -> Steps[int]:
+        window, self._waiting = list(self._waiting.values()), {}
+        found = yield from bulk.write_window(self._schema, self._table, window)
+        self.failures += found
+        written += len(window) - len(found)
+        if self._progress:
+            self._progress(written)
+        if any(isinstance(failure.error, TransportError) for failure in found):
+            raise PartlyWritten(written, self.failures, rest)
+        return written
 
 
 class _Chunk:
@@ -174,21 +241,21 @@ def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress |
     return written + len(chunk.given)
 
 
-def _unconditional(schema: Schema, write: Write) -> Sequence[Action]:
-    """The actions of a write that a batch can do: it cannot check anything."""
+def _unconditional(schema: Schema, write: Write) -> Sequence[Action] | None:
+    """The actions of a write that a batch can do; None if it has to check something, or to read first."""
+    if write.read or write.verb not in ("put", "delete"):
+        return None
     entity = write.entity
-    why = next(filter(None, [pattern.unbatched(write) for pattern in entity.patterns]), "") if entity.patterns else ""
-    actions = [] if why else expand(schema, write)
-    several = entity.patterns and not why and len(with_others(schema, [write])) > 1
-    conditional = [one for one in actions if "ConditionExpression" in one.parameters or one.kind not in _BATCHED]
-    if why or several or conditional:
-        raise TableError(
-            f"a batch cannot check anything, and this {write.verb} of {entity.tag} {why or 'has to'}: "
-            "do it alone or in a transaction"
-        )
+    if entity.patterns and any(pattern.unbatched(write) for pattern in entity.patterns):
+        return None
+    actions = expand(schema, write)
+    if entity.patterns and len(with_others(schema, [write])) > 1:
+        return None
+    if any("ConditionExpression" in one.parameters or one.kind not in _BATCHED for one in actions):
+        return None
     for action in actions:
         item = action.parameters.get("Item")
         # JSON is never shorter than DynamoDB counts: most items need not be counted.
-        if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (size := item_size(item)) > ITEM_SIZE:
-            raise TooMany(f"the item {action} has {size} bytes, and DynamoDB takes {ITEM_SIZE}")
+        if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (large := too_large(action)):
+            raise large
     return actions

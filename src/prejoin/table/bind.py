@@ -36,6 +36,8 @@ class Bound(msgspec.Struct, Generic[E], frozen=True):
     binder: Binder
     """Makes further facets, for the items that patterns add."""
     patterns: tuple[BoundPattern, ...] = ()
+    unknown: str = "replace"
+    """What a put does with attributes that the class does not know: `replace`, `keep` or `refuse`."""
 
     @property
     def facets(self) -> tuple[Facet, ...]:
@@ -70,6 +72,10 @@ def bind(
     ttl: str = "",
 ) -> Bound[E]:
     """Binds a declared entity, or says what is wrong with it."""
+    if entity.unknown not in ("replace", "keep", "refuse"):
+        raise SchemaError(
+            f"{entity.cls.__name__}: unknown is {entity.unknown!r}, and has to be 'replace', 'keep' or 'refuse'"
+        )
     codec = _codec(entity, ttl)
     binder = Binder(entity, codec, indexes, keys, separator, tenant)
     base = binder.facet(TABLE, entity.key)
@@ -83,6 +89,7 @@ def bind(
         {slot: facet for slot, facet in in_indexes.items() if not is_natural(facet)},
         {slot: facet for slot, facet in in_indexes.items() if is_natural(facet)},
         binder,
+        unknown=entity.unknown,
     )
     # What makes an update of a delete comes first: so the others see the update.
     patterns = sorted(entity.patterns, key=lambda pattern: not pattern.gone)
@@ -291,8 +298,10 @@ def _when(condition: Condition, codec: Codec[Any]) -> When:
         case Exists((str(name),), True):
             return When(name)
         case _:
+            from .worded import worded  # for the message only
+
             raise SchemaError(
-                f"{codec.name}: {condition} cannot say what is in an index; "
+                f"{codec.name}: {worded([condition])} cannot say what is in an index; "
                 "use ==, one_of or exists, and != for an enum"
             )
 

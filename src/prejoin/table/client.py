@@ -12,13 +12,14 @@ from msgspec import DecodeError
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport.errors import TransportError
 
-from .conversation import Pause, Request, Steps, read_json
+from .conversation import Parallel, Pause, Request, Steps, read_json
+from .errors import NoSuchTable
 from .lazy import Lazy
 from .reading import Reader
 from .writing import Batching, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from prejoin.transport import Transport
@@ -179,27 +180,32 @@ class Client(Reader, Writer, Batching):
         except StopIteration as stop:
             return cast("R", stop.value)
 
-    def _several(self, step: tuple[Request, ...] | Pause) -> tuple[Any, ...] | None:
+    def _several(self, step: tuple[Request, ...] | Pause | Parallel) -> tuple[Any, ...] | None:
         if isinstance(step, Pause):
             time.sleep(step.seconds)
             return None
-        if not getattr(self._transport, "concurrent", False):
-            return tuple(map(self._send, step))
+        each: Callable[[Any], Any] = self._run if isinstance(step, Parallel) else self._send
+        parts: tuple[Any, ...] = step.conversations if isinstance(step, Parallel) else step
+        if len(parts) == 1 or not getattr(self._transport, "concurrent", False):
+            return tuple(map(each, parts))
         from concurrent.futures import ThreadPoolExecutor  # only where waiting takes longer than threads do
 
-        with ThreadPoolExecutor(len(step)) as threads:
-            return tuple(threads.map(self._send, step))
+        with ThreadPoolExecutor(len(parts)) as threads:
+            return tuple(threads.map(each, parts))
 
     def _send(self, request: Request) -> Any:
         if self._fence is not None:
             self._fence.check(request)
-        if self._observe:
-            return observed(request, self._transport.send(*measured(request, self._lossless)), self._observe)
-        answer = self._transport.send(request.operation, _encode(safe(request, self._lossless)))
         try:
-            return request.read(answer)
+            if self._observe:
+                return observed(request, self._transport.send(*measured(request, self._lossless)), self._observe)
+            return request.read(self._transport.send(request.operation, _encode(safe(request, self._lossless))))
+        except DynamoDBError as error:
+            if found := explained(error, request, self.table):
+                raise found from error
+            raise
         except DecodeError as error:
-            raise unreadable(request, error) from error
+            raise unreadable_answer(request, error) from error
 
 
 def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
@@ -225,17 +231,21 @@ def measured(request: Request, lossless: bool) -> tuple[str, bytes]:
     return request.operation, _encode(body)
 
 
+def explained(error: DynamoDBError, request: Request, table: str) -> Exception | None:
+    """An error that says more, if more is known here."""
+    if error.code == "ResourceNotFoundException" and request.operation in METERED:
+        return NoSuchTable(table, error)
+    return None
+
+
 def observed(request: Request, answer: bytes, observe: Observer) -> Any:
-    try:
-        call = calls.Call(request.operation, request.body, read_json(answer), str(request.key))
-        result = request.read(answer)
-    except DecodeError as error:
-        raise unreadable(request, error) from error
+    call = calls.Call(request.operation, request.body, read_json(answer), str(request.key))
+    result = request.read(answer)
     observe(call)
     return result
 
 
-def unreadable(request: Request, error: DecodeError) -> TransportError:
+def unreadable_answer(request: Request, error: DecodeError) -> TransportError:
     """The error for an answer without a checksum that is no JSON: it is as good as lost."""
     from prejoin.transport.errors import AnswerLost, OutcomeUnknown
     from prejoin.transport.repeat import is_read

@@ -227,13 +227,30 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
                 try:
                     values[parameter] = attribute.value.decode(found)
                 except CodecError as error:
-                    raise CodecError(f"{self.name}.{attribute.name}: {error}") from None
+                    raise _unfit(f"{self.name}.{attribute.name}: {error}", attribute.name) from None
             elif attribute.required:
                 absent = attribute.absent
                 if absent is None:
-                    raise CodecError(f"the item has no {attribute.wire}, and {self.name} needs one")
+                    place = f"{self.name}.{attribute.name}"
+                    raise _unfit(
+                        f"the item has no {attribute.wire}, and {self.name} needs one: give {place} a default, or "
+                        "write it to the items that lack it",
+                        attribute.name,
+                    )
                 values[parameter] = absent()
         return self.cls(**values)
+
+    def read(self, item: Mapping[str, Json], tag: str, key: Mapping[str, Json]) -> E:
+        """An item of the table as an object. A CodecError says which item it is, also where the class refuses it."""
+        try:
+            return self.decode(item)
+        except CodecError as error:
+            found = _unfit(f"{_named(tag, key)}: {error}", error.attribute)
+        except (ValueError, TypeError) as error:  # what the class itself says
+            found = _unfit(f"{_named(tag, key)} is no {self.name}: {error}", "")
+            found.__cause__ = error
+        found.entity, found.key, found.item = tag, key, item
+        raise found
 
     @cached_property
     def _slots(self) -> tuple[Slot, ...]:
@@ -253,6 +270,16 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         """Makes an object of a decoded struct. What raises is no such item: `decode` says why."""
         code = Code()
         return cast("Callable[[Any], E]", code.function("item", source_of(self.cls, self._slots, "item", code)))
+
+
+def _unfit(message: str, attribute: str) -> CodecError:
+    error = CodecError(message)
+    error.attribute = attribute
+    return error
+
+
+def _named(tag: str, key: Mapping[str, Json]) -> str:
+    return f"{tag} {' / '.join(text for value in key.values() for text in value.values())}"
 
 
 def _check_default(record: type, field: Field, value: ValueCodec) -> None:

@@ -29,7 +29,13 @@ class Pause(msgspec.Struct, frozen=True):
     seconds: float
 
 
-Step = Request | tuple[Request, ...] | Pause
+class Parallel(msgspec.Struct, frozen=True):
+    """Conversations that may be held side by side; the driver sends the tuple of their results in."""
+
+    conversations: tuple[Generator[Any, Any, Any], ...]
+
+
+Step = Request | tuple[Request, ...] | Pause | Parallel
 Steps = Generator[Step, Any, R]
 """A conversation. Of a tuple of requests the order does not matter: a driver may send them side by side, and sends the
 tuple of the answers in."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -59,3 +59,6 @@ class Entity(msgspec.Struct, Generic[E], frozen=True):
     """Attributes that have another name in the table."""
     patterns: Sequence[Pattern] = ()
     """What else is kept for its items: unique values, copies, versions, … See `prejoin.patterns`."""
+    unknown: Literal["replace", "keep", "refuse"] = "replace"
+    """What a put does with attributes of the item that the class does not know: it replaces them as PutItem does, keeps
+    them (by an UpdateItem that sets all attributes of the class), or is refused, unless it reads and finds none."""

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prejoin.errors import PrejoinError
 from prejoin.keys import Refusal
+from prejoin.protocol.errors import DynamoDBError
 
 if TYPE_CHECKING:
     from .writes import Write
 
 
-class TableError(Exception):
+class TableError(PrejoinError):
     """Any of the errors below."""
 
     write: Write | None = None
     """The write it is about, where it is about one."""
     position: int = 0
     """Which of the writes of a transaction that is, from 0."""
+
+
+class ArgumentError(TableError, ValueError):
+    """An argument that cannot be: a limit below 1, no segment."""
 
 
 class SchemaError(TableError, ValueError):
@@ -27,9 +33,22 @@ class SchemaError(TableError, ValueError):
 class CodecError(TableError, ValueError):
     """A value that does not fit its attribute, on the way in or out."""
 
+    entity: str = ""
+    """Of an item that was read and is no object of its class: what its tag says."""
+    attribute: str = ""
+    """The attribute that does not fit, or is missing."""
+    key: Mapping[str, Any] | None = None
+    """The key of that item, in DynamoDB JSON."""
+    item: Mapping[str, Any] | None = None
+    """The item as it was read, in DynamoDB JSON."""
+
 
 class UnknownAttribute(TableError, AttributeError):  # noqa: N818 - the family is named by what happened
     """A name that is no attribute of the entity."""
+
+
+class NotAValue(TableError, TypeError):  # noqa: N818
+    """An attribute of a draft or of a condition, which has a name and no value, was used as a value."""
 
 
 class NotServed(TableError):  # noqa: N818
@@ -89,6 +108,63 @@ class TransactionCancelled(TableError):  # noqa: N818
 
 class TooMany(TableError):  # noqa: N818
     """More than one item where one was asked for, or more than a request takes."""
+
+
+class ItemTooLarge(TooMany):
+    """An item of more than 400 KB. `size` is that of the item in bytes; 0 where only DynamoDB knows it."""
+
+    size: int = 0
+
+
+class NoSuchTable(TableError, DynamoDBError):  # noqa: N818
+    """The table is not there: a ResourceNotFoundException that names it."""
+
+    def __init__(self, table: str, error: DynamoDBError) -> None:
+        DynamoDBError.__init__(
+            self, error.code, error.message, status=error.status, fields=error.fields, request_id=error.request_id
+        )
+        self.table = table
+
+    def __str__(self) -> str:
+        return (
+            f"there is no table {self.table!r} ({DynamoDBError.__str__(self)}): create it with create_table(), or "
+            "check its name, the region and the endpoint"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        error = DynamoDBError(
+            self.code, self.message, status=self.status, fields=self.fields, request_id=self.request_id
+        )
+        return NoSuchTable, (self.table, error)
+
+
+class Failure(NamedTuple):
+    """One of many objects that was not written, or of which it is not known."""
+
+    position: int
+    """Which of those given it is, from 0."""
+    given: Any
+    """The object, or the key of a delete."""
+    error: Exception
+    """What a write of this object alone would have raised: AlreadyExists, NotUnique, Conflict, OutcomeUnknown, …"""
+
+
+class PartlyWritten(TableError):  # noqa: N818
+    """Many writes of which some were refused, or have an unknown outcome; all the others were done.
+
+    `written` says how many were, `failures` which were not, and why. `rest` yields those that were not tried, because
+    DynamoDB could not be reached; else it is empty.
+    """
+
+    def __init__(self, written: int, failures: Sequence[Failure], rest: Iterator[Any] | None = None) -> None:
+        first = failures[0]
+        super().__init__(
+            f"{written} were written, {len(failures)} were not or are unknown; the first is number {first.position}: "
+            f"{type(first.error).__name__}: {first.error}"
+        )
+        self.written = written
+        self.failures = tuple(failures)
+        self.rest = iter(()) if rest is None else rest
 
 
 class Unprocessed(TableError):  # noqa: N818

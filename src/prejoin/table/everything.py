@@ -8,7 +8,7 @@ from typing import Any
 from prejoin.keys import TABLE
 from prejoin.protocol.errors import DynamoDBError
 
-from .answers import Answer, Reading, Unmatched, facet_tag, values_in
+from .answers import Answer, Reading, facet_tag, split, values_in
 from .conversation import Request, Steps
 from .cursor import (
     Cursors,
@@ -20,6 +20,7 @@ from .cursor import (
     open_cursor,
     refusal,
 )
+from .errors import ArgumentError
 from .pages import Page
 from .reads import together
 from .render import Placeholders
@@ -43,13 +44,15 @@ class Scan:
         after: str | None = None,
         hidden: bool = False,
         cursors: Cursors | None = None,
+        keep: bool = False,
     ) -> None:
         if schema.fence is not None:
             raise schema.fence.confined("everything()")
         if not 1 <= segments <= MOST_SEGMENTS:
-            raise ValueError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
+            raise ArgumentError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
         entities = [schema.entity(cls) for cls in classes] or schema.entities
-        self._reading = Reading(schema, [entity.base for entity in entities])
+        reading = Reading(schema, [entity.base for entity in entities])
+        self._reading = reading.keeping if keep else reading
         self._hiding = () if hidden else hiding(schema, [entity.base for entity in entities])
         self._schema = schema
         self._table = table
@@ -86,10 +89,9 @@ class Scan:
         for at, answer in zip(going, answers, strict=True):
             self._starts[at] = answer.start or {}
         found = [one for answer in answers for one in answer.found]
-        objects = tuple(one for one in found if type(one) is not Unmatched)
-        unmatched = tuple(one.item for one in found if type(one) is Unmatched and not self._known(one.item))
+        objects, unmatched, unreadable = split(found)
         cursor = None if self.done else encode_cursor(Position(self._name, 0, self._starts), self._cursors)
-        return Page(objects, cursor, unmatched)
+        return Page(objects, cursor, tuple(item for item in unmatched if not self._known(item)), unreadable)
 
     def _known(self, item: Json) -> bool:
         """Whether it is an item of the schema, if of no class that was asked for: a copy, a guard, another entity."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sized
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, SupportsIndex, TypeVar, cast
 
 import msgspec
 
 from .codec import Codec
-from .computed import Computed, Joined, Members, Steps, Sum, shown
-from .errors import TableError
+from .computed import UNENCODABLE, Computed, Joined, Mark, Members, Steps, Sum, shown
+from .errors import NotAValue, TableError
 from .values import Json
 
 T = TypeVar("T")
@@ -20,8 +20,10 @@ Op = Literal["=", "<>", "<", "<=", ">", ">="]
 TypeTag = Literal["S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"]
 
 
-class Condition(msgspec.Struct, frozen=True):
+class Condition(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """A recorded condition. Combine with `&`, `|` and `~`."""
+
+    recorded: Any = UNENCODABLE
 
     def __and__(self, other: Condition) -> Condition:
         return And((*_parts(self), *_parts(_condition(other))))
@@ -33,7 +35,17 @@ class Condition(msgspec.Struct, frozen=True):
         return Not(self)
 
     def __bool__(self) -> bool:
-        raise TableError("a condition is recorded, not tested: write & | ~ with parentheses, not 'and', 'or', 'not'")
+        raise NotAValue(
+            "a condition is recorded, not tested, so it is neither true nor false here: write & | ~ with parentheses "
+            "instead of 'and', 'or', 'not' and 'if'; one_of(x, …) instead of 'x in …'; between(x, 1, 5) instead of "
+            "'1 <= x <= 5'"
+        )
+
+    def __str__(self) -> str:
+        raise NotAValue("a condition is recorded, not tested, and cannot be written as text")
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
 
 
 class Compare(Condition, frozen=True):
@@ -94,23 +106,77 @@ class Stored(msgspec.Struct, frozen=True):
     json: Json
 
 
-class Path:
-    """An attribute as the recorder gives it: comparisons with it are conditions, sums are computed by DynamoDB."""
+class Owner:
+    """The item that recorded attributes belong to. Attributes of two items must not get into one expression."""
 
-    __slots__ = ("_path",)
-    __hash__ = None  # type: ignore[assignment]
+    __slots__ = ("_codec", "mark")
+
+    def __init__(self, codec: Codec[Any]) -> None:
+        self._codec = codec
+        self.mark: Mark | None = None
+        """Made when it is needed: most drafts and conditions need none."""
+
+    @property
+    def name(self) -> str:
+        """Of its class."""
+        return self._codec.name
+
+    def shown(self, path: Steps) -> str:
+        """An attribute for people who debug: `<recorded Order.total>`. It must not become data: see `check_text`."""
+        text = f"<recorded {self.name}.{shown(path)}>"
+        self.remember(text)
+        return text
+
+    def remember(self, text: str) -> None:
+        self.mark = self.mark or Mark()
+        self.mark.texts += (text,)
+
+    def check_text(self, value: object) -> None:
+        """Refuses a value that contains the `repr` of an attribute: f"{order.total!r}"."""
+        if self.mark is None or not self.mark.texts:
+            return
+        text = repr(value)
+        if any(one in text for one in self.mark.texts):
+            raise NotAValue(f"{text} contains the repr() of a recorded attribute, which is not its value")
+
+    def computes(self, path: Steps) -> Mark:
+        """The mark of a value that DynamoDB is to compute of an attribute; raises where it computes nothing."""
+        if self.mark is None:
+            self.mark = Mark()
+        return self.mark
+
+    def no_value(self, path: Steps, how: str) -> NotAValue:
+        """The error for a use of an attribute that needs its value."""
+        raise NotImplementedError
+
+
+_SETS = (set, frozenset)
+_LISTS = (list, tuple)
+_TEXTS = (str, bytes)
+
+
+class Path:
+    """An attribute as the recorder gives it: comparisons with it are conditions, sums are computed by DynamoDB.
+
+    It has no value. Whatever would make a plain value of it raises `NotAValue`: else the name of the attribute, or the
+    result of a comparison of recorders, would be stored as if it were data.
+    """
+
+    __slots__ = ("_owner", "_path")
+    _owner: Owner
     _path: Steps
 
-    def __init__(self, *path: *Steps) -> None:
+    def __init__(self, path: Steps, owner: Owner) -> None:
         object.__setattr__(self, "_path", path)
+        object.__setattr__(self, "_owner", owner)
 
     def __getattr__(self, name: str) -> Path:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Path(*self._path, name)
+        return Path((*self._path, name), self._owner)
 
     def __getitem__(self, at: str | int) -> Path:
-        return Path(*self._path, step(at))
+        return Path((*self._path, step(at)), self._owner)
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         return Exists(self._path, present=False) if other is None else _compare(self, "=", other)
@@ -131,65 +197,142 @@ class Path:
         return _compare(self, ">=", other)
 
     def __add__(self, more: object) -> Computed:
-        return Joined(self._path, more) if isinstance(more, list | tuple) else Sum(self._path, "+", more)
+        if isinstance(more, _LISTS):
+            return Joined(self._path, more, recorded=self._owner.computes(self._path))
+        if isinstance(more, _TEXTS):
+            raise self._owner.no_value(self._path, "joined with text")
+        return Sum(self._path, "+", more, recorded=self._owner.computes(self._path))
 
     def __radd__(self, more: object) -> Computed:
-        return Joined(self._path, more, True) if isinstance(more, list | tuple) else Sum(self._path, "+", more)
+        if isinstance(more, _LISTS):
+            return Joined(self._path, more, True, recorded=self._owner.computes(self._path))
+        return self + more
 
     def __sub__(self, less: object) -> Computed:
-        return Members(self._path, "-", less) if isinstance(less, set | frozenset) else Sum(self._path, "-", less)
+        if isinstance(less, _SETS):
+            return Members(self._path, "-", less, recorded=self._owner.computes(self._path))
+        return Sum(self._path, "-", less, recorded=self._owner.computes(self._path))
 
     def __or__(self, more: object) -> Computed:
-        return Members(self._path, "+", more) if isinstance(more, set | frozenset) else NotImplemented
+        if not isinstance(more, _SETS):
+            raise self._owner.no_value(self._path, "combined so")
+        return Members(self._path, "+", more, recorded=self._owner.computes(self._path))
 
     def __bool__(self) -> bool:
-        raise TableError(f"{shown(self._path)} is recorded, not tested: compare it, as in == True")
+        raise self._owner.no_value(self._path, "tested")
 
     def __iter__(self) -> Any:
-        raise TableError(f"{shown(self._path)} is recorded, and not here to be looked through: use contains()")
+        raise self._owner.no_value(self._path, "looked through")
+
+    def __len__(self) -> int:
+        raise self._owner.no_value(self._path, "measured with len()")
 
     def __contains__(self, member: object) -> bool:
-        raise TableError(f"whether {member!r} is in {shown(self._path)} is not known here: write contains()")
+        raise self._owner.no_value(self._path, f"searched for {member!r} with 'in'")
+
+    def __call__(self, *_: object, **__: object) -> Any:
+        name, *rest = self._path
+        if not rest:
+            raise self._owner.no_value(self._path, "called")
+        raise self._owner.no_value((name, *rest[:-1]), f"asked for .{rest[-1]}()")
+
+    def __str__(self) -> str:
+        raise self._owner.no_value(self._path, "written as text")
+
+    def __format__(self, spec: str) -> str:
+        raise self._owner.no_value(self._path, "written as text")
+
+    def __hash__(self) -> int:
+        raise self._owner.no_value(self._path, "put into a set, or used as a key of a dict")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        raise self._owner.no_value(self._path, "copied")
 
     def __repr__(self) -> str:
-        return shown(self._path)
+        return self._owner.shown(self._path)
+
+
+def _refused(how: str) -> Callable[..., Any]:
+    def method(self: Path, *_: object) -> Any:
+        raise self._owner.no_value(self._path, how)
+
+    return method
+
+
+for _name in ("int", "float", "complex", "index", "round", "trunc", "floor", "ceil", "bytes", "fspath", "reversed"):
+    setattr(Path, f"__{_name}__", _refused("turned into a value"))
+for _name in ("mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "lshift", "rshift", "and", "xor"):
+    setattr(Path, f"__{_name}__", _refused("computed with in this way"))
+    setattr(Path, f"__r{_name}__", _refused("computed with in this way"))
+for _name in ("rsub", "ror", "neg", "pos", "abs", "invert"):
+    setattr(Path, f"__{_name}__", _refused("computed with in this way"))
 
 
 class Size:
     """The size of an attribute: length of text, bytes of binary, members of a list, map or set."""
 
-    __slots__ = ("path",)
-    __hash__ = None  # type: ignore[assignment]
+    __slots__ = ("owner", "path")
 
-    def __init__(self, path: Steps) -> None:
+    def __init__(self, path: Steps, owner: Owner) -> None:
         self.path = path
+        self.owner = owner
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
-        return Relate(self, "=", other)
+        return _relate(self, "=", other)
 
     def __ne__(self, other: object) -> Condition:  # type: ignore[override]
-        return Relate(self, "<>", other)
+        return _relate(self, "<>", other)
 
     def __lt__(self, other: object) -> Condition:
-        return Relate(self, "<", other)
+        return _relate(self, "<", other)
 
     def __le__(self, other: object) -> Condition:
-        return Relate(self, "<=", other)
+        return _relate(self, "<=", other)
 
     def __gt__(self, other: object) -> Condition:
-        return Relate(self, ">", other)
+        return _relate(self, ">", other)
 
     def __ge__(self, other: object) -> Condition:
-        return Relate(self, ">=", other)
+        return _relate(self, ">=", other)
+
+    def __bool__(self) -> bool:
+        raise self.owner.no_value(self.path, "measured and tested")
+
+    def __str__(self) -> str:
+        raise self.owner.no_value(self.path, "measured and written as text")
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+    def __hash__(self) -> int:
+        raise self.owner.no_value(self.path, "measured, and put into a set or used as a key of a dict")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        raise self.owner.no_value(self.path, "copied")
 
     def __repr__(self) -> str:
-        return f"size({shown(self.path)})"
+        return f"size({self.owner.shown(self.path)})"
 
 
 def _compare(path: Path, op: Op, other: object) -> Condition:
     if isinstance(other, Path | Size):
-        return Relate(path, op, other)
+        return _relate(path, op, other)
+    if path._owner.mark is not None:
+        path._owner.check_text(other)
     return Compare(path._path, op, other)
+
+
+def _relate(left: Path | Size, op: Op, right: object) -> Condition:
+    if isinstance(right, Path | Size) and owner_of(left) is not owner_of(right):
+        raise TableError(
+            f"{left!r} and {right!r} are of different items, and DynamoDB compares attributes of one item only: get "
+            "the other item first, and compare with its value"
+        )
+    return Relate(left, op, right)
+
+
+def owner_of(operand: Path | Size) -> Owner:
+    return operand._owner if isinstance(operand, Path) else operand.owner
 
 
 def between(attribute: T | None, low: T, high: T) -> bool:
@@ -224,7 +367,27 @@ def one_of(attribute: T | None, values: Iterable[T]) -> bool:
 
 def size(attribute: Sized | None) -> int:
     """The size of an attribute, to be compared: `size(o.lines) < 100`."""
-    return cast("int", Size(path_of(attribute)))
+    path_of(attribute)
+    return cast("int", Size(attribute._path, attribute._owner))  # type: ignore[union-attr]
+
+
+class _Condition(Owner):
+    """The item that a condition is about."""
+
+    __slots__ = ()
+
+    def computes(self, path: Steps) -> Mark:
+        raise NotAValue(
+            f"{self.name}.{shown(path)} is computed with in a condition, and DynamoDB compares only: compute on "
+            "the other side, with values"
+        )
+
+    def no_value(self, path: Steps, how: str) -> NotAValue:
+        return NotAValue(
+            f"{self.name}.{shown(path)} stands for an attribute in a condition that DynamoDB will test; it has no "
+            f"value here and cannot be {how}. Use ==, !=, <, <=, >, >=, between(), one_of(), begins_with(), "
+            "contains(), exists() and size()"
+        )
 
 
 class Recorder:
@@ -232,11 +395,26 @@ class Recorder:
 
     def __init__(self, codec: Codec[Any]) -> None:
         self._codec = codec
+        self._owner = _Condition(codec)
 
     def __getattr__(self, name: str) -> Path:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Path(self._codec.attribute(name).name)
+        return Path((self._codec.attribute(name).name,), self._owner)
+
+    def __str__(self) -> str:
+        raise NotAValue(f"{self!r} stands for an item in a condition, and cannot be written as text")
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        raise NotAValue(f"{self!r} stands for an item in a condition, and cannot be copied")
+
+    def __repr__(self) -> str:
+        text = f"<recorded {self._codec.name}>"
+        self._owner.remember(text)
+        return text
 
 
 def recorded(where: Callable[[Any], Any] | None, codec: Codec[Any]) -> Condition | None:

@@ -40,6 +40,8 @@ def formed(schema: Schema, write: Write, otherwise: Callable[[Schema, Write], Ac
     if kind is None or write.absent or write.where is not None or write.was is not None:
         return otherwise(schema, write)
     if kind == "Put":
+        if write.verb == "put" and write.entity.unknown == "keep":
+            return otherwise(schema, write)
         return _put(schema, write, otherwise)
     if len(write.values) != len(write.entity.base.attributes):
         return otherwise(schema, write)

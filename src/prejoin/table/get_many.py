@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from prejoin.keys import TABLE
 
 from .asking import Asked, planned
@@ -41,6 +43,7 @@ def get_many(
     consistent: bool,
     into: type | None,
     progress: Callable[[int], None] | None,
+    keep: bool = False,
 ) -> Steps[list[Any]]:
     """The objects with these keys, in their order; None where there is none."""
     entity: Bound[Any] = schema.entity(cls)
@@ -56,6 +59,8 @@ def get_many(
         waiting[order[-1]] = key
     if asked is None:
         return []
+    if keep:
+        asked = replace(asked, reading=asked.reading.keeping)
     extra: dict[str, Any] = {"ConsistentRead": True} if consistent else {}
     if into is not None:
         extra |= projection({*asked.reading.wires, *names})

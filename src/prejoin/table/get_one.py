@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,7 +34,7 @@ def get(
     if asked.plan.operation == "GetItem":
         return (yield from get_item(schema, table, asked, values))
     query = query_of(schema, table, asked, values, entity.codec)
-    found, _ = split((yield from reads.read(query, 2, None))[0])
+    found, *_ = split((yield from reads.read(query, 2, None))[0])
     if len(found) > 1:
         raise TooMany(f"more than one {entity.tag} by {', '.join(equal)}: use query")
     return found[0] if found else None
@@ -71,7 +72,8 @@ def get_item(
     reading = asked.reading
     body = get_body(schema, table, asked, values, () if asked.into is None else reading.wires)
     key = Address(body["Key"])
-    return reading.matched((yield Request("GetItem", body, key, reading.item)), key)
+    read = reading.item if asked.into is None else partial(reading.item, key=body["Key"])
+    return reading.matched((yield Request("GetItem", body, key, read)), key)
 
 
 def _get_compared(
@@ -86,7 +88,7 @@ def _get_compared(
     item = (yield Request("GetItem", body, key)).get("Item")
     if item is None or not comparing.holds(test, codec, item):
         return None
-    return reading.matched(reading.shown(item), key)
+    return reading.matched(reading.shown({**body["Key"], **item}), key)
 
 
 class Address(msgspec.Struct, frozen=True):

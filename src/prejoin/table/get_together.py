@@ -68,7 +68,7 @@ def get_together(schema: Schema, table: str, gets: Sequence[Get[Any]]) -> Steps[
     request = Request("TransactGetItems", {"TransactItems": [{"Get": body} for body in unique]}, key, _decode)
     answers = yield from _patiently(request)
     return tuple(
-        one.reading.matched(one.reading.slice(answers[unique.index(body)].Item), shown(body["Key"]))
+        one.reading.matched(one.reading.slice(answers[unique.index(body)].Item, body["Key"]), shown(body["Key"]))
         for one, body in zip(asked, bodies, strict=True)
     )
 

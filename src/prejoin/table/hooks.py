@@ -102,10 +102,9 @@ class BoundPattern:
         return ()
 
     def unbatched(self, write: Write) -> str:
-        """Why a put or delete cannot go in a batch, as the end of a sentence; empty if it can.
+        """Why a put or delete cannot go in a BatchWriteItem, for those who debug; empty if it can.
 
-        A batch checks nothing: what has a condition or is an update is refused anyway. Where a write is of several
-        items it is done in transactions, for a batch may do one half of it.
+        A batch checks nothing: what has a condition, or is an update or of several items, does not go in one anyway.
         """
         return ""
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from .actions import depends, expression, lacking, named, unmet
+from prejoin.keys import TABLE
+
+from .actions import depends, expression, lacking, named, unknown, unmet
 from .conversation import Request, Steps
 from .errors import CodecError, ConditionFailed, NotFound, TableError
 from .physical import shown
@@ -22,13 +24,13 @@ from .writes import Write
 def read_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[list[Write | None]]:
     """The writes, those that ask for it with what was read of their items. None is for one that has nothing to do."""
     asking = [write for write in writes if write.read]
-    requests = [_get(schema, table, write) for write in asking]
+    requests = [get_request(schema, table, write) for write in asking]
     answers = (yield tuple(requests)) if len(requests) > 1 else ((yield requests[0]),)
     found = iter([informed(schema, write, answer.get("Item")) for write, answer in zip(asking, answers, strict=True)])
     return [next(found) if write.read else write for write in writes]
 
 
-def _get(schema: Schema, table: str, write: Write) -> Request:
+def get_request(schema: Schema, table: str, write: Write) -> Request:
     key = schema.written(write.entity.base, write.values)
     return Request("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}, shown(key))
 
@@ -45,12 +47,19 @@ def informed(schema: Schema, write: Write, item: Json | None) -> Write | None:
         if is_vacant(entity, item):
             return _without(write)
         raise unmet(write, item)
-    was = entity.codec.values(entity.codec.decode(item))
+    key = {name: item[name] for name in schema.keys(TABLE).names}
+    was = entity.codec.values(entity.codec.read(item, entity.tag, key))
     if write.verb not in ("update", "upsert"):
-        return replace(write, was=was, item=item)
+        found = replace(write, was=was, item=item)
+        if write.verb == "put" and entity.unknown == "refuse" and (lost := unknown(schema, found)):
+            raise TableError(
+                f"{named(write)} has {', '.join(sorted(lost))}, which {entity.tag} does not know, and a put would "
+                "delete it: update the item instead"
+            )
+        return found
     if wrong := lacking(write, item):
         raise wrong
-    becomes = entity.codec.values(entity.codec.decode(_updated(write, item)))
+    becomes = entity.codec.values(entity.codec.read(_updated(write, item), entity.tag, key))
     return replace(write, verb="update", was=was, item=item, becomes=becomes)
 
 

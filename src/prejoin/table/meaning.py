@@ -28,6 +28,11 @@ def replacement(schema: Schema, record: E, was: E | None, where: Where[E] | None
     before = None if was is None else _values(schema, entity, was)
     if read and was is not None:
         raise TableError("was= says what is there, and read=True reads it: give one of them")
+    if entity.unknown == "refuse" and not read:
+        raise TableError(
+            f"a put of {entity.tag} replaces the whole item, also attributes of it that {entity.tag} does not know: "
+            "update the item instead, or give read=True, and it is put if there are none"
+        )
     condition = recorded(where, entity.codec)
     return meant(Write("put", entity, _values(schema, entity, record), before, where=condition, read=read))
 

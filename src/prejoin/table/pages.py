@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
+from .answers import Unreadable
 from .errors import TooMany
 from .values import Json
 
@@ -21,13 +22,21 @@ class Page(Sequence[E], Generic[E]):
     ('a', 2, 'next')
     """
 
-    __slots__ = ("cursor", "items", "unmatched")
+    __slots__ = ("cursor", "items", "unmatched", "unreadable")
 
-    def __init__(self, items: tuple[E, ...], cursor: str | None = None, unmatched: tuple[Json, ...] = ()) -> None:
+    def __init__(
+        self,
+        items: tuple[E, ...],
+        cursor: str | None = None,
+        unmatched: tuple[Json, ...] = (),
+        unreadable: tuple[Unreadable, ...] = (),
+    ) -> None:
         self.items = items
         self.cursor = cursor
         self.unmatched = unmatched
         """Items that were read and are of no entity asked for, as they came."""
+        self.unreadable = unreadable
+        """Items that do not fit their class, each with its error; of a read with `unreadable="keep"`."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -45,13 +54,18 @@ class Page(Sequence[E], Generic[E]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Page):
             return NotImplemented
-        return (self.items, self.cursor, self.unmatched) == (other.items, other.cursor, other.unmatched)
+        return self._parts == other._parts
+
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return self.items, self.cursor, self.unmatched, [one.item for one in self.unreadable]
 
     def __hash__(self) -> int:
         return hash((self.items, self.cursor))
 
     def __repr__(self) -> str:
-        return f"Page(items={self.items!r}, cursor={self.cursor!r}, unmatched={self.unmatched!r})"
+        more = f", unreadable={self.unreadable!r}" if self.unreadable else ""
+        return f"Page(items={self.items!r}, cursor={self.cursor!r}, unmatched={self.unmatched!r}{more})"
 
 
 class Collection(msgspec.Struct, frozen=True):
@@ -60,6 +74,8 @@ class Collection(msgspec.Struct, frozen=True):
     items: tuple[Any, ...]
     cursor: str | None = None
     unmatched: tuple[Json, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    """Items that do not fit their class, each with its error; of a read with `unreadable="keep"`."""
 
     def all(self, cls: type[E]) -> list[E]:
         return [item for item in self.items if type(item) is cls]

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.limits import ITEM_SIZE
+from prejoin.protocol.sizes import item_size
 
 from .actions import merged, named
 from .backoff import pause
 from .conversation import Request, Steps
-from .errors import ConditionFailed, Conflict, TableError, TransactionCancelled
+from .errors import ConditionFailed, Conflict, ItemTooLarge, TableError, TransactionCancelled
 from .expand import expand
 from .informed import overtaken, read_first, refuse_token
 from .lazy import Lazy
@@ -38,7 +40,7 @@ def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
     """One write; the object that it is to return, if it is to return one."""
     if write.read:
         return (yield from _reading_first(schema, table, [write]))
-    return (yield from _perform(schema, table, [write], None))
+    return (yield from perform(schema, table, [write], None))
 
 
 def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | None = None) -> Steps[None]:
@@ -49,7 +51,7 @@ def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | 
             yield from _reading_first(schema, table, writes)
             return
     if writes:
-        yield from _perform(schema, table, writes, token)
+        yield from perform(schema, table, writes, token)
 
 
 def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[Any]:
@@ -58,7 +60,7 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
             yield pause(attempt)
         known = yield from read_first(schema, table, writes)
         try:
-            return (yield from _perform(schema, table, known, None))
+            return (yield from perform(schema, table, known, None))
         except (ConditionFailed, TransactionCancelled) as error:
             failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
             if not any(isinstance(one, ConditionFailed) and overtaken(one) for one in failures):
@@ -66,7 +68,7 @@ def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps
     raise Conflict(f"what was read had been changed by others each of {ATTEMPTS} times; nothing was written")
 
 
-def _perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
+def perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
     placed = with_others(schema, writes)
     for write, _ in placed:
         if write.extremes:
@@ -133,6 +135,8 @@ def _alone(table: str, action: Action) -> Steps[Any]:
         except DynamoDBError as error:
             if error.code == "ConditionalCheckFailedException":
                 raise _failure(action, error.fields.get("Item"), 0) from error
+            if error.code == "ValidationException" and (large := too_large(action)):
+                raise large from error
             if error.code not in _CONFLICTS:
                 raise
         else:
@@ -140,7 +144,7 @@ def _alone(table: str, action: Action) -> Steps[Any]:
                 return None
             # DynamoDB does not repeat what it was given.
             item = answer.get("Attributes") if "ReturnValues" in body else body["Item"]
-            return write.entity.codec.decode(item) if item else None
+            return write.entity.codec.read(item, write.entity.tag, body.get("Key", {})) if item else None
     raise Conflict(f"{action} was part of others' transactions each of {ATTEMPTS} times; nothing was written")
 
 
@@ -166,6 +170,8 @@ def _together(
                 if count == 1 and failures:
                     raise failures[0] from error
                 raise TransactionCancelled(failures) from error
+            if error.code == "ValidationException" and (large := next(filter(None, map(too_large, actions)), None)):
+                raise large from error
             if error.code not in _CONFLICTS:
                 raise
         else:
@@ -202,10 +208,25 @@ def _failures(
         position = positions[id(action.write)]
         if code == "ConditionalCheckFailed":
             failures.append(_failure(action, reason.get("Item"), position))
+        elif code != "None" and (large := too_large(action)):
+            failures.append(_about(large, action.write, position))
         elif code != "None":
             kind = Conflict if code == "TransactionConflict" else TableError
             failures.append(_about(kind(f"{action}: {code}: {reason.get('Message', '')}"), action.write, position))
     return failures
+
+
+def too_large(action: Action) -> ItemTooLarge | None:
+    """The error for an item that is larger than DynamoDB takes. Sizes are looked at when a request was refused."""
+    item = action.parameters.get("Item")
+    size = item_size(item) if item else 0
+    if size <= ITEM_SIZE:
+        return None
+    error = ItemTooLarge(
+        f"{named(action.write)} is too large: the item {action} has {size:,} bytes, and DynamoDB takes {ITEM_SIZE:,}"
+    )
+    error.size = size
+    return error
 
 
 def _failure(action: Action, item: Json | None, position: int) -> ConditionFailed:

@@ -28,7 +28,9 @@ def taken_apart(where: Condition, values: dict[str, Any]) -> tuple[Within | None
             case Function("begins_with", (str(name),), value):
                 new = Bounds.of("begins_with", value)
             case _:
-                raise TableError(f"no key can test {condition}; if what does not match is few, use filter=")
+                from .worded import worded  # for the message only
+
+                raise TableError(f"no key can test {worded([condition])}; if what does not match is few, use filter=")
         if new.low is None and new.high is None:
             raise TableError(f"{name} is compared with None: a range has an end")
         if attribute not in ("", name):

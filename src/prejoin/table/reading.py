@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 from . import get_one
 from .lazy import Lazy
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from prejoin.keys import Order
 
     from . import asks, everything, get_many, get_together
+    from .answers import Unreadable
     from .asking import Roles
     from .conversation import Steps
     from .cursor import Cursors
@@ -35,6 +36,9 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
+
+WhenUnreadable: TypeAlias = Literal["raise", "keep"]
+"""What a read does about an item that does not fit its class: raise a CodecError, or keep it among `unreadable`."""
 
 Progress: TypeAlias = "Callable[[int], None]"
 """Told, now and then, how many are done."""
@@ -80,6 +84,7 @@ class Reader(ABC):
         consistent: bool = False,
         now: datetime | None = None,
         into: None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Page[E]: ...
     @overload
@@ -97,6 +102,7 @@ class Reader(ABC):
         filter: Where[E] | None = None,
         consistent: bool = False,
         now: datetime | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Page[V]: ...
     def query(
@@ -113,15 +119,30 @@ class Reader(ABC):
         consistent: bool = False,
         now: datetime | None = None,
         into: type | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Page[Any]:
         """Objects by attributes that a key serves: equality by keywords, and by `where`, with a range there.
 
         They come in the order of the keys, or in `order` ("placed_at", "-placed_at"), which a key must give; `reverse`
         turns either round. Without `limit`, all of them. `filter` tests what was read and paid for. `into` is a class
-        with some of the attributes, if no others are wanted; an index that holds no others may then serve.
+        with some of the attributes, if no others are wanted; an index that holds no others may then serve. With
+        `unreadable="keep"`, items that do not fit the class are in the page's `unreadable`, and no error.
         """
-        asking = asks.Asking(where, equal, order, reverse, limit, after, filter, consistent, now, into, self._cursors)
+        asking = asks.Asking(
+            where,
+            equal,
+            order,
+            reverse,
+            limit,
+            after,
+            filter,
+            consistent,
+            now,
+            into,
+            self._cursors,
+            unreadable == "keep",
+        )
         return self._run(asks.query(self.schema, self.table, cls, asking))
 
     @overload
@@ -139,6 +160,7 @@ class Reader(ABC):
         consistent: bool = False,
         now: datetime | None = None,
         into: None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Iterator[Page[E]]: ...
     @overload
@@ -156,6 +178,7 @@ class Reader(ABC):
         filter: Where[E] | None = None,
         consistent: bool = False,
         now: datetime | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Iterator[Page[V]]: ...
     def pages(
@@ -172,12 +195,24 @@ class Reader(ABC):
         consistent: bool = False,
         now: datetime | None = None,
         into: type | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Iterator[Page[Any]]:
         """The objects of a query, page after page, each read when it is wanted."""
         while True:
             asking = asks.Asking(
-                where, equal, order, reverse, size, after, filter, consistent, now, into, self._cursors
+                where,
+                equal,
+                order,
+                reverse,
+                size,
+                after,
+                filter,
+                consistent,
+                now,
+                into,
+                self._cursors,
+                unreadable == "keep",
             )
             page = self._run(asks.query(self.schema, self.table, cls, asking))
             yield page
@@ -213,6 +248,7 @@ class Reader(ABC):
         after: str | None = None,
         consistent: bool = False,
         now: datetime | None = None,
+        unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Collection:
         """Objects of several classes that lie side by side, in one query: a user with the orders.
@@ -222,7 +258,9 @@ class Reader(ABC):
 
         Where a class calls an attribute by another name, `roles` says so: `roles={User: {"user_id": "id"}}`.
         """
-        asking = asks.Asking(where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors)
+        asking = asks.Asking(
+            where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors, unreadable == "keep"
+        )
         return self._run(asks.collect(self.schema, self.table, classes, asking, roles))
 
     @overload
@@ -235,6 +273,7 @@ class Reader(ABC):
         consistent: bool = False,
         into: None = None,
         progress: Progress | None = None,
+        unreadable: Literal["raise"] = "raise",
     ) -> list[E | None]: ...
     @overload
     def get_many(
@@ -246,7 +285,32 @@ class Reader(ABC):
         into: type[V],
         consistent: bool = False,
         progress: Progress | None = None,
+        unreadable: Literal["raise"] = "raise",
     ) -> list[V | None]: ...
+    @overload
+    def get_many(
+        self,
+        cls: type[E],
+        keys: Iterable[Mapping[str, Any]],
+        /,
+        *,
+        unreadable: Literal["keep"],
+        consistent: bool = False,
+        into: None = None,
+        progress: Progress | None = None,
+    ) -> list[E | Unreadable | None]: ...
+    @overload
+    def get_many(
+        self,
+        cls: type[Any],
+        keys: Iterable[Mapping[str, Any]],
+        /,
+        *,
+        into: type[V],
+        unreadable: Literal["keep"],
+        consistent: bool = False,
+        progress: Progress | None = None,
+    ) -> list[V | Unreadable | None]: ...
     def get_many(
         self,
         cls: type[Any],
@@ -256,13 +320,16 @@ class Reader(ABC):
         consistent: bool = False,
         into: type | None = None,
         progress: Progress | None = None,
+        unreadable: WhenUnreadable = "raise",
     ) -> list[Any]:
         """Objects by their keys, in the order of these, None where there is none.
 
         `db.get_many(User, [{"user_id": "1"}, {"user_id": "2"}])`. A hundred go in one request; `progress` is told how
-        many have been answered.
+        many have been answered. With `unreadable="keep"`, an item that does not fit the class is an `Unreadable`.
         """
-        return self._run(get_many.get_many(self.schema, self.table, cls, keys, consistent, into, progress))
+        return self._run(
+            get_many.get_many(self.schema, self.table, cls, keys, consistent, into, progress, unreadable == "keep")
+        )
 
     @overload
     def get_together(self, one: Get[A], /) -> tuple[A | None]: ...
@@ -282,7 +349,13 @@ class Reader(ABC):
 
     @overload
     def everything(
-        self, *, segments: int = 1, after: str | None = None, consistent: bool = False, hidden: bool = False
+        self,
+        *,
+        segments: int = 1,
+        after: str | None = None,
+        consistent: bool = False,
+        hidden: bool = False,
+        unreadable: WhenUnreadable = "raise",
     ) -> Iterator[Page[Any]]: ...
     @overload
     def everything(
@@ -294,6 +367,7 @@ class Reader(ABC):
         after: str | None = None,
         consistent: bool = False,
         hidden: bool = False,
+        unreadable: WhenUnreadable = "raise",
     ) -> Iterator[Page[E]]: ...
     def everything(
         self,
@@ -302,13 +376,17 @@ class Reader(ABC):
         after: str | None = None,
         consistent: bool = False,
         hidden: bool = False,
+        unreadable: WhenUnreadable = "raise",
     ) -> Iterator[Page[Any]]:
         """Every object in the table, in no order, page after page: a Scan, which reads and pays for all there is.
 
         For work on all the data, never to answer a question. With classes, only objects of these are given back;
         what is read is the same. `segments` reads as many parts of the table side by side; a page's `cursor`, given as
         `after`, goes on after it. `hidden`: also what other reads do not show, as it is deleted or has expired.
+        With `unreadable="keep"`, items that do not fit their class are in the page's `unreadable`, and no error.
         """
-        scan = everything.Scan(self.schema, self.table, classes, segments, consistent, after, hidden, self._cursors)
+        scan = everything.Scan(
+            self.schema, self.table, classes, segments, consistent, after, hidden, self._cursors, unreadable == "keep"
+        )
         while not scan.done:
             yield self._run(scan.next())

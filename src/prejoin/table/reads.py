@@ -21,6 +21,7 @@ from .answers import Answer, Reading, page_keys
 from .codec import Codec
 from .conversation import Request, Steps
 from .cursor import Cursors, Position, check_key, check_query, encode_cursor, fingerprint, refusal
+from .errors import ArgumentError
 from .expressions import Condition
 from .physical import KeyAttributes, wire
 from .render import Placeholders, grouped, render
@@ -252,7 +253,7 @@ def read(
 ) -> Steps[tuple[list[Any], str | None]]:
     """Objects in order, at most `limit` of them, and the cursor to go on from if there may be more."""
     if limit is not None and limit < 1:
-        raise ValueError(f"limit is {limit}, and a page has at least one item")
+        raise ArgumentError(f"limit is {limit}, and a page has at least one item")
     if start is None:
         found, end = yield from _read(query, limit, None)
     else:

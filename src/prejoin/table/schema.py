@@ -109,6 +109,8 @@ class Schema:
         found = self._by_class.get(cls)
         if found is None:
             known = ", ".join(one.tag for one in self.entities)
+            if cls.__name__ == "coroutine":
+                raise SchemaError("a coroutine was given where an object is needed: await the call that made it")
             raise SchemaError(f"{cls.__name__} is not an entity of this schema, which has {known}")
         return found
 

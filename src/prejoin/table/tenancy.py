@@ -191,7 +191,7 @@ _KEYED = {"Get": "Key", "Update": "Key", "Delete": "Key", "ConditionCheck": "Key
 """What names the item of an action; the operations on single items are called so too."""
 _OF_THE_TABLE = frozenset({"DescribeTable", "DescribeTimeToLive", "CreateTable", "UpdateTimeToLive"})
 """Operations that touch no items."""
-_PARTITION = re.compile(r"(#?\w+) = (:\w+)(?: AND .*)?", re.DOTALL)
+_PARTITION = re.compile(r"(#?\w++) = (:\w++)(?: AND .*)?", re.DOTALL)
 """A key condition that begins with the partition, as all of ours do."""
 
 

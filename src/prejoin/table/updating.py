@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
-from .draft import Draft, changes_of
+from .draft import Draft, changes_of, closed
 from .errors import TableError
 from .expressions import Where
 
@@ -39,12 +39,22 @@ class _Update(Generic[E]):
     def _applied(self) -> Any:
         return self._writer.apply(self._cls, changes_of(self._draft), where=self._where, **self._how, **self._known)
 
+    def _begun(self) -> Any:
+        if self._draft._record.closed:
+            self._draft._record.open()
+        return self._draft
+
 
 class Updating(_Update[E]):
     """An update being written: what is assigned inside the `with` is one UpdateItem at its end."""
 
     def __enter__(self) -> E:
-        return cast("E", self._draft)
+        return self._begun()  # type: ignore[no-any-return]
+
+    async def __aenter__(self) -> NoReturn:
+        raise TypeError("this client is not awaited: write `with db.update(…)`, without async; or use an AsyncClient")
+
+    async def __aexit__(self, *_: object) -> None: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -52,13 +62,20 @@ class Updating(_Update[E]):
         if kind is None:
             self._result = self._applied()
             self._done = True
+        else:
+            closed(self._draft)
 
 
 class AsyncUpdating(_Update[E]):
     """An update being written: what is assigned inside the `async with` is one UpdateItem at its end."""
 
     async def __aenter__(self) -> E:
-        return cast("E", self._draft)
+        return self._begun()  # type: ignore[no-any-return]
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError("an update of an AsyncClient is sent with await: write `async with db.update(…)`")
+
+    def __exit__(self, *_: object) -> None: ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -66,3 +83,5 @@ class AsyncUpdating(_Update[E]):
         if kind is None:
             self._result = await self._applied()
             self._done = True
+        else:
+            closed(self._draft)

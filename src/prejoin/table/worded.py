@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .computed import shown
-from .expressions import And, Between, Compare, Condition, Exists, Function, In, Not, Or, Relate, Stored
+from .expressions import And, Between, Compare, Condition, Exists, Function, In, Not, Or, Path, Relate, Size, Stored
 
 _LONGEST = 40
 _OPERATORS = {"=": "==", "<>": "!="}
@@ -31,7 +31,7 @@ def _text(condition: Condition) -> str:
         case Compare(path, op, value):
             return f"{shown(path)} {_OPERATORS.get(op, op)} {_value(value)}"
         case Relate(left, op, right):
-            return f"{left!r} {_OPERATORS.get(op, op)} {_value(right)}"
+            return f"{_value(left)} {_OPERATORS.get(op, op)} {_value(right)}"
         case Between(path, low, high):
             return f"between({shown(path)}, {_value(low)}, {_value(high)})"
         case Function(function, path, value):
@@ -52,6 +52,10 @@ def _text(condition: Condition) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, Path):
+        return shown(value._path)
+    if isinstance(value, Size):
+        return f"size({shown(value.path)})"
     if isinstance(value, Stored):
         value = next(iter(value.json.values()))
     if isinstance(value, bytes):

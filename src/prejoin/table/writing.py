@@ -190,13 +190,33 @@ class Batching(ABC):
     @abstractmethod
     def _run(self, steps: Steps[Any], /) -> Any: ...
 
-    def put_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
+    def put_many(self, records: Iterable[Any], progress: Progress | None = None, *, read: bool = False) -> int:
         """Puts many objects, of any entities, as if one after the other; returns how many.
 
-        Not in one transaction: if it fails, some are written. Refused where a put has to check something.
+        Not in one transaction: if it fails, some are written. Objects with copies, unique values, versions or counters
+        go in transactions; each is written as a whole or not at all, and `PartlyWritten` tells those that were not.
+        Where a put has to know what it replaces, give `read=True`: then items are read first.
         """
-        return int(self._run(batches.put_many(self.schema, self.table, records, progress)))
+        return int(self._run(batches.put_many(self.schema, self.table, records, progress, read)))
 
-    def delete_many(self, cls: type[E], keys: Iterable[Mapping[str, Any] | E], progress: Progress | None = None) -> int:
-        """Deletes many items of an entity, given by the attributes of their keys or as objects; returns how many."""
-        return int(self._run(batches.delete_many(self.schema, self.table, cls, keys, progress)))
+    def insert_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
+        """Inserts many objects, of any entities; returns how many, or raises `PartlyWritten`.
+
+        Not in one transaction: each object is inserted, or it is among the failures with the error that `insert` would
+        have raised, such as AlreadyExists.
+        """
+        return int(self._run(batches.insert_many(self.schema, self.table, records, progress)))
+
+    def delete_many(
+        self,
+        cls: type[E],
+        keys: Iterable[Mapping[str, Any] | E],
+        progress: Progress | None = None,
+        *,
+        read: bool = False,
+    ) -> int:
+        """Deletes many items of an entity, given by the attributes of their keys or as objects; returns how many.
+
+        Where a delete has to know what is there, for a unique value or a counter, give `read=True`.
+        """
+        return int(self._run(batches.delete_many(self.schema, self.table, cls, keys, progress, read)))

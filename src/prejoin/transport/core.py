@@ -165,6 +165,8 @@ class Core:
             error = DynamoDBError.from_body(
                 outcome.body, outcome.status, request_id=outcome.header(b"x-amzn-requestid")
             )
+            if error.code == "UnknownError":
+                return self._not_dynamodb(outcome), Verdict.FINAL
             return error, verdict(error)
         assert type(outcome) is Failure
         if outcome.how is How.LOST:
@@ -208,6 +210,13 @@ class Core:
             operation=operation,
             attempts=attempts,
             cause=lost,
+        )
+
+    def _not_dynamodb(self, answer: Answer) -> TransportError:
+        what = answer.header(b"content-type") or "no content type"
+        text = answer.body[:200].decode("utf-8", "replace")
+        return NotConfigured(
+            f"{self.url} does not speak DynamoDB: it answered {answer.status} ({what}): {text!r}. Check the address"
         )
 
     def _redirected(self, answer: Answer) -> TransportError:

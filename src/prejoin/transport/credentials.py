@@ -87,7 +87,7 @@ class Chain:
             from botocore.session import Session  # type: ignore[import-untyped]
         except ImportError:
             raise CredentialsMissing(
-                "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or install prejoin[aws] "
+                "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or install the `aws` extra "
                 "for profiles, SSO and roles, or give credentials=…"
             ) from None
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from prejoin.errors import PrejoinError
 
-class TransportError(Exception):
+
+class TransportError(PrejoinError):
     """Any of the errors below. `operation`, `attempts` and `cause` say what was sent, how often, and what happened.
 
     >>> import pickle

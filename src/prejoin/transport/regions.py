@@ -40,7 +40,7 @@ def find_region(environ: Mapping[str, str]) -> str:
     if not region:
         raise NotConfigured(
             "no region: give it, as AWS('eu-west-1'), or set AWS_REGION "
-            "(a region in ~/.aws/config is read where prejoin[aws] is installed)"
+            "(a region in ~/.aws/config is read where the `aws` extra is installed)"
         )
     return checked_region(region)
 

@@ -63,15 +63,15 @@ class Names:
 
     def __init__(self, known: Iterable[str], others: Mapping[str, Sequence[str]] = _OTHER_NAMES) -> None:
         self.known = tuple(known)
-        self._by_name: Mapping[str, str] = {
+        self.by_name: Mapping[str, str] = {
             **{other: name for name in self.known for other in others.get(name.lower(), ())},
             **{normal(name): name for name in self.known},
         }
 
     def find(self, title: str) -> str | None:
-        return self._by_name.get(normal(title))
+        return self.by_name.get(normal(title))
 
     def near(self, title: str) -> str | None:
         """The known name that a title was probably meant to be."""
-        match = get_close_matches(normal(title)[:60], self._by_name, 1, 0.8)
-        return self._by_name[match[0]] if match else None
+        match = get_close_matches(normal(title)[:60], self.by_name, 1, 0.8)
+        return self.by_name[match[0]] if match else None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from msgspec.structs import replace
 
 from prejoin.types import STRING
 from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
-from prejoin.workload.tenants import is_owned
+from prejoin.workload.tenants import common_tenant, is_owned
 
 _MANY = 100
 """Candidates past this are compared only where they begin alike: each comparison takes its time."""
@@ -101,11 +101,50 @@ def foreign_key(
     return frozenset(found) if linked else None
 
 
+def foreign_parts(
+    workload: Workload, entity: Entity, parent: Entity, lead: Attribute
+) -> Iterator[tuple[Attribute, Attribute]]:
+    """The parts of another entity's id, each with the attribute that holds it beside `lead`, which holds one of them.
+
+    Where several attributes could hold a part (two roles of a composite id), it is the one that a relation names with
+    `lead`, or else the one in the same place among its like.
+    """
+    related = {
+        name
+        for one in (*parent.relationships, *entity.relationships)
+        if {one.left, one.right} == {parent.name, entity.name} and lead.name in one.via
+        for name in one.via
+    }
+    held = target(workload, lead)
+    place = [a.name for a in entity.attributes if target(workload, a) == held].index(lead.name)
+    for part in parent.id:
+        if held and held[1].name == part.name:
+            continue
+        if part.name in common_tenant(workload, entity.name, parent.name) and (own := entity.attribute(part.name)):
+            yield part, own  # another attribute that holds a tenant's id is not the tenant of the item
+            continue
+        refers = [a for a in entity.attributes if (parent.name, part.name) in chain(workload, entity, a)[1:]]
+        alike = [a for a in entity.attributes if _same_source(workload, (entity, a), (parent, part))]
+        options = [a for a in refers or alike if a.name != lead.name]
+        named = [a for a in options if a.name in related]
+        if options:
+            yield part, (named or options[place : place + 1] or options)[0]
+
+
 def _same_source(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity, Attribute]) -> bool:
-    """Whether two attributes hold ids of the same entity, or have one name and refer to nothing: a tenant outside."""
-    if one[1].references or other[1].references:
-        return root(workload, *one) == root(workload, *other)
-    return one[1].name == other[1].name
+    """Whether two attributes hold the same kind of value in the end.
+
+    They hold ids of the same entity, or an id of something outside the document: a part of a composite id that refers
+    to nothing and has the same name in both places, as a `tenantId` without an entity Tenant.
+    """
+    first, second = root(workload, *one), root(workload, *other)
+    return first == second or (first[1] == second[1] and _outside(workload, first) and _outside(workload, second))
+
+
+def _outside(workload: Workload, place: tuple[str, str]) -> bool:
+    entity = workload.entity(place[0])
+    attribute = entity.attribute(place[1]) if entity else None
+    return bool(entity and attribute and not attribute.generated and [a.name for a in entity.id] != [place[1]])
 
 
 def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[str, str]:
@@ -211,11 +250,16 @@ def member_of(attribute: Attribute) -> Attribute:
 
 def addressed(workload: Workload, write: Write, action: Action, entity: Entity) -> bool:
     """Whether a write knows the id of the item that an action means: by its names, or by one that refers to it."""
+    return not unaddressed(workload, write, action, entity)
+
+
+def unaddressed(workload: Workload, write: Write, action: Action, entity: Entity) -> list[str]:
+    """The parts of the id of an action's item that a write does not know."""
     given = {i.attribute for i in write.inputs}
     if entity.name in given or entity.singleton:
-        return True
+        return []
     if action.by:
-        return len(action.by) == len(entity.id)
+        return [] if len(action.by) == len(entity.id) else [a.name for a in entity.id]
     touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
     referring = {
         place
@@ -225,4 +269,5 @@ def addressed(workload: Workload, write: Write, action: Action, entity: Entity) 
         if a.name in given
         for place in chain(workload, e, a)
     }
-    return all(a.name in given or len(a.type.values) == 1 or (entity.name, a.name) in referring for a in entity.id)
+    known = given | {a.name for a in entity.id if len(a.type.values) == 1 or (entity.name, a.name) in referring}
+    return [a.name for a in entity.id if a.name not in known]

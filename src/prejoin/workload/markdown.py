@@ -130,6 +130,8 @@ def parse(source: str) -> tuple[Section, ...]:
 def _heading(tokens: Sequence[Token], index: int, token: Token, lines: Sequence[str]) -> tuple[int, int, Text, int]:
     start, end = token.map or [0, 1]
     content = tokens[index + 1].content.strip()
+    if len(content) > MOST_LINE:
+        raise TooLargeError(f"the heading in line {start + 1} has more than {MOST_LINE:,} characters", start + 1)
     column = max(lines[start].find(content.split("\n")[0]), 0) + 1
     return index + 3, int(token.tag[1:]), Text(content, start + 1, column), end
 
@@ -182,6 +184,9 @@ def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> Item
         end = _close(tokens, at)
         if token.type == "paragraph_open" and text is None and not items and not rest and token.map:
             content = " ".join(tokens[at + 1].content.split("\n")).strip()
+            if len(content) > MOST_LINE:
+                message = f"the list item in line {token.map[0] + 1} has more than {MOST_LINE:,} characters"
+                raise TooLargeError(message, token.map[0] + 1)
             first = tokens[at + 1].content.split("\n")[0].strip()
             text = Text(content, token.map[0] + 1, max(lines[token.map[0]].find(first), 0) + 1)
         elif token.type in {"bullet_list_open", "ordered_list_open"}:

@@ -41,6 +41,17 @@ class Attribute(Model, frozen=True):
     size: int | None = None
     """Bytes of a typical value."""
     text: str = ""
+    default: str | None = None
+    """What an item has that was written without the attribute, as text: the type says what it means."""
+    min: int | None = None
+    """The smallest number that it may be; 0 where only `max` is given."""
+    max: int | None = None
+    """The largest number that it may be. Where keys are sorted by it, it is padded to as many digits."""
+
+    @property
+    def bounds(self) -> tuple[int | None, int | None]:
+        """The smallest and the largest number that it may be, None where there is no such bound."""
+        return (0 if self.min is None and self.max is not None else self.min), self.max
 
 
 class RelationshipKind(StrEnum):

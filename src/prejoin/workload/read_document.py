@@ -65,6 +65,8 @@ class _Document:
     sections: list[OwnSection] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
     """The known sections that there were, in order."""
+    headings: dict[str, Text] = field(default_factory=dict)
+    """The first heading of each of them."""
 
     def keep(self, place: str, text: str) -> None:
         if text.strip():
@@ -116,12 +118,25 @@ def read_document(source: str) -> Reading:
         ("Access Patterns", document.reads or document.writes or document.deletes),
     ):
         if not found and not any(d.code == codes.NO_COLUMN.id for d in notes.diagnostics):
-            fix = f"add `## {name}`; `prejoin init` writes a document to start from"
-            notes.say(codes.NO_SECTION, None, f"the document has no {name.lower()}", fix)
+            _missing(name, document)
     written = settle(document.workload())
     workload = expand(written)
     move_places(notes.places, written, workload)
     return Reading(workload, in_order(notes.diagnostics), notes.places)
+
+
+def _missing(name: str, document: _Document) -> None:
+    """Says that there is nothing in a section that has to be there, or that there is no such section."""
+    heading = document.headings.get(name)
+    if heading is None:
+        fix = f"add `## {name}`; `prejoin init` writes a document to start from"
+        document.notes.say(codes.NO_SECTION, None, f"the document has no {name.lower()}", fix)
+    elif name == "Entities":
+        fix = "write a heading for each entity, `### Member`, and below it `- **Attributes**:` with a list"
+        document.notes.say(codes.NO_SECTION, heading, f"no entity stands below `## {heading.text}`", fix)
+    else:
+        fix = "write `### Reads` and `### Writes`, with a table below each"
+        document.notes.say(codes.NO_SECTION, heading, f"no table of patterns stands below `## {heading.text}`", fix)
 
 
 def _grouped(sections: tuple[Section, ...]) -> Iterator[tuple[Section, list[Section]]]:
@@ -151,6 +166,7 @@ def _section(section: Section, below: list[Section], document: _Document) -> Non
         _own(section, below, document)
         return
     document.seen.append(known)
+    document.headings.setdefault(known, title)
     handlers: dict[str, Callable[[Section, list[Section], _Document], None]] = {
         "Domain Overview": _overview,
         "Context": _context,
@@ -168,7 +184,7 @@ def _own(section: Section, below: list[Section], document: _Document) -> None:
     """A section of the author's own: kept, not read."""
     if near := _SECTIONS.near(section.title.text):
         message = f"the section `{section.title.text}` is not read"
-        document.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?")
+        document.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?", near)
     for block in (b for s in (section, *below) for b in s.blocks if b.kind == "table"):
         if {"ID", "Entity"} <= {Names((*READS, *WRITES)).find(cell.text) for cell in block.header}:
             message = f"the patterns below `{section.title.text}` are not read"
@@ -271,7 +287,7 @@ def _context_line(
     label = _CONTEXT.find(title.text)
     if label is None:
         if near := _CONTEXT.near(title.text):
-            document.notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?")
+            document.notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
     else:
         document.notes.places.mark(("context", _FIELDS[label][0]), text)
         # A tenant's line that is left aside would be a table without tenants.

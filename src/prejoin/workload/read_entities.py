@@ -105,7 +105,7 @@ def _label_or_keep(
     label = _LABELS.find(title.text)
     if label is None:
         if near := _LABELS.near(title.text):
-            notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?")
+            notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
         parts = (text.lines(), *(i.flat() for i in items), rest)
         draft.verbatim.setdefault(title.text, []).extend(part for part in parts if part)
         return

@@ -101,7 +101,7 @@ def _read(row: _Row) -> Read:
     if combine is True:
         cell = row.cells["Multi-Entity"]
         fix = "write `Collection` (side by side under one id) or `Join` (the first names the second)"
-        row.notes.say(codes.COMBINE_HOW, cell, "`Yes` is read as `Collection`", fix)
+        row.notes.say(codes.COMBINE_HOW, cell, "`Yes` is read as `Collection`", fix, "Collection")
     inputs = _inputs(row)
     if row.said_nothing("Input Parameters") and "Input Parameters" not in row.verbatim:
         _no_inputs(row)

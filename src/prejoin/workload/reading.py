@@ -50,8 +50,8 @@ class Notes:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     places: Places = field(default_factory=Places)
 
-    def say(self, code: Code, text: Text | None, message: str, fix: str) -> None:
-        self._add(code.at(None if text is None else text.span(), message, fix))
+    def say(self, code: Code, text: Text | None, message: str, fix: str, replacement: str = "") -> None:
+        self._add(code.at(None if text is None else text.span(), message, fix, replacement))
 
     def attempt(self, code: Code, text: Text, read: Callable[[str], T]) -> T | None:
         """What `read` makes of a text, or None and a message that says what to write."""
@@ -59,7 +59,7 @@ class Notes:
             return read(text.text)
         except Inexact as problem:
             span = text.span(problem.offset, problem.text or text.text)
-            self._add(code.at(span, problem.message, problem.fix))
+            self._add(code.at(span, problem.message, problem.fix, problem.replacement))
             return None
 
     def _add(self, diagnostic: Diagnostic) -> None:

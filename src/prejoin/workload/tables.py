@@ -64,7 +64,7 @@ def _header(block: Block, columns: Names, must: Sequence[str], notes: Notes, say
         if name in names:
             name = None
         if name is None and (near := columns.near(cell.text)) and near not in names:
-            notes.say(say.near, cell, f"the column `{cell.text}` is not read", f"did you mean `{near}`?")
+            notes.say(say.near, cell, f"the column `{cell.text}` is not read", f"did you mean `{near}`?", near)
         title = name or cell.text or OVERFLOW
         while title in names:
             title += " "

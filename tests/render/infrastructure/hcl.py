@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+_PIECE = re.compile(r'\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|\\[nrt"\\]|\$\$\{|%%\{|\$\{|%\{|[^\\"\r\n]')
+"""A part of a string. The signs of `$$${` could be read in two ways, so a test that meets them looks for them."""
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|[{}\[\](),=]|[^\s{}\[\](),="#]+|\n')
 
 
@@ -47,7 +49,7 @@ class Reader:
                 if self.tokens[self.at] == ",":
                     self.at += 1
         if token.startswith('"'):
-            return str(json.loads(token)).replace("$${", "${").replace("%%{", "%{")
+            return string(token)
         if self.at < len(self.tokens) and self.tokens[self.at] == "(":
             self.at += 1
             argument = self.value()
@@ -73,4 +75,24 @@ def read(text: str) -> dict[str, Any]:
 
 
 def _name(token: str) -> str:
-    return str(json.loads(token)) if token.startswith('"') else token
+    return string(token, templates=False) if token.startswith('"') else token
+
+
+def string(token: str, templates: bool = True) -> str:
+    """The text of a string literal by the rules of HCL. Templates stay as they are, or are refused."""
+    body, at, found = token[1:-1], 0, ""
+    while at < len(body):
+        piece = _PIECE.match(body, at)
+        assert piece, f"{body[at : at + 9]!r} is not in HCL"
+        at = piece.end()
+        text = piece[0]
+        if text.startswith(("\\u", "\\U")):
+            text = chr(int(text[2:], 16))
+        elif text.startswith("\\"):
+            text = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}[text[1]]
+        elif text in ("$${", "%%{"):
+            text = text[1:]
+        elif text in ("${", "%{"):
+            assert templates, f"{token} has a template"
+        found += text
+    return found

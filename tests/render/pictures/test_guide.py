@@ -44,7 +44,7 @@ def test_the_code_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         exec(first, names)
         exec(second, names)
     assert out.getvalue() == said
-    assert "> Summary: 1 method, 0 tested" in str(names["pages"])
+    assert "> Summary: 1 method, 0 with a test" in str(names["pages"])
 
 
 if __name__ == "__main__":

@@ -439,3 +439,14 @@ def test_a_reference_of_several_attributes_is_one_line() -> None:
     more = replace(workload, entities=(*workload.entities, message))
     mine = [one.via for one in links_of(more) if (one.parent, one.child) == ("Agent", "Message")]
     assert mine == ["tenantId, from", "tenantId, to"], "who sends and who gets it are two"
+    part, who = (Attribute(f"from{name}", references=f"Agent.{name}Id") for name in ("tenant", "agent"))
+    handover = Entity(
+        "Handover",
+        attributes=(
+            Attribute("handoverId", id=True),
+            *(part, who, replace(part, name="totenant"), replace(who, name="toagent")),
+        ),
+    )
+    most = replace(workload, entities=(*workload.entities, handover))
+    roles = [one.via for one in links_of(most) if (one.parent, one.child) == ("Agent", "Handover")]
+    assert roles == ["fromtenant, fromagent", "totenant, toagent"], "two agents of two tenants are two lines, not four"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prejoin.design.checks.additions import check_additions, new_attributes
 from prejoin.design.checks.fit import Fit, check_fit, fit
 from prejoin.design.checks.indexes import check_indexes
 from prejoin.design.checks.load import check_load
@@ -23,6 +24,7 @@ _CHECKS = (
     check_load,
     check_indexes,
     check_names,
+    check_additions,
     check_fit,
 )
 
@@ -39,4 +41,4 @@ def check_design(design: Design, workload: Workload, at: At | None = None) -> tu
     return in_order(report.diagnostics)
 
 
-__all__ = ["At", "Fit", "check_design", "fit"]
+__all__ = ["At", "Fit", "check_design", "fit", "new_attributes"]

@@ -8,7 +8,7 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from prejoin.design import codes
-from prejoin.design.beyond import beyond
+from prejoin.design.beyond import beyond, unmet
 from prejoin.design.checks.answers import answer, nearest
 from prejoin.design.checks.bound import Bound
 from prejoin.design.checks.report import Report, listed
@@ -69,6 +69,9 @@ def _decided(r: Report) -> None:
     for one in beyond(r.design, r.workload):
         message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {listed(one.there)}"
         r.say(codes.BEYOND, message, "take out what is too much, or leave out the decision", one.name, one.slot)
+    for other in unmet(r.design, r.workload):
+        sentence = write_pin(other.pin)
+        r.say(codes.NO_EFFECT, f"the decision `{sentence}` has no effect: {other.why}", other.fix, sentence)
 
 
 def _verb(names: Sequence[str]) -> str:

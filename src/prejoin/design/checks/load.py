@@ -192,7 +192,7 @@ def _unbounded(r: Report) -> None:
                 key.item.entity,
                 TABLE,
             )
-        elif open_ended:
+        elif open_ended and not any(a.ttl for a in key.entity.attributes):
             r.say(
                 codes.UNBOUNDED,
                 f"{key.name}: nothing limits how many lie under one `{key.facet.pk[0]}`",

@@ -124,7 +124,7 @@ def _words(r: Report) -> None:
         word
         for key in r.keys
         for text in (*key.facet.pk, *key.facet.sk)
-        for word in re.findall(r"[A-Za-z_]+", re.sub(r"\{[^}]*\}", " ", text))
+        for word in re.findall(r"[A-Za-z_]+", re.sub(r"\{[^{}]*\}", " ", text))
     }
     folded: dict[str, set[str]] = {}
     for word in words:
@@ -156,14 +156,14 @@ def _says(r: Report, key: Bound) -> None:
 
 
 def _literals(form: Template | Natural) -> str:
-    return re.sub(r"\{[^}]*\}", "", form.text) if isinstance(form, Template) else ""
+    return re.sub(r"\{[^{}]*\}", "", form.text) if isinstance(form, Template) else ""
 
 
 def _together(r: Report) -> None:
     """Entities that refer to each other, each in partitions of its own, and the children found by an index."""
     partitions: dict[tuple[str, str], set[str]] = {}
     for key in r.keys:
-        partitions.setdefault((key.slot, re.sub(r"\{[^}]*\}", "{}", key.facet.pk[0])), set()).add(key.item.entity)
+        partitions.setdefault((key.slot, re.sub(r"\{[^{}]*\}", "{}", key.facet.pk[0])), set()).add(key.item.entity)
     if len(r.workload.entities) < 2 or any(len(entities) > 1 for entities in partitions.values()):
         return
     by_parent = []

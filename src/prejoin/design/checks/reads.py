@@ -60,7 +60,16 @@ def _not_served(r: Report, read: Read) -> None:
         return
     for found in obstacles(r.keys, ask):
         where = f" by {found.slot}" if found.slot else ""
-        r.say(found.code, f"{read.id}, {ask}, is not answered{where}: {found.why}", remedy(ask), read.id)
+        fix = _remedies(found.slot).get(found.code.id) or remedy(ask)
+        r.say(found.code, f"{read.id}, {ask}, is not answered{where}: {found.why}", fix, read.id)
+
+
+def _remedies(slot: str) -> dict[str, str]:
+    """What helps where there is a key already."""
+    return {
+        codes.STRONG_INDEX.id: "write `Eventual` under Consistency, or keep a copy of it in the table under that key",
+        codes.NOT_HELD.id: f"let {slot} hold all attributes, or ask for those that it holds",
+    }
 
 
 def remedy(ask: Ask) -> str:
@@ -233,7 +242,8 @@ def _filters(r: Report, read: Read, found: Answer) -> None:
         r.say(
             codes.COULD_BE_KEY,
             f"{read.id} filters by `{name}`, which never changes and could be in the sort key",
-            f"put `{{{name}}}` before what the sort key of {entity.name} has now, if it is asked often",
+            f"if it is asked often, write `{name}` instead of `filter {name}`, and put `{{{name}}}` before what the "
+            f"sort key of {entity.name} has now",
             read.id,
         )
 

@@ -17,6 +17,7 @@ from prejoin.workload.model import CheckKind, Entity
 from prejoin.workload.tenants import common_tenant
 
 _DATE = re.compile(r"(?i:date|time|timestamp)|(?<=[a-z])(At|On)\Z")
+_PADDED = re.compile(r"0?([1-9]\d?)d?(?:,|\Z)")
 _FLAWS = {
     Wrong.TOGETHER: (
         codes.RUN_TOGETHER,
@@ -45,6 +46,7 @@ def check_keys(r: Report) -> None:
     _told_apart(r)
     for key in r.keys:
         _order(r, key)
+        _digits(r, key)
         _separators(r, key)
         _length(r, key)
         if key.slot == TABLE and not key.item.copy:
@@ -152,6 +154,28 @@ def _order(r: Report, key: Bound) -> None:
             )
 
 
+def _digits(r: Report, key: Bound) -> None:
+    """Numbers that are padded to fewer digits than their bounds need."""
+    for form in key.forms:
+        for field in form.fields:
+            attribute = key.entity.attribute(field.attribute)
+            padding = _PADDED.match(field.spec)
+            if attribute is None or padding is None:
+                continue
+            least, most = attribute.bounds
+            held = int(padding[1])
+            if (most is not None and most >= 10**held) or (least is not None and least < 0):
+                beyond = most if most is not None and most >= 10**held else least
+                fix = f"pad it to {len(str(most))} digits" if least is None or least >= 0 else "leave the padding out"
+                r.say(
+                    codes.NARROW,
+                    f"{key.name}: `{field.attribute}` may be {beyond}, and `{form.text}` has {held} digits for it",
+                    f"{fix}, or change its bounds",
+                    key.item.entity,
+                    key.slot,
+                )
+
+
 def check_dates(r: Report) -> None:
     """Dates that the order of an answer depends on, and that are described as text."""
     found: dict[str, set[str]] = {}
@@ -209,7 +233,7 @@ def _length(r: Report, key: Bound) -> None:
             for field in form.fields
             if not field.encoding.width
         ]
-        words = len(re.sub(r"\{[^}]*\}", "", form.text)) if isinstance(form, Template) else 0
+        words = len(re.sub(r"\{[^{}]*\}", "", form.text)) if isinstance(form, Template) else 0
         if sum(sizes) + words > most:
             r.say(
                 codes.LONG_KEY,

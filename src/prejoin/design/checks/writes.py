@@ -14,10 +14,12 @@ from prejoin.design.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
 from prejoin.keys import Ask, Template, fields_of
 from prejoin.protocol import limits
+from prejoin.types import Kind
+from prejoin.workload.grammar.values import write_value
 from prejoin.workload.lookup import chain, changes
-from prejoin.workload.model import Action, Change, ChangeOp, Entity, Op, Verb, Write
+from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
-_SELF = re.compile(r"SET\s+(\w+)\s*=\s*(?:\1\s*[+-]|list_append\(\s*\1\s*,)")
+_SELF = re.compile(r"SET\s++(\w++)\s*+=\s*+(?:\1\s*+[+-]|list_append\(\s*+\1\s*+,)")
 _MAKES = frozenset({Verb.CREATE, Verb.PUT})
 
 
@@ -266,9 +268,18 @@ def _counters(r: Report, write: Write, operation: Operation) -> None:
                     r.say(
                         codes.COUNTER,
                         f"{write.id}: `{change}` fails on an item without `{match[1]}`",
-                        f"use `ADD {match[1]}`, or `if_not_exists({match[1]}, 0)`",
+                        _starting(match[1], change, attribute),
                         write.id,
                     )
+
+
+def _starting(name: str, change: str, attribute: Attribute | None) -> str:
+    """How to write a change of what may be absent."""
+    if attribute is not None and attribute.type.kind is Kind.SET:
+        return f"use `ADD {name} {{{name}}}`, which starts from nothing"
+    if "list_append" in change:
+        return f"use `SET {name} = list_append(if_not_exists({name}, []), {{{name}}})`"
+    return f"use `ADD {name} 1`, or `SET {name} = if_not_exists({name}, 0) + 1`"
 
 
 # --- Repeated attributes, size ----------------------------------------------------------------------------------------
@@ -291,9 +302,19 @@ def _repeated(r: Report, write: Write) -> None:
                             codes.STALE_ATTRIBUTE,
                             f"{write.id} changes {entity.name}.{change.attribute}, and "
                             f"{other.name}.{attribute.name}, a copy of it, stays as it was",
-                            f"add `update {other.name}[] ({attribute.name})`, or call it a snapshot",
+                            _copied(write, change, other, attribute.name),
                             write.id,
                         )
+
+
+def _copied(write: Write, change: Change, other: Entity, name: str) -> str:
+    """How a write keeps the copies of what it changes right."""
+    snapshot = f"mark it `snapshot of` instead of `copy of`, if `{name}` is to stay as it was"
+    if change.op is not ChangeOp.SET:
+        return f"{snapshot}; or set it in a write of its own: `update {other.name}[] ({name})`"
+    inputs = frozenset(i.attribute for i in write.inputs)
+    value = write_value(change.value or Value(param=change.attribute), inputs)
+    return f"add `update {other.name}[] ({name} = {value})` to what {write.id} writes; or {snapshot}"
 
 
 def _size(r: Report, write: Write) -> None:

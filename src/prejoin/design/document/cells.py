@@ -18,6 +18,8 @@ NONE = frozenset({"", "-", "–", "—", "n/a", "none"})
 """What stands for nothing, in a cell that has no backticks."""
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)
 _ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+_HTML = re.compile(r"<(?!br\s*+/?>)[A-Za-z/!?]", re.IGNORECASE)
+_PLAIN_TITLE = re.compile(r"[^\s`*_<>\[\]\\#&|~$](?:[^`*_<>\[\]\\&|~$]*[^\s`*_<>\[\]\\#&|~$])?")
 _TYPES = {"s": "S", "string": "S", "n": "N", "number": "N", "b": "B", "binary": "B"}
 BASE_NAMES = frozenset({"table", "main", "main table", "base", "base table"})
 """What people call the table among its indexes."""
@@ -83,7 +85,18 @@ def write_prose(text: str) -> str:
     if not text:
         return "-"
     line = text.replace("\n", "<br>")
-    return line if read_prose(line) == text and not _ODD.search(line) else _fenced(_quoted(text))
+    # What looks like HTML would be HTML for whoever shows the page.
+    odd = _ODD.search(line) or has_html(line)
+    return line if read_prose(line) == text and not odd else _fenced(_quoted(text))
+
+
+def has_html(text: str) -> bool:
+    """Whether Markdown would take a part of a text for HTML, other than a line break.
+
+    >>> has_html("a <b>"), has_html("`<b>` < 3<br>")
+    (True, False)
+    """
+    return _HTML.search(_CODE.sub("", text)) is not None
 
 
 def read_prose(line: str) -> str:
@@ -100,6 +113,12 @@ def read_prose(line: str) -> str:
 def write_title(name: str) -> str:
     """A name in a heading: as it is where nothing in it could be mistaken."""
     return name if re.fullmatch(r"[^\W_](?:[\w .-]*\w)?", name) and not _ODD.search(name) else write_code(name)
+
+
+def write_heading(title: str) -> str:
+    """The title of a document in a heading: in backticks if it has markup in it."""
+    title = " ".join(title.split())
+    return title if _PLAIN_TITLE.fullmatch(title) and title.isprintable() else write_code(title)
 
 
 def write_name(name: str) -> str:
@@ -223,7 +242,7 @@ def read_when(text: str) -> tuple[When, ...]:
     if is_none(text):
         return ()
     found = []
-    for offset, piece in split(text, r"\s+and\s+|;"):
+    for offset, piece in split(text, r"(?<!\s)\s++and\s++|;"):
         parts = [part for _, part in split(piece, r"(?<=\s)(?:is|=|in|exists)(?=\s|$)|=")]
         if len(parts) != 2 or not parts[0]:
             fix = "write `` `status` is `OPEN` or `PAID` ``, or `` `status` is there ``"

@@ -30,7 +30,13 @@ T = TypeVar("T")
 _SAY = TableCodes(codes.NEAR, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
 _GENERATED = frozenset(
     re.sub(r"\s+", " ", text)
-    for text in (*titles.INTRODUCTIONS.values(), titles.NO_INDEXES, titles.NOT_CHECKED, titles.SAMPLE)
+    for text in (
+        *titles.INTRODUCTIONS.values(),
+        *titles.FORMER_INTRODUCTIONS,
+        titles.NO_INDEXES,
+        titles.NOT_CHECKED,
+        titles.SAMPLE,
+    )
 )
 
 
@@ -42,11 +48,12 @@ class Stored:
     copy: str
     tag: str | None = None
     attributes: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
     facets: list[Facet] = field(default_factory=list)
 
     def item(self) -> Item:
         tag = self.tag if self.tag is not None else f"{self.entity}.{self.copy}" if self.copy else self.entity
-        return Item(self.entity, tag, tuple(self.facets), self.copy, self.attributes)
+        return Item(self.entity, tag, tuple(self.facets), self.copy, self.attributes, self.known)
 
 
 @dataclass(slots=True)

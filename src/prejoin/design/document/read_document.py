@@ -40,7 +40,7 @@ _SECTIONS = titles.names(*titles.SECTIONS)
 _SETTINGS = titles.names(*titles.SETTINGS)
 _LABELS = titles.names(*titles.LABELS)
 _HEADER_LINE = re.compile(r"\s*+>?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
-_TITLE = re.compile(r"(.*?)(?:(?<!\s)\s*+\(copy\s++(.*)\)|(?<!\s)\s++/\s++(.*))?", re.DOTALL)
+_TITLE = re.compile(r"(.*?)(?:(?<!\s)\s*+\(copy\s++(.*+)(?<=\))|(?<!\s)\s++/\s++(.*+))?", re.DOTALL)
 _ABOUT = re.compile(r"(?:\*\*([^*`]+?):?\*\*|((`++).+?(?<!`)\3(?!`)))\s*+:?\s*+", re.DOTALL)
 _INSTEAD = re.compile(r"(?:instead|alternative|rejected)\s*+:\s*+", re.IGNORECASE)
 
@@ -323,6 +323,9 @@ def _label(entry: Entry, stored: Stored, path: Path, draft: Draft) -> bool:
     elif label == "Holds":
         draft.notes.places.mark((*path, "attributes"), text)
         stored.attributes = draft.notes.attempt(codes.CELL, text, read_list) or ()
+    elif label == "Attributes":
+        draft.notes.places.mark((*path, "known"), text)
+        stored.known = draft.notes.attempt(codes.CELL, text, read_list) or ()
     elif near := _LABELS.near(title.text):
         draft.notes.say(codes.NEAR, title, f"`{title.text}` is not read", f"did you mean `{near}`?")
     return label is not None
@@ -351,7 +354,7 @@ def _item_name(title: str) -> tuple[str, str]:
         copy = re.fullmatch(r"\s*+\(copy\s++(.*)\)", rest, re.DOTALL)
         return (read_code(head), read_code(copy[1])) if copy else (read_code(head + rest), "")
     match = _TITLE.fullmatch(title)
-    return (read_code(match[1]), read_code(match[2] or match[3] or "")) if match else (title, "")
+    return (read_code(match[1]), read_code((match[2] or "")[:-1] or match[3] or "")) if match else (title, "")
 
 
 def _collections(section: Section, below: list[Section], draft: Draft) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prejoin.design.assumed import assumptions
+from msgspec.structs import replace
+
+from prejoin.design.assumed import Assumption, assumptions
 from prejoin.design.checks import check_design
 from prejoin.design.explain.phrases import count, money
 from prejoin.design.model import Design
 from prejoin.design.price import Bill, PatternCost
 from prejoin.diagnostics import Severity
-from prejoin.keys import Template, TemplateError
+from prejoin.keys import KeyValueError, Template, TemplateError
 from prejoin.keys.encoding import Encoding
 from prejoin.workload.model import Workload
 
@@ -18,10 +20,6 @@ MOST_PATTERNS = 5
 """Patterns that are named as the most expensive."""
 MOST_SAID = 8
 """Risks and assumptions that are told one by one."""
-_NUMBERS = {
-    "number": "`{n}` writes 42 as `B42`, so that keys sort as the numbers do",
-    "plain number": "`{n:plain}` writes 42 as `42`, where their order does not matter",
-}
 
 
 def dearest(cost: Bill) -> list[PatternCost]:
@@ -47,9 +45,18 @@ def facts(design: Design, workload: Workload, cost: Bill) -> Iterator[tuple[str,
         f"{one.code}: {one.message}" for one in check_design(design, workload) if one.severity is not Severity.HINT
     ]
     yield "Risks", _some(risks) or ["the checks have no error and no warning"]
-    yield "Assumed", _some([str(one) for one in assumptions(workload)]) or ["nothing: the document says all of it"]
+    yield "Assumed", _some(list(_assumed(workload))) or ["nothing: the document says all of it"]
     if numbers := list(_numbers(design, workload)):
         yield "Numbers in keys", ["; ".join(numbers)]
+
+
+def _assumed(workload: Workload) -> Iterator[str]:
+    """What was assumed, each thing once, with all that it is about."""
+    about: dict[Assumption, list[str]] = {}
+    for one in assumptions(workload):
+        about.setdefault(replace(one, about=""), []).append(one.about)
+    for one, names in about.items():
+        yield str(replace(one, about=", ".join(names)))
 
 
 def _some(said: list[str]) -> list[str]:
@@ -68,11 +75,19 @@ def _numbers(design: Design, workload: Workload) -> Iterator[str]:
                 fields = Template.of(text, types, design.separator, design.raw_keys).fields
             except TemplateError:
                 continue
-            found |= {
-                f.encoding.name: f.encoding for f in fields if f.attribute in types and types[f.attribute].numeric
-            }
-    for name in sorted(found):
-        if name in _NUMBERS:
-            yield _NUMBERS[name]
-        elif (width := found[name].width) is not None and not found[name].derived:
-            yield f"padded to {width} digits"
+            numbers = [f for f in fields if f.attribute in types and types[f.attribute].numeric]
+            found |= {f.spec: f.encoding for f in numbers if not f.encoding.derived}
+    for spec, encoding in sorted(found.items()):
+        name = f"{{n:{spec}}}" if spec else "{n}"
+        order = "from the largest to the smallest" if encoding.descending else "so that keys sort as the numbers do"
+        if not encoding.ordered:
+            order = "and no order depends on it"
+        yield f"`{name}` writes {_written(encoding)}, {order}"
+
+
+def _written(encoding: Encoding) -> str:
+    """A number and its text."""
+    try:
+        return f"42 as `{encoding.encode(42)}`"
+    except KeyValueError:  # it is padded to one digit
+        return f"4 as `{encoding.encode(4)}`"

@@ -176,6 +176,11 @@ def _value(attribute: Attribute, seed: str, field: str, number: int) -> object:
         return end if kind is Kind.DATETIME else Decimal(seconds) if kind is Kind.DECIMAL else seconds
     if kind is Kind.STRING:
         return _text(field, number)
+    least, most = attribute.bounds
+    if attribute.type.numeric and least is not None:
+        first = max(least, 1) if most is None or most >= 1 else least
+        found = first + (number - 1) % (most - first + 1 if most is not None and most >= first else number)
+        return Decimal(found) if kind is Kind.DECIMAL else found
     return _typed(attribute.type, seed, number)
 
 
@@ -235,4 +240,5 @@ def _needed(design: Design, entity: Entity) -> set[str]:
 def _trees(design: Design, entity: Entity) -> set[str]:
     """The attributes that keys write as paths."""
     texts = [t for item in design.items if item.entity == entity.name for f in item.facets for t in (*f.pk, *f.sk)]
-    return {found[1] for text in texts for found in re.finditer(r"\{([^{}:?]+)\??:[^{}]*\btree\b[^{}]*\}", text)}
+    found = (field for text in texts for field in re.findall(r"\{([^{}:?]+)\??:([^{}]*)\}", text))
+    return {name for name, spec in found if re.search(r"\btree\b", spec)}

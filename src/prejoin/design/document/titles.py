@@ -47,14 +47,14 @@ WRITE_COLUMNS = (
     "Remarks",
 )  # fmt: skip
 VALIDATION_COLUMNS = ("Check", "Result", "Detail")
-LABELS = ("Type", "Holds")
+LABELS = ("Type", "Holds", "Attributes")
 
 INTRODUCTIONS = {
     REVIEW: "This page is written anew with the design.",
     INDEXES: "An item is in an index when it has the keys of the index.",
     KEYS: (
-        "`{name}` stands for the value of that attribute, written so that no two keys are the same by accident and "
-        "that keys sort as the values do."
+        "`{name}` stands for the value of that attribute, written so that no two keys are the same by accident. Keys "
+        "sort as the values do, except for numbers marked `plain`, whose order nothing depends on."
     ),
     UNIQUE: (
         "A value that may be there once has an item of its own, whose key is the value. It is written in the same "
@@ -67,6 +67,11 @@ INTRODUCTIONS = {
     PATTERNS: "This follows from the keys above. To change it, change those.",
 }
 """Texts of ours: where one stands in a document it is not the author's."""
+FORMER_INTRODUCTIONS = (
+    "`{name}` stands for the value of that attribute, written so that no two keys are the same by accident and that "
+    "keys sort as the values do.",
+)
+"""Texts that earlier versions wrote: a document that still has one does not keep it."""
 NO_INDEXES = "There are none."
 NOT_CHECKED = "Nothing has been checked yet."
 SAMPLE = "For example:"

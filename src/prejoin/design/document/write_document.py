@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from prejoin.design.document import titles
 from prejoin.design.document.cells import (
     write_code,
+    write_heading,
     write_key,
     write_list,
     write_name,
@@ -25,7 +26,7 @@ from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.review import dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
-from prejoin.design.explain.phrases import money
+from prejoin.design.explain.phrases import amount, money
 from prejoin.design.facets import types_of
 from prejoin.design.growth import keeps
 from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, Slot
@@ -178,7 +179,7 @@ class _Document:
     def _cost(self, one: PatternCost) -> Cells:
         pattern = self.workload.pattern(one.pattern)
         described = (pattern.description or pattern.name) if pattern else ""
-        units = [f"{n:g} {word}" for n, word in ((one.units.read, "read"), (one.units.write, "write")) if n]
+        units = [f"{amount(n)} {word}" for n, word in ((one.units.read, "read"), (one.units.write, "write")) if n]
         return {
             "Most Expensive": write_prose(one.pattern),
             "What It Does": write_prose(described) if described else "-",
@@ -233,6 +234,8 @@ class _Document:
             labels = [f"- **Type**: {write_code(item.tag)}"]
             if item.attributes:
                 labels.append(f"- **Holds**: {write_list(item.attributes)}")
+            if item.known:
+                labels.append(f"- **Attributes**: {write_list(item.known)}")
             yield "\n".join(labels)
             place = f"{titles.KEYS}/{title}"
             yield self._table(place, titles.KEY_COLUMNS, [(f.slot, _facet(f)) for f in item.facets])
@@ -342,7 +345,7 @@ def item_title(item: Item) -> str:
 
 def _title(workload: Workload) -> str:
     title = " ".join(workload.title.split())
-    return f"{title}: {titles.TITLE}" if title else titles.TITLE.capitalize()
+    return f"{write_heading(title)}: {titles.TITLE}" if title else titles.TITLE.capitalize()
 
 
 def _counted(count: int, word: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prejoin.design.decided import decided
-from prejoin.design.objective import IN_WORDS
+from prejoin.design.objective import BETWEEN_EQUALS, IN_WORDS
 from prejoin.design.solve import Solution
 from prejoin.workload.model import Workload
 
@@ -32,4 +32,5 @@ def compared(workload: Workload, solution: Solution) -> tuple[str, ...]:
     first = (f"{known[0].upper()}{known[1:]}.",) if known else ()
     if decided(workload).money:
         return first
-    return (*first, f"Designs are compared by {IN_WORDS}, as far as the solver can estimate it.")
+    equals = f"Between equals the solver goes by estimates of {BETWEEN_EQUALS}."
+    return (*first, f"Designs are compared by {IN_WORDS}. {equals}")

@@ -18,7 +18,7 @@ from prejoin.design.model import TABLE, Design, Request
 from prejoin.keys import Plan, Refusal
 from prejoin.workload.model import Entity, Read, Workload
 
-_FIELD = re.compile(r"\{[^}]*\}")
+_FIELD = re.compile(r"\{[^{}]*\}")
 
 
 def plans(workload: Workload, design: Design) -> dict[str, Plan]:

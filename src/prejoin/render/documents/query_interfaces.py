@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from prejoin.design.document.cells import write_code, write_name, write_prose, write_title
+from prejoin.design.document.cells import has_html, write_code, write_name, write_prose, write_title
 from prejoin.design.explain.operations import operation_words, shape
 from prejoin.design.explain.phrases import listed, money, rate
 from prejoin.design.model import Design, Operation, Units
@@ -18,6 +19,8 @@ from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.model import Consistency, Direction, Pattern, Read, Result, Sort, Workload
 
+_BLOCK = re.compile(r"[#>|<=+*~\[-]|\d+[.)]|```|___")
+"""What would begin a heading, a list, a quote, a table, a block of code … at the beginning of a line."""
 _MATRIX = ("ID", "Asks for", "Method", "Test", "Operation", "Units", "A month")
 
 
@@ -115,10 +118,12 @@ class _Page:
         method = self._method(pattern)
         head = write_prose(pattern.id)
         yield f"### {head}: {method}" if method != "-" else f"### {head}"
-        yield write_prose(pattern.description or pattern.name)
+        about = pattern.description or pattern.name
+        yield write_code(about) if about and _BLOCK.match(about) else write_prose(about)
         if (found := self.methods.get(self.names.get(pattern.id, ""))) and method != "-":
             yield f"```python\n{found.signature}\n```"
-        yield "\n".join(f"- **{label}**: {text}" for label, text in self._facts(pattern, operation))
+        facts = self._facts(pattern, operation)
+        yield "\n".join(f"- **{label}**: {_line(text)}" for label, text in facts)
 
     def _facts(self, pattern: Pattern, operation: Operation) -> Iterator[tuple[str, str]]:
         yield "Takes", write_inputs(pattern.inputs) or "nothing"
@@ -142,6 +147,11 @@ class _Page:
         if tests := self.tests.get(self.names.get(pattern.id, "")):
             ran = self.passed is not None and self.passed.issuperset(tests)
             yield "Tested by" if ran else "Test, not run", ", ".join(map(write_code, tests))
+
+
+def _line(text: str) -> str:
+    """A text on one line of a list: as it is, unless values in it would be markup."""
+    return write_code(text) if "\n" in text or has_html(text) else text
 
 
 def _not(operation: Operation) -> tuple[str, str]:

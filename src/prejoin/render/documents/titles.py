@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-from prejoin.design.document.cells import write_code
+from prejoin.design.document.cells import write_heading
 from prejoin.workload.model import Workload
-
-_PLAIN = re.compile(r"[^\s`*_<>\[\]\\#&|~$](?:[^`*_<>\[\]\\&|~$]*[^\s`*_<>\[\]\\#&|~$])?")
 
 
 def page_title(workload: Workload, what: str, otherwise: str = "") -> str:
@@ -21,5 +17,4 @@ def page_title(workload: Workload, what: str, otherwise: str = "") -> str:
     title = " ".join(workload.title.split()) or otherwise
     if not title:
         return f"# {what[0].upper()}{what[1:]}"
-    plain = _PLAIN.fullmatch(title) and title.isprintable()
-    return f"# {title if plain else write_code(title)}: {what}"
+    return f"# {write_heading(title)}: {what}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from prejoin.design.model import Design
+from prejoin.render.python.layout import string
 from prejoin.workload.model import Workload
 
 from .cdk import Do, Make, Name, Own, Props, Step, class_name, modules, steps
@@ -30,7 +30,7 @@ def render_cdk_python(
 
 def _module(stack: Stack) -> str:
     named = [f"from aws_cdk import aws_{name} as {name}" for name in modules(stack)]
-    parameters = f"scope: Construct, construct_id: str, *, table_name: str = {_quoted(stack.table.name)}"
+    parameters = f"scope: Construct, construct_id: str, *, table_name: str = {string(stack.table.name)}"
     head = f"{_STEP}def __init__(self, {parameters}) -> None:"
     if len(head) > _WIDTH:
         inner = f"{_STEP * 2}self, {parameters}"
@@ -39,7 +39,7 @@ def _module(stack: Stack) -> str:
     about = "The table, and a managed policy for each role that uses it." if stack.policies else "The table."
     body = [f"{_STEP * 2}{line}" if line else line for step in steps(stack) for line in _step(step)]
     tags = [
-        f"{_STEP * 2}Tags.of(self.table).add({_quoted(k)}, {_quoted(v)})" for k, v in sorted(stack.options.tags.items())
+        f"{_STEP * 2}Tags.of(self.table).add({string(k)}, {string(v)})" for k, v in sorted(stack.options.tags.items())
     ]
     kept = ", ".join(("RemovalPolicy", *(("Tags",) if tags else ())))
     return "\n".join(
@@ -69,13 +69,13 @@ def _module(stack: Stack) -> str:
 def _step(step: Step) -> Lines:
     room = _WIDTH - len(_STEP * 2)
     if isinstance(step, Make):
-        parts = [["self"], [_quoted(step.id)], *_named(step.props, room - len(_STEP))]
+        parts = [["self"], [string(step.id)], *_named(step.props, room - len(_STEP))]
         return laid_out(f"self.{step.member} = {step.type}(", parts, ")", room, _STEP)
     return _done(step, room)
 
 
 def _done(step: Do, room: int) -> Lines:
-    parts = [*([_quoted(one)] for one in step.arguments), *_named(step.props.values, room - len(_STEP))]
+    parts = [*([string(one)] for one in step.arguments), *_named(step.props.values, room - len(_STEP))]
     call = laid_out(f"self.{step.member}.{step.method}(", parts, ")", room, _STEP)
     if not step.then_props:
         return call
@@ -99,22 +99,18 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
             return [f"{lead}{value.text}"]
         case Own():
             path = f"self.{value.path}"
-            return [f"{lead}f{_quoted(f'{{{path}}}{value.suffix}')}" if value.suffix else f"{lead}{path}"]
+            return [f"{lead}f{string(f'{{{path}}}{value.suffix}')}" if value.suffix else f"{lead}{path}"]
         case Props():
             return laid_out(f"{lead}{value.type}(", _named(value.values, inner), ")", space, _STEP)
         case bool() | int():
             return [f"{lead}{value}"]
         case str():
-            return [f"{lead}{_quoted(value)}"]
+            return [f"{lead}{string(value)}"]
         case Mapping():
-            pairs = [_value(one, inner, f"{_quoted(name)}: ") for name, one in value.items()]
+            pairs = [_value(one, inner, f"{string(name)}: ") for name, one in value.items()]
             return laid_out(f"{lead}{{", pairs, "}", space, _STEP)
         case _:
             return laid_out(f"{lead}[", [_value(one, inner) for one in value], "]", space, _STEP)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _said(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,7 +18,6 @@ from .stack import NOTICE, Scaled, Stack, scaled, stack_of
 
 FILE = PurePosixPath("template.yaml")
 _COMMENT = f"# {NOTICE}\n"
-_QUOTED = re.compile(r"(?<=[:-] )!(Ref|GetAtt) '([A-Za-z0-9.]+)'$", re.MULTILINE)
 
 
 class Tagged:
@@ -165,6 +163,11 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def choose_scalar_style(self) -> str:
+        # PyYAML quotes whatever has a tag; people do not quote a name.
+        plain = getattr(self.event, "tag", None) in ("!Ref", "!GetAtt")
+        return "" if plain else super().choose_scalar_style()
+
 
 def _tagged(dumper: yaml.SafeDumper, one: Tagged) -> yaml.Node:
     return dumper.represent_scalar(f"!{one.function}", one.text)
@@ -175,5 +178,4 @@ _Dumper.add_representer(Tagged, _tagged)
 
 def _text(data: Any) -> str:
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
-    # PyYAML quotes whatever has a tag; people do not.
-    return _QUOTED.sub(r"!\1 \2", text)
+    return text

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from prejoin.design.model import TABLE, Call, Design, Did, Operation, ProjectionKind, Request, Slot
+from prejoin.keys import fields_of
 from prejoin.workload.model import Model
 
 _ACTIONS = {
@@ -118,7 +119,9 @@ def _attributes(operation: Operation, request: Request, slot: Slot, design: Desi
     base = design.slots[0]
     named = [name.rpartition(".")[2] for name in request.attributes]
     named += [text.partition(" ")[0] for text in request.filters]
-    named += [other.each for other in operation.requests if other is not request]
+    for other in operation.requests:
+        if other is not request and other.each:
+            named += [other.each, *fields_of(other.pk), *fields_of(other.sk)]
     named += [key.name for key in (*base.pk, *base.sk, *slot.pk, *slot.sk)]
     return frozenset(filter(None, (*named, design.type_attribute, design.ttl_attribute)))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+_WORDS = frozenset({"for", "null", "true", "false"})
+"""Names that mean something else at the beginning of an object, or as a key."""
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_TEMPLATE = re.compile(r"(?<![$%])([$%]++)\{")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Raw:
@@ -79,10 +82,14 @@ def _value(value: Any) -> list[str]:
         case str():
             return [quoted(value)]
         case Mapping():
-            pairs = [(name if _PLAIN_KEY.fullmatch(name) else quoted(name), _value(v)) for name, v in value.items()]
+            pairs = [(_key(name), _value(v)) for name, v in value.items()]
             return ["{", *_indented(_aligned(pairs)), "}"] if pairs else ["{}"]
         case _:
             return _list([_value(one) for one in value])
+
+
+def _key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) and name not in _WORDS else quoted(name)
 
 
 def _list(items: list[list[str]]) -> list[str]:
@@ -116,8 +123,28 @@ def _aligned(pairs: Sequence[tuple[str, list[str]]]) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A text in quotes. `${` and `%{` would begin a template there."""
-    return json.dumps(text, ensure_ascii=False).replace("${", "$${").replace("%{", "%%{")
+    r"""A string literal. `${` and `%{` would begin a template there.
+
+    >>> print(quoted("a${b}"), quoted("$${b}"), quoted("a\fb"))
+    "a$${b}" "\u0024\u0024{b}" "a\u000cb"
+    """
+    written = "".join(map(_escaped, text))
+    return f'"{_TEMPLATE.sub(_without_template, written)}"'
+
+
+def _escaped(char: str) -> str:
+    """A character of a string literal. HCL knows fewer escapes than JSON: no `\\b` and no `\\f`."""
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+
+
+def _without_template(found: re.Match[str]) -> str:
+    signs = found[1]
+    # `$$${` can be read as `$` and an escaped `${`, or as an escaped `$$` and a template. Code points are clear.
+    return f"{signs * 2}{{" if len(signs) == 1 else "".join(f"\\u{ord(sign):04x}" for sign in signs) + "{"
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

@@ -42,7 +42,13 @@ def called(opening: str, values: Mapping[str, Any], closing: str = ");", room: i
 
 
 def quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    r"""A string literal. Characters that nobody sees are written as escapes.
+
+    >>> print(quoted('say "hi"'), quoted("a\u202eb"))
+    "say \"hi\"" "a\u202eb"
+    """
+    written = json.dumps(text, ensure_ascii=False)
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in written)
 
 
 def camel(name: str) -> str:
@@ -51,14 +57,16 @@ def camel(name: str) -> str:
     >>> camel("table_arn"), camel("gsi_1")
     ('tableArn', 'gsi1')
     """
-    return re.sub(r"_+([a-z0-9])", lambda found: found[1].upper(), name)
+    return re.sub(r"(?<!_)_++([a-z0-9])", lambda found: found[1].upper(), name)
 
 
 def _member(name: str, value: Any, room: int) -> Lines:
     # A variable of the same name says both.
     if isinstance(value, Raw) and value.text == name:
         return [name]
-    return _value(value, room, f"{name if _IDENTIFIER.fullmatch(name) else quoted(name)}: ")
+    key = name if _IDENTIFIER.fullmatch(name) else quoted(name)
+    # `__proto__: …` would set the prototype of the object. In brackets it is a name like others.
+    return _value(value, room, f"[{quoted(name)}]: " if name == "__proto__" else f"{key}: ")
 
 
 def _value(value: Any, room: int, lead: str = "") -> Lines:

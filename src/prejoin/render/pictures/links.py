@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prejoin.workload.lookup import foreign_key
+from prejoin.workload.lookup import foreign_parts, target
 from prejoin.workload.model import Attribute, Entity, Relationship, RelationshipKind, Workload
 
 
@@ -94,7 +94,8 @@ def _held(workload: Workload, entity: Entity, attribute: Attribute, owner: Entit
     """The attributes that hold the id of an entity together with one that refers to a part of it."""
     if len(owner.id) < 2:
         return frozenset({attribute.name})
-    # Where two refer to the same part, sender and receiver, each is a link of its own.
-    rivals = {a.name for a in entity.attributes if a.references == attribute.references} - {attribute.name}
-    key = foreign_key(workload, entity, owner, {a.name for a in entity.attributes} - rivals)
-    return key if key and attribute.name in key else frozenset({attribute.name})
+    parts = {one.name: own.name for one, own in foreign_parts(workload, entity, owner, attribute)}
+    held = target(workload, attribute)
+    if held is None or not held[1].id or len(parts) < len(owner.id) - 1:
+        return frozenset({attribute.name})
+    return frozenset({attribute.name, *parts.values()})

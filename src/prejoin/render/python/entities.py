@@ -8,7 +8,7 @@ from typing import Literal
 
 from prejoin.render.python.layout import STEP, Imports, comment, docstring, lay, listing, string
 from prejoin.render.python.names import Names
-from prejoin.render.python.values import annotation
+from prejoin.render.python.values import annotation, constant_text
 from prejoin.workload.model import Attribute, Entity, Workload
 
 Style = Literal["dataclass", "msgspec", "pydantic"]
@@ -61,8 +61,10 @@ def _class(
         if note := names.note(entity.name, attribute.name):
             lines += comment(note, STEP)
         type_ = annotation(attribute.type, imports, names.enums.get((entity.name, attribute.name), ""))
-        optional = " | None = None" if attribute.optional else ""
-        lines.append(f"{STEP}{names.field(entity.name, attribute.name)}: {type_}{optional}")
+        absent = " | None = None" if attribute.optional else ""
+        if attribute.default is not None and not attribute.optional:
+            absent = f" = {constant_text(attribute.default, attribute, imports)}"
+        lines.append(f"{STEP}{names.field(entity.name, attribute.name)}: {type_}{absent}")
     return lines if lines[-1] else lines[:-1]
 
 

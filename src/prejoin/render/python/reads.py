@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.map_reads import ask_of, followed, is_filtered, plain, wanted_of
+from prejoin.design.map_reads import Link, ask_of, followed, is_filtered, plain, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
@@ -14,7 +14,7 @@ from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, P
 from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
-from prejoin.workload.lookup import bindings, target
+from prejoin.workload.lookup import bindings
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -89,9 +89,9 @@ class _Reading:
         self.timed = found.bucket is not None
         self.before: list[Part] = []
         """What stands before the question."""
-        # The client of a tenant fills in the tenant.
-        filled = tenant_of(module.workload, read)
-        self.given = [self._given(one) for one in read.inputs if one.attribute != filled]
+        self.tenant = tenant_of(module.workload, read)
+        """The attribute that the client of a tenant fills in."""
+        self.given = [self._given(one) for one in read.inputs if one.attribute != self.tenant]
         self.many = next((one for one in self.given if one.input.many), None)
 
     @property
@@ -152,8 +152,8 @@ class _Reading:
         if not wanted or entity is None or self.read.result is Result.COUNT:
             return ""
         if self.joined:
-            others = (followed(self.read, self.module.workload, name) for name in self.read.entities[1:])
-            wanted += tuple(a.name for a in others if a)
+            names = self.read.entities[1:]
+            wanted += tuple(link.own.name for n in names for link in followed(self.read, self.module.workload, n))
         return "" if len(set(wanted)) == len(entity.attributes) else self.module.view(self.first, wanted)
 
     @property
@@ -251,48 +251,57 @@ class _Reading:
         results = [result]
         names: list[str] = []
         for at, name in enumerate(self.read.entities[1:]):
-            attribute = followed(self.read, module.workload, name)
-            held = target(module.workload, attribute) if attribute else None
-            assert attribute is not None  # it is served
-            assert held is not None
+            links = self._links(name)
+            assert links  # it is served
             request = self.operation.requests[1 + at]
-            field, own = module.names.field(self.first, attribute.name), module.names.field(name, held[1].name)
             local = free(
                 plural(identifier(module.names.classes[name])), [*LOCAL, *names, *(p.name for p in self.params)]
             )
             names.append(local)
             ids = f"ids_{at + 1}" if at else "ids"
+            values = [f"one.{module.names.field(self.first, link.own.name)}" for link in links]
+            value = values[0] if len(values) == 1 else f"({', '.join(values)})"
+            there = [f"{text} is not None" for text, link in zip(values, links, strict=True) if link.own.optional]
             if one:
-                found = f"if one is not None{f' and one.{field} is not None' * attribute.optional}"
-                source = (f"[one.{field}]", found, "else []")
-                body.append(Group(f"{ids} = (", source, ")", commas=False, loose=True))
+                found = " and ".join(["if one is not None", *there])
+                body.append(Group(f"{ids} = (", (f"[{value}]", found, "else []"), ")", commas=False, loose=True))
             else:
-                named = (f"one.{field}", "for one in page", *([f"if one.{field} is not None"] * attribute.optional))
-                body.append(Group(f"{ids} = dict.fromkeys(", named, ")", commas=False))
+                tests = [f"if {' and '.join(there)}"] if there else []
+                body.append(Group(f"{ids} = dict.fromkeys(", (value, "for one in page", *tests), ")", commas=False))
             wanted = tuple(request.attributes)
             cls = module.cls(name)
-            view = module.view(name, (*wanted, held[1].name)) if wanted else ""
-            loop = f"for one_id in {ids}"
-            keys_ = Group("[", (f"{{{string(own)}: one_id}}", loop), "]", commas=False)
+            view = module.view(name, (*wanted, *(link.other.name for link in links))) if wanted else ""
+            fields = [module.names.field(name, link.other.name) for link in links]
+            unpacked = ["one_id"] if len(links) == 1 else [f"one_{field}" for field in fields]
+            loop = f"for {', '.join(unpacked)} in {ids}"
+            key = mapping((string(field), own) for field, own in zip(fields, unpacked, strict=True))
             options = [*self._consistent(), *([keyword("into", view)] if view else [])]
             if request.call is Call.BATCH_GET:
-                body.append(call(f"{local} = {module.wait}self.db.get_many", cls, keys_, *options))
+                listed = Group("[", (key, loop), "]", commas=False)
+                body.append(call(f"{local} = {module.wait}self.db.get_many", cls, listed, *options))
             else:
-                got = call(f"{module.wait}self.db.get", cls, *options, f"{own}=one_id")
+                equal = [f"{field}={own}" for field, own in zip(fields, unpacked, strict=True)]
+                got = call(f"{module.wait}self.db.get", cls, *options, *equal)
                 body.append(Group(f"{local} = [", (got, loop), "]", commas=False))
-            type_ = annotation(held[1].type, module.imports, module.enum(name, held[1].name))
+            others = [link.other for link in varying(links)]
+            types = [annotation(a.type, module.imports, module.enum(name, a.name)) for a in others]
+            type_ = types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
             results.append(f"dict[{type_}, {view or cls}]")
         shown = [
-            f"{{one.{self._id(name)}: one for one in {local} if one is not None}}"
+            f"{{{self._id(name)}: one for one in {local} if one is not None}}"
             for name, local in zip(self.read.entities[1:], names, strict=True)
         ]
         return [*body, Group("return (", (lead, *shown), ")", loose=True)], f"tuple[{', '.join(results)}]"
 
+    def _links(self, name: str) -> list[Link]:
+        """The attributes by which a join gets to another entity, without the tenant."""
+        return [link for link in followed(self.read, self.module.workload, name) if link.own.name != self.tenant]
+
     def _id(self, name: str) -> str:
-        attribute = followed(self.read, self.module.workload, name)
-        held = target(self.module.workload, attribute) if attribute else None
-        assert held is not None
-        return self.module.names.field(name, held[1].name)
+        """What tells the items of a join's other entity apart in one answer: ids that the caller gives are the same."""
+        links = varying(self._links(name))
+        ids = [f"one.{self.module.names.field(name, link.other.name)}" for link in links]
+        return ids[0] if len(ids) == 1 else f"({', '.join(ids)})"
 
     # --- What is asked ----------------------------------------------------------------------------------------------
 

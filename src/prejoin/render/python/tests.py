@@ -11,7 +11,7 @@ from prejoin.design.addressing import NEW, actions_of, is_absence, known, links,
 from prejoin.design.agreement import agreements
 from prejoin.design.document.samples import sample_values
 from prejoin.design.facets import ending
-from prejoin.design.map_reads import followed
+from prejoin.design.map_reads import followed, varying
 from prejoin.keys import TABLE
 from prejoin.render.python.layout import (
     STEP,
@@ -46,7 +46,7 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
-from prejoin.workload.tenants import is_owned, own_id, tenant_of
+from prejoin.workload.tenants import is_owned, tenant_of
 
 _NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
 
@@ -203,12 +203,9 @@ class _Test:
 
     def _named(self, read: Read, name: str, first: _Item) -> _Item:
         """The item that the first one of a join names."""
-        attribute = followed(read, self.module.workload, name)
-        held = target(self.module.workload, attribute) if attribute else None
-        assert attribute is not None  # it is served
-        assert held is not None
         item = self._item(name)
-        item.values[held[1].name] = first.values[attribute.name]
+        for link in followed(read, self.module.workload, name):
+            item.values[link.other.name] = first.values[link.own.name]
         return item
 
     def _asserted(self, own: list[_Item], others: list[_Item], arguments: list[str]) -> None:
@@ -224,8 +221,7 @@ class _Test:
             self.lines.append(call(head, *arguments))
         for item in others:
             if self._view(item):
-                key = self._field(item, own_id(self.module.workload, item.entity)[0].name)
-                self.lines.append(f"assert [*{item.name}_found] == [{item.name}.{key}]")
+                self.lines.append(f"assert [*{item.name}_found] == [{self._key(item)}]")
             else:
                 self.lines.append(f"assert [*{item.name}_found.values()] == [{item.name}]")
         first = own[0]
@@ -244,6 +240,15 @@ class _Test:
         else:
             self.lines.append(f"assert list(found) == [{first.name}]")
         self.lines = [line for line in self.lines if line]
+
+    def _key(self, item: _Item) -> str:
+        """What an item that a join names is found under in its answer."""
+        read = self.method.pattern
+        assert isinstance(read, Read)
+        found = followed(read, self.module.workload, item.entity.name)
+        links = varying([link for link in found if link.own.name != self.tenant])
+        ids = [f"{item.name}.{self._field(item, link.other.name)}" for link in links]
+        return ids[0] if len(ids) == 1 else f"({', '.join(ids)})"
 
     def _view(self, item: _Item) -> str:
         """A field of the view that is given back for an item; empty where the item itself is."""

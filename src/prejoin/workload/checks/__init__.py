@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prejoin.diagnostics import Diagnostic, in_order
 from prejoin.workload.checks.completeness import check_completeness
+from prejoin.workload.checks.decisions import check_decisions
 from prejoin.workload.checks.forgotten import check_forgotten
 from prejoin.workload.checks.names import check_names
 from prejoin.workload.checks.reporter import Reporter
@@ -16,6 +17,6 @@ from prejoin.workload.reading import Places
 def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
     """Every message about a workload, in the order of the places they are about."""
     reporter = Reporter(workload, places or Places())
-    for one in (check_names, check_tenants, check_types, check_completeness, check_forgotten):
+    for one in (check_names, check_tenants, check_types, check_decisions, check_completeness, check_forgotten):
         one(reporter)
     return in_order(reporter.diagnostics)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.columns import normal
-from prejoin.workload.lookup import addressed, bindings, changes, equalities, foreign_key, identified
-from prejoin.workload.model import Combine, Entity, Read, Result, Verb, Write
+from prejoin.workload.grammar.attributes import write_attribute
+from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
+from prejoin.workload.model import Attribute, Combine, Entity, Read, Result, Verb, Write
 from prejoin.workload.reading import Path
 
 _LONG = 5_000
@@ -51,15 +54,16 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
         r.say(codes.NO_ATTRIBUTES, path, f"`{entity.name}` has no attributes", "list them below `- **Attributes**:`")
     elif not entity.id and not entity.singleton:
         likely = _likely_id(entity)
-        fix = f"mark it: `` `{likely}` (string, id) ``" if likely else "mark what identifies an item: `(string, id)`"
+        line = write_attribute(replace(likely, id=True, text="")) if likely else ""
+        fix = f"mark it: `` {line} ``" if line else "mark what identifies an item: `(string, id)`"
         r.say(codes.NO_ID, path, f"nothing says what identifies a `{entity.name}`", fix)
     elif entity.id and entity.singleton:
         message = f"`{entity.name}` is a singleton and has an id"
         r.say(codes.CONTRADICTION, path, message, "take away `singleton`, or the flag `id`")
 
 
-def _likely_id(entity: Entity) -> str | None:
-    names = {normal(a.name).replace("_", ""): a.name for a in entity.attributes}
+def _likely_id(entity: Entity) -> Attribute | None:
+    names = {normal(a.name).replace("_", ""): a for a in entity.attributes}
     own = entity.name.lower()
     return next((names[n] for n in (f"{own}id", "id", f"{own}key", own) if n in names), None)
 
@@ -154,18 +158,13 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         if action.verb is Verb.UPDATE and not changes(write, action, entity):
             message = f"{name} updates `{entity.name}` and does not say what changes"
             r.say(codes.NO_CHANGES, (*path, "actions"), message, f"write `update {entity.name} (attribute, …)`")
-        if (
-            action.verb in {Verb.UPDATE, Verb.DELETE}
-            and not action.many
-            and not addressed(r.workload, write, action, entity)
-        ):
+        unknown = unaddressed(r.workload, write, action, entity)
+        if action.verb in {Verb.UPDATE, Verb.DELETE} and not action.many and unknown:
             message = f"{name} does not know which `{entity.name}` it means"
-            r.say(
-                codes.CANNOT_ADDRESS,
-                (*path, "inputs"),
-                message,
-                f"add {listed([a.name for a in entity.id])} to the inputs",
-            )
+            fix = f"add {listed(unknown)} to the inputs"
+            if action.by:
+                fix = f"name an input for each part of its id, {listed(unknown)}: `by {' + '.join(unknown)}`"
+            r.say(codes.CANNOT_ADDRESS, (*path, "inputs"), message, fix)
 
 
 def _unsaid(r: Reporter) -> None:
@@ -210,5 +209,5 @@ def _used(r: Reporter) -> None:
                 codes.NEVER_CREATED,
                 ("entities", index),
                 message,
-                "add the write that makes it, or a note where it comes from",
+                "add the write that creates it; if another program does, add that as a write",
             )

@@ -72,13 +72,14 @@ def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str,
         seen.setdefault(plain, name)
 
 
-def _known_entity(r: Reporter, path: Path, name: str) -> bool:
+def _known_entity(r: Reporter, path: Path, name: str, touched: Iterable[Entity] = ()) -> bool:
+    """Whether there is an entity of that name; else it is said. Of `touched` an attribute may be meant."""
     if r.workload.entity(name):
         return True
     if r.full:
         return False
     names = [e.name for e in r.workload.entities]
-    near = suggest(name, names)
+    near = next((f"{e.name}.{name}" for e in touched if e.attribute(name)), None) or suggest(name, names)
     fix = (
         f"did you mean `{near}`?"
         if near
@@ -86,7 +87,7 @@ def _known_entity(r: Reporter, path: Path, name: str) -> bool:
         if names
         else "describe it under Entities"
     )
-    r.say(codes.UNKNOWN_ENTITY, path, f"there is no entity `{name}`", fix, name)
+    r.say(codes.UNKNOWN_ENTITY, path, f"there is no entity `{name}`", fix, name, near or "")
     return False
 
 
@@ -96,14 +97,16 @@ def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[En
     if r.full or any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in found):
         return  # Its line could not be read, and that was said.
     names = [a.name for e in found for a in e.attributes]
+    prefix = name.removesuffix(plain)
     where = " or ".join(f"`{e.name}`" for e in found) or "any entity"
     for affix, form in _AFFIXES:
         match = affix.fullmatch(plain)
         if match and (near := next((n for n in names if n.lower() == match[1].lower()), None)):
-            fix = f"write `{form.format(near)}`"
+            meant = form.format(near)
+            fix = f"write `{meant}`"
             break
     else:
-        near = suggest(plain, names)
+        meant = near = suggest(plain, names) or ""
         fix = (
             f"did you mean `{near}`?"
             if near
@@ -111,7 +114,8 @@ def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[En
             if names
             else "list it under Attributes"
         )
-    r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}` in {where}", fix, name)
+    instead = f"{prefix}{meant}" if meant else ""
+    r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}` in {where}", fix, name, instead)
 
 
 def _entity(r: Reporter, path: Path, entity: Entity) -> None:
@@ -128,7 +132,8 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
         if odd := sorted(set(_IMPOSSIBLE.findall(attribute.name))):
             shown = " and ".join(one if one.isprintable() else repr(one)[1:-1] for one in odd)
             message = f"`{attribute.name}` has a {shown}, which no pattern, key template or class could name"
-            r.say(codes.IMPOSSIBLE_NAME, place, message, f"call it `{_IMPOSSIBLE.sub('_', attribute.name)}`")
+            better = _IMPOSSIBLE.sub("_", attribute.name)
+            r.say(codes.IMPOSSIBLE_NAME, place, message, f"call it `{better}`", attribute.name, better)
         if len(attribute.name.encode(errors="surrogatepass")) > 255:
             message = f"`{attribute.name[:20]}…` has more than 255 bytes, and could not be in an index"
             r.say(codes.UNLIKELY_NAME, place, message, "use a shorter name")
@@ -235,7 +240,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
 
 def _check(r: Reporter, path: Path, check: Check, touched: list[Entity]) -> None:
     place = (*path, "checks")
-    if check.entity and not _known_entity(r, place, check.entity):
+    if check.entity and not _known_entity(r, place, check.entity, () if check.attribute else touched):
         return
     named = r.workload.entity(check.entity) if check.entity else None
     candidates = [named] if named else touched
@@ -267,7 +272,7 @@ def _unused(r: Reporter, path: Path, name: str, touched: list[Entity]) -> None:
     near = next((n for n in names if meant and n.lower() == meant.lower()), None) or suggest(name, names)
     fix = f"did you mean `{near}`?" if near else "use it in a change or a condition, or leave it out"
     message = f"`{name}` is no attribute of {listed([e.name for e in touched])}, and nothing uses it"
-    r.say(codes.UNUSED_INPUT, path, message, fix, name)
+    r.say(codes.UNUSED_INPUT, path, message, fix, name, near or "")
 
 
 def _collections(r: Reporter) -> None:
@@ -286,6 +291,8 @@ def _known_pattern(r: Reporter, path: Path, id_: str) -> None:
             path,
             f"there is no pattern `{id_}`",
             f"did you mean `{near}`?" if near else "name one of the IDs",
+            id_,
+            near or "",
         )
 
 

@@ -17,14 +17,18 @@ class Reporter:
     places: Places
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
-    def say(self, code: Code, path: Path, message: str, fix: str, word: str = "") -> None:
-        """Says it about a part of the workload; `word` is the place in that part's text, where it can be found."""
+    def say(self, code: Code, path: Path, message: str, fix: str, word: str = "", instead: str = "") -> None:
+        """Says it about a part of the workload; `word` is the place in that part's text, where it can be found.
+
+        `instead` is what to write there, where the fix is just that.
+        """
         if self.full:
             return
         span = self.places.find(path)
         if span and word and (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", span.text)):
             span = Span(span.line, span.column + match.start(), word)
-        self.diagnostics.append(code.at(span, message, fix))
+        found = span is not None and span.text == word
+        self.diagnostics.append(code.at(span, message, fix, instead if found else ""))
 
     def patterns(self) -> Iterator[tuple[Path, Pattern]]:
         for kind in ("reads", "writes", "deletes"):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import uuid
 from datetime import date, datetime
+from decimal import Decimal
+from math import ceil, floor
 
 from msgspec.structs import replace
 
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import bindings, changes
 from prejoin.workload.model import (
@@ -65,10 +69,36 @@ def _attribute(r: Reporter, path: Path, a: Attribute) -> None:
         r.say(
             codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; a TTL is seconds since 1970", "use `number` or `datetime`"
         )
+    if a.default is not None:
+        _default(r, path, a, a.default)
+    if (a.min is not None or a.max is not None) and not a.type.numeric:
+        message = f"`{a.name}` is {a.type}, and `min` and `max` are for numbers"
+        r.say(codes.UNFIT_TYPE, path, message, "take the bound away, or write `integer`; a size is written `50 B`")
+    least, most = a.bounds
+    if least is not None and most is not None and least > most:
+        message = f"`{a.name}` is at least {least} and at most {most}, which no number is"
+        r.say(codes.CONTRADICTION, path, message, f"write `min {min(least, most)}, max {max(least, most)}`")
     if a.references and not a.type.scalar and not (a.type.kind in _MANY and a.type.of):
         r.say(
             codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which holds no id", "use the type of the id it refers to"
         )
+
+
+def _default(r: Reporter, path: Path, a: Attribute, default: str) -> None:
+    for flag, why in (
+        (a.id, "identifies the item, and is always there"),
+        (a.unique, "is unique, and all items without it would have the same"),
+        (a.optional, "is optional, so an item may be without it"),
+        (a.ttl, "is when an item ends, and an old one would end at once or never"),
+    ):
+        if flag:
+            r.say(codes.CONTRADICTION, path, f"`{a.name}` has a default and {why}", "take the default away")
+            return
+    if not a.type.scalar or a.type.kind is Kind.BINARY:
+        message = f"`{a.name}` is {a.type}, for which no default can be written"
+        r.say(codes.UNFIT_TYPE, path, message, "mark it `optional` instead")
+        return
+    _constant(r, path, Value(const=default), a)
 
 
 def _meant(r: Reporter, entities: tuple[str, ...], name: str) -> Attribute | None:
@@ -156,7 +186,9 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
                 r.say(codes.UNFIT_TYPE, place, message, "make it a list or a set")
             elif change.value:
-                _constant(r, place, change.value, attribute)
+                # What is added to a number need not be within its bounds.
+                added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
+                _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
             if action.verb is Verb.UPDATE:
                 _changeable(r, place, entity, attribute)
     for check in write.checks:
@@ -197,13 +229,13 @@ def _changeable(r: Reporter, path: Path, entity: Entity, a: Attribute) -> None:
             "delete the item and create another",
         )
     elif a.mutable is False:
-        r.say(codes.IMMUTABLE, path, f"{name} is marked immutable", "take the flag away, or the change")
+        r.say(codes.IMMUTABLE, path, f"{name} is marked immutable", "mark it `mutable`, or leave the change out")
     elif a.mutable is None:
         r.say(
             codes.NOT_MARKED_MUTABLE,
             path,
             f"{name} changes and is not marked mutable",
-            f"mark it: `{a.name} ({a.type}, mutable)`",
+            f"mark it: `` {write_attribute(replace(a, mutable=True, text=''))} ``",
         )
 
 
@@ -227,10 +259,33 @@ def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
         return "a number", "write a number; the name of an input has to be among the inputs"
     if kind is Kind.INTEGER and "." in const:
         return "an integer", "write it without a fraction"
+    if a.type.numeric and (beyond := _beyond(const, a)):
+        return beyond
     if kind is Kind.BOOLEAN and const.lower() not in {"true", "false"}:
         return "`true` or `false`", "write `true` or `false`"
+    if kind is Kind.UUID and not _uuid(const):
+        return "a UUID", "write it as `00000000-0000-0000-0000-000000000000`"
     if kind in {Kind.DATE, Kind.DATETIME} and not _iso(const, kind):
         return f"a {kind}", "write it as `2024-01-15`, or `2024-01-15T10:30:00Z` in quotes"
+    return None
+
+
+def _uuid(const: str) -> bool:
+    try:
+        uuid.UUID(const)
+    except ValueError:
+        return False
+    return True
+
+
+def _beyond(const: str, a: Attribute) -> tuple[str, str] | None:
+    """Which bound of an attribute a number is beyond."""
+    number = Decimal(const)
+    least, most = a.bounds
+    if least is not None and number < least:
+        return f"at least {least}", f"write a larger number, or lower the bound: `min {floor(number)}`"
+    if most is not None and number > most:
+        return f"at most {most}", f"write a smaller number, or raise the bound: `max {ceil(number)}`"
     return None
 
 

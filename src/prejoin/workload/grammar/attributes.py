@@ -9,15 +9,18 @@ import msgspec
 from prejoin import types
 from prejoin.types import Type
 from prejoin.workload.grammar.lexer import WORD, Inexact, Kind, Tokens, quote, write_name
-from prejoin.workload.grammar.quantities import read_size, write_size
+from prejoin.workload.grammar.quantities import read_count, read_size, write_size
+from prejoin.workload.grammar.values import read_constant, write_constant
 from prejoin.workload.model import Attribute
 
 LINE_FIX = "write `` `name` (type, flags) - text ``, for example `` `email` (string, unique) - for receipts ``"
 FLAGS = ("id", "generated", "natural", "optional", "mutable", "immutable", "unique", "ttl")
 FLAG_FIX = (
-    f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `→ Entity`, `copy of Entity.attribute`, "
-    "`snapshot of Entity.attribute` and a size: `50 B`"
+    f"the flags are {', '.join(f'`{f}`' for f in FLAGS)}, `default=…`, `→ Entity`, `copy of Entity.attribute`, "
+    "`snapshot of Entity.attribute`, `min 1`, `max 9999` and a size: `50 B`"
 )
+DEFAULT_FIX = 'write a constant, in quotes if it has spaces: `default=en`, `default=0`, `default="not yet"`'
+BOUND_FIX = "write a whole number: `max 9999`, `min 1, max 10K`, `min -50, max 50`"
 _TYPES = {str(k): k for k in types.Kind if k is not types.Kind.ENUM}
 TYPE_FIX = (
     f"the types are {', '.join(f'`{t}`' for t in _TYPES)}, `list of T`, `set of T`, or the members of an enum: `A | B`"
@@ -52,7 +55,7 @@ def read_attribute(text: str) -> Attribute:
     try:
         attribute = _flags(name, Tokens(inside))
     except Inexact as problem:
-        raise Inexact(problem.message, problem.fix, problem.offset + shift, problem.text) from None
+        raise Inexact(problem.message, problem.fix, problem.offset + shift, problem.text, problem.replacement) from None
     return msgspec.structs.replace(attribute, text=_text(tail))
 
 
@@ -104,6 +107,12 @@ def _flag(tokens: Tokens) -> dict[str, object]:
         return {"copy_of": tokens.name("the attribute it repeats, `Entity.attribute`")}
     if tokens.words("snapshot of"):
         return {"snapshot_of": tokens.name("the attribute it was taken from, `Entity.attribute`")}
+    if tokens.word("default"):
+        if not tokens.sign("="):
+            raise tokens.inexact("the default has no value", DEFAULT_FIX, token)
+        return {"default": read_constant(tokens, DEFAULT_FIX)}
+    if (word := tokens.word("min", "max")) is not None:
+        return {word: _bound(tokens)}
     if token.kind is Kind.NUMBER or token.text == "~":
         figure = [tokens.take().raw]
         while not tokens.done and tokens.next.text not in {",", ";"}:
@@ -119,10 +128,28 @@ def _flag(tokens: Tokens) -> dict[str, object]:
         return {word: True}
     if tokens.word("required"):
         return {}
-    near = get_close_matches(token.text.lower(), FLAGS, 1)
+    near = get_close_matches(token.text.lower(), (*FLAGS, "default"), 1)
     raise tokens.inexact(
-        f"`{token.raw}` is not a flag", f"did you mean `{near[0]}`? {FLAG_FIX}" if near else FLAG_FIX, token
+        f"`{token.raw}` is not a flag",
+        f"did you mean `{near[0]}`? {FLAG_FIX}" if near else FLAG_FIX,
+        token,
+        near[0] if near else "",
     )
+
+
+def _bound(tokens: Tokens) -> int:
+    """The whole number after `min` or `max`."""
+    sign = -1 if tokens.sign("-") else 1
+    token = tokens.take()
+    try:
+        bound = read_count(token.raw) if "." not in token.raw else None
+    except Inexact:
+        bound = None
+    if bound is None:
+        raise tokens.inexact(
+            "the bound is not a whole number" if token.raw else "the bound is missing", BOUND_FIX, token
+        )
+    return sign * bound
 
 
 def read_type(tokens: Tokens) -> Type:
@@ -138,7 +165,7 @@ def read_type(tokens: Tokens) -> Type:
             iter(get_close_matches(token.text.lower(), _TYPES, 1)), None
         )
         fix = f"write `{meant}`" if meant else TYPE_FIX
-        raise tokens.inexact(f"`{token.raw}` is not a type", fix, token)
+        raise tokens.inexact(f"`{token.raw}` is not a type", fix, token, meant or "")
     if kind in {types.Kind.LIST, types.Kind.SET} and tokens.word("of"):
         of = read_type(tokens)
         if kind is types.Kind.SET and not (of.numeric or of.kind in {types.Kind.STRING, types.Kind.BINARY}):
@@ -185,6 +212,9 @@ def write_attribute(a: Attribute) -> str:
     flags += [word for word in ("optional", "unique", "ttl") if getattr(a, word)]
     if a.mutable is not None:
         flags.append("mutable" if a.mutable else "immutable")
+    if a.default is not None:
+        flags.append(f"default={write_constant(a.default)}")
+    flags += [f"{word} {bound}" for word, bound in (("min", a.min), ("max", a.max)) if bound is not None]
     if a.references:
         flags.append(f"→ {write_name(a.references)}")
     if a.copy_of:

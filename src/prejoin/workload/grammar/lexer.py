@@ -13,12 +13,14 @@ from typing import NamedTuple
 class Inexact(Exception):  # noqa: N818 - what it says, not that it fails
     """A piece of text that cannot be read without guessing."""
 
-    def __init__(self, message: str, fix: str, offset: int = 0, text: str = "") -> None:
+    def __init__(self, message: str, fix: str, offset: int = 0, text: str = "", replacement: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.fix = fix
         self.offset = offset
         self.text = text
+        self.replacement = replacement
+        """What to write instead of `text`, where the fix is just that."""
 
 
 class Kind(StrEnum):
@@ -136,9 +138,9 @@ class Tokens:
         if not self.done:
             raise self.inexact(f"`{self.next.raw}` is not understood here", fix)
 
-    def inexact(self, message: str, fix: str, token: Token | None = None) -> Inexact:
+    def inexact(self, message: str, fix: str, token: Token | None = None, replacement: str = "") -> Inexact:
         token = token or self.next
-        return Inexact(message, fix, token.offset, token.raw)
+        return Inexact(message, fix, token.offset, token.raw, replacement)
 
 
 def _split(text: str) -> list[Token]:

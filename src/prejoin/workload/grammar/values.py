@@ -95,6 +95,15 @@ def _value(tokens: Tokens, inputs: frozenset[str]) -> Value:
     return Value(const=text)
 
 
+def read_constant(tokens: Tokens, fix: str) -> str:
+    """Takes a constant, as text."""
+    token = tokens.next
+    value = _value(tokens, frozenset())
+    if value.const is None:
+        raise tokens.inexact(f"`{token.raw}` is not a constant", fix, token)
+    return value.const
+
+
 def _touches(tokens: Tokens) -> bool:
     """Whether the next two tokens stand together without a space."""
     return tokens.peek().offset == tokens.next.offset + len(tokens.next.raw)
@@ -123,10 +132,15 @@ def write_value(value: Value, inputs: frozenset[str]) -> str:
         return f"now {'-' if value.now < 0 else '+'} {write_span(abs(value.now))}"
     if value.param is not None:
         return value.param if value.param in inputs and WORD.match(value.param) else f":`{value.param}`"
-    return _write_constant(value.const or "", inputs)
+    return write_constant(value.const or "", inputs)
 
 
-def _write_constant(const: str, inputs: frozenset[str]) -> str:
+def write_constant(const: str, inputs: frozenset[str] = frozenset()) -> str:
+    """A constant as it is written: in quotes where it is more than a word or a number.
+
+    >>> write_constant("en"), write_constant("not yet")
+    ('en', '"not yet"')
+    """
     bare = (WORD.match(const) or _plain_number(const)) and const not in inputs
     return const if bare and const.lower() not in _RESERVED else quote(const)
 

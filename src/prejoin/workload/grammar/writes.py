@@ -55,7 +55,7 @@ _LOOSE = re.compile(r"(all\s+)?([A-Z]\w*?)(s?)(\s+updates?|\s+entries)?\s*\Z")
 
 def _meant(text: str, verb: Verb) -> str:
     """What `1 (User)` or `Order + OrderCount update` was probably meant to say."""
-    inside = re.fullmatch(r"\s*\d+\s*\((.+)\)\s*", text)
+    inside = re.fullmatch(r"\d+\s*\((.+)\)", text.strip())
     actions = []
     for part in re.split(r"\+|,|;|\band\b|<br\s*/?>", inside[1] if inside else text):
         match = _LOOSE.fullmatch(part.strip())

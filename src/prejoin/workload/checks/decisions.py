@@ -1,0 +1,127 @@
+"""Decisions: each can be followed by itself, and no two of them exclude each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator
+
+from prejoin.keys import Separator, Template, TemplateError
+from prejoin.workload import codes
+from prejoin.workload.checks.reporter import Reporter
+from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.model import Accept, FixedKey, Minimise, Naming, OutOfScope, Pin, Read, Spread, Under
+from prejoin.workload.reading import Path
+
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}\Z")
+_LONGEST_NAME = 255
+"""Bytes of the name of a key attribute; DynamoDB's limit."""
+
+
+def check_decisions(r: Reporter) -> None:
+    seen: dict[Hashable, tuple[Pin, int]] = {}
+    separator = _separator(r)
+    for index, decision in enumerate(r.workload.decisions):
+        pin = decision.pin
+        if pin is None:
+            continue
+        path: Path = ("decisions", index)
+        for problem, fix in _problems(r, pin, separator):
+            r.say(codes.NOT_FOLLOWED, path, problem, fix)
+        about = _about(pin)
+        other, first = seen.setdefault(about, (pin, index)) if about else (pin, index)
+        if other != pin:
+            place = f"line {span.line}" if (span := r.places.find(("decisions", first))) else "another decision"
+            message = f"`{write_pin(pin)}` and `{write_pin(other)}` ({place}) exclude each other"
+            r.say(codes.CONTRADICTION, path, message, "leave out one of them")
+    _named_apart(r)
+
+
+def _about(pin: Pin) -> Hashable:
+    """What a decision settles, where there can be one decision about it."""
+    match pin:
+        case Minimise():
+            return "minimise"
+        case Naming():
+            return ("name", pin.what)
+        case FixedKey():
+            return ("key", pin.entity, pin.index)
+        case Spread():
+            return ("spread", pin.entity, bool(pin.shards))
+        case Accept() | OutOfScope():
+            return ("pattern", pin.pattern)
+        case Under():
+            return ("under", pin.entity)
+        case _:
+            return None
+
+
+def _problems(r: Reporter, pin: Pin, separator: str) -> Iterator[tuple[str, str]]:
+    """Why a decision cannot be followed, and what to write instead."""
+    match pin:
+        case FixedKey():
+            yield from _key(r, pin, separator)
+        case Naming() if pin.what == "separator":
+            try:
+                Separator(pin.name)
+            except TemplateError as problem:
+                yield str(problem).partition(": ")[0], str(problem).partition(": ")[2] or "choose `#`"
+        case Naming() if pin.what == "table":
+            if not _TABLE_NAME.match(pin.name):
+                fix = "use 3 to 255 letters, digits, `_`, `-` and `.`"
+                yield f"`{pin.name}` cannot be the name of a table", fix
+        case Naming():
+            if len(pin.name.encode(errors="surrogatepass")) > _LONGEST_NAME:
+                yield f"`{pin.name[:20]}…` has more than {_LONGEST_NAME} bytes", "use a shorter name"
+        case Accept():
+            pattern = r.workload.pattern(pin.pattern)
+            if pattern is not None and not isinstance(pattern, Read):
+                yield f"{pin.pattern} is a write: only a read may {pin.how}", "leave the decision out"
+        case Under() if pin.entity == pin.parent:
+            yield f"`{pin.entity}` cannot live under itself", "name the entity that it belongs to"
+        case _:
+            pass
+
+
+def _key(r: Reporter, pin: FixedKey, separator: str) -> Iterator[tuple[str, str]]:
+    entity = r.workload.entity(pin.entity)
+    if entity is None:
+        return
+    types = {a.name: a.type for a in entity.attributes}
+    for text in (pin.pk, pin.sk):
+        if not text:
+            continue
+        try:
+            fields = Template.of(text, types, separator).attributes
+        except TemplateError as problem:
+            if all(name in types for name in re.findall(r"\{([^{}:?]+)", text)):  # an unknown one is PJ202's to say
+                yield str(problem), "write a key such as `USER#{userId}`"
+        except ValueError:
+            yield f"`{text}` is not a key template", "write a key such as `USER#{userId}`"
+        else:
+            unfit = [name for name in fields if not types[name].scalar]
+            if unfit:
+                kind = types[unfit[0]]
+                yield f"`{unfit[0]}` is {kind}, which cannot stand in a key", "use a string, a number or a date"
+
+
+def _separator(r: Reporter) -> str:
+    named = (d.pin.name for d in r.workload.decisions if isinstance(d.pin, Naming) and d.pin.what == "separator")
+    for name in named:
+        try:
+            return Separator(name).char
+        except TemplateError:
+            continue
+    return "#"
+
+
+def _named_apart(r: Reporter) -> None:
+    """The attributes that the table has for itself have names of their own."""
+    seen: dict[str, str] = {}
+    for index, decision in enumerate(r.workload.decisions):
+        pin = decision.pin
+        if not isinstance(pin, Naming) or pin.what in {"table", "separator"}:
+            continue
+        other = seen.setdefault(pin.name, pin.what)
+        if other != pin.what:
+            message = f"the {pin.what} and the {other} are both named `{pin.name}`"
+            r.say(codes.NOT_FOLLOWED, ("decisions", index), message, "give each a name of its own")

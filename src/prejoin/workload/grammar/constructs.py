@@ -1,0 +1,550 @@
+# ruff: noqa: E501 - a row of a table is a line
+"""Every construct of the document's grammar: how it is written, what it means, and other spellings of the same.
+
+The tables of `docs/guides/access-patterns.md` are written from this one by `scripts/reference.py`. Tests read each
+example with the grammar, and fail where a keyword of the grammar occurs in none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from prejoin.workload.grammar.answers import (
+    read_combine,
+    read_consistency,
+    read_page,
+    read_result,
+    read_sort,
+    read_yes_no,
+)
+from prejoin.workload.grammar.attributes import read_attribute
+from prejoin.workload.grammar.inputs import read_inputs
+from prejoin.workload.grammar.lexer import Inexact
+from prejoin.workload.grammar.quantities import read_cardinality, read_count, read_rate, read_size
+from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_relationship, read_tenant
+from prejoin.workload.grammar.writes import read_actions, read_checks
+from prejoin.workload.markdown import escape_cell, write_row
+from prejoin.workload.model import Pin
+
+
+class Construct(msgspec.Struct, frozen=True):
+    """One construct."""
+
+    example: str
+    meaning: str
+    also: tuple[str, ...] = ()
+    """Other spellings, which read as the same."""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """The constructs of one place in the document."""
+
+    title: str
+    rows: tuple[Construct, ...]
+    read: Callable[[str], object] | None = None
+    """Reads an example, and raises `Inexact` where it is not exact. None for names of columns and labels."""
+    head: tuple[str, str] = ("You write", "It means")
+
+
+INPUTS = frozenset({"quantity", "oldStatus", "tenantId", "followedId", "tag", "region"})
+"""The inputs of the pattern that the examples of writes belong to."""
+
+
+def _flag(text: str) -> object:
+    return read_attribute(f"`name` (string, {text})")
+
+
+def _type(text: str) -> object:
+    return read_attribute(f"`name` ({text})")
+
+
+def _decision(text: str) -> Pin:
+    if (pin := read_pin(text)) is None:
+        raise Inexact(f"`{text}` is not a decision", PIN_FIX)
+    return pin
+
+
+def _cardinality(text: str) -> object:
+    return read_cardinality(text, "Order")
+
+
+def _rows(*rows: tuple[str, str] | tuple[str, str, tuple[str, ...]]) -> tuple[Construct, ...]:
+    return tuple(Construct(*row) for row in rows)
+
+
+SECTIONS = Table(
+    "Sections",
+    _rows(
+        ("# Title", "the application's name; has to be there"),
+        ("> Status: DRAFT", "also `REVIEWED` or `APPROVED`; not needed"),
+        ("## Domain Overview", "what it is about, for people; not needed", ("## Overview", "## Domain")),
+        ("## Context", "facts from which it is judged whether one table fits at all, and the tenant if there are tenants; not needed"),
+        ("## Entities", "a `###` heading for each: attributes, relationships, figures; has to be there", ("## Entity",)),
+        ("## Access Patterns", "the three tables that follow; has to be there", ("## Patterns",)),
+        ("### Reads", "a table of questions", ("### Read Patterns", "### Read")),
+        ("### Writes", "a table of changes", ("### Write Patterns", "### Write")),
+        ("### Deletes", "a table of what goes", ("### Delete Patterns", "### Delete")),
+        ("## Item Collection Candidates", "what you expect to be read together; not needed", ("## Item Collections",)),
+        ("## Decisions", "choices that the designer obeys, and those that people should know; not needed", ("## Decisions and Pins", "## Pins")),
+        ("## Notes", "anything else; not needed. Under `## Notes and Decisions` both may stand"),
+    ),
+    head=("Section", "What it holds"),
+)  # fmt: skip
+
+CONTEXT = Table(
+    "Context",
+    _rows(
+        ("Teams", "a number"),
+        ("Stage", "`prototype`, `development` or `production`"),
+        ("Access patterns", "`stable`, `evolving` or `unknown`", ("Patterns",)),
+        ("Analytics", "the share of analytical questions, `10%`"),
+        ("Ad-hoc queries", "`Yes` or `No`"),
+        ("GraphQL", "`Yes` or `No`"),
+        ("Experience", "with DynamoDB: `none`, `some` or `good`"),
+        ("Tenant", "the attribute whose value is the customer that everything belongs to"),
+    ),
+    head=("Label", "Answers"),
+)
+
+TENANT = Table(
+    "Tenant",
+    _rows(
+        ("tenantId", "the items of all entities belong to a tenant, whose id is `tenantId`"),
+        ("tenantId → Company", "the tenants are items of `Company`, and `tenantId` is its id", ("tenantId -> Company",)),
+        ("tenantId, except Plan", "`Plan` belongs to no tenant: all of them read it"),
+        ("tenantId → Company, except Plan and Country", "all of it", ("tenantId → Company, except Plan, Country",)),
+    ),
+    read_tenant,
+)  # fmt: skip
+
+ATTRIBUTES = Table(
+    "Attributes",
+    _rows(
+        ("`email` (string)", "a text"),
+        ("`userId` (uuid, generated)", "it identifies the item, and the application makes it up: no two writers meet"),
+        ("`slug` (string, natural)", "it identifies the item, and two writers may choose the same"),
+        ("`orderId` (ulid, id, → Order)", "it is part of the id, and holds an Order's id", ("`orderId` (ulid, id, -> Order)",)),
+        ("`email` (string, unique) - for receipts", "no two items have the same; after the dash a text for people"),
+        ("`status` (PENDING | SHIPPED, mutable)", "one of two values, and it changes"),
+        ('`country` ("CH")', "always this value", ("`country` ('CH')",)),
+        ("`tags` (set of string, optional)", "may be absent"),
+        ("`price` (decimal, mutable)", "money: never a float"),
+        ("`copyNumber` (integer, natural, max 9999)", "a number from 0 to 9999"),
+        ("`degrees` (integer, min -50, max 50)", "a number from -50 to 50"),
+        ("`expiresAt` (integer, ttl)", "DynamoDB removes the item after it"),
+        ("`sellerId` (uuid, → User)", "holds a User's id, in the role of the seller"),
+        ("`teamId` (string, → Team.teamId)", "holds one part of an id that has several"),
+        ("`authorName` (string, mutable, copy of User.name)", "repeats an attribute of another entity"),
+        ("`unitPrice` (decimal, immutable, snapshot of Product.price)", "repeats it as it was then"),
+        ('`language` (string, mutable, default="en")', "what an item that was written without it has", ("`language` (string, mutable, default=en)",)),
+        ("`body` (binary, 300 KB)", "how large it usually is", ("`body` (binary, ~300 KB)",)),
+        ("`first name` (string)", "a name with a space: in backticks wherever it is used"),
+    ),
+    read_attribute,
+)  # fmt: skip
+
+TYPES = Table(
+    "Types",
+    _rows(
+        ("string", "text"),
+        ("number", "a whole number or a decimal one"),
+        ("integer", "a whole number"),
+        ("decimal", "a decimal number, exact"),
+        ("boolean", "`true` or `false`"),
+        ("binary", "bytes"),
+        ("date", "a day"),
+        ("datetime", "a moment"),
+        ("uuid", "a UUID"),
+        ("ulid", "a ULID: an id that sorts by the time it was made"),
+        ("list", "values in an order"),
+        ("list of string", "the same, of one type"),
+        ("set", "strings, each once"),
+        ("set of number", "the same, of strings, numbers or binaries"),
+        ("map", "names with values"),
+        ("PENDING | SHIPPED", "one of these; a member with a space stands in quotes"),
+    ),
+    _type,
+    ("Type", "What it holds"),
+)
+
+FLAGS = Table(
+    "Flags",
+    _rows(
+        ("id", "Part of what identifies an item; together the parts of the id are what the base key is made of. Plain `id` leaves open whether it is made up or chosen, which is right for an id held for another entity."),
+        ("generated", "An id that the application makes up. The base key may be longer than it."),
+        ("natural", "An id that people choose. It has to be the whole key or have a guard, because a longer key would let two items with the same id in."),
+        ("→ Entity", "Which entities can stand in one partition. `userId` here and `authorId` there are the same value only if it is said.", ("-> Entity",)),
+        ("mutable", "Never part of a base key; in an index a change costs two writes instead of one."),
+        ("immutable", "May be part of any key. With neither it is not known: treated with care, as if it might change."),
+        ("optional", "An index by it is sparse: only items that have it are in it."),
+        ("required", "Always there, as is everything that is not `optional`."),
+        ('default="en"', "Items that were written before the attribute came are read with this value. For text, numbers, booleans, dates and members of an enum; not for ids, unique attributes, and what the base key is made of.", ("default=en",)),
+        ("unique", "A guard item, written in the same transaction. Never a read before the write."),
+        ("ttl", "Expiry without a request. A number of seconds since 1970, or a datetime. What has expired is not found any more: nothing can ask for it."),
+        ("max 9999", "For numbers, in whole numbers; with `max` alone it begins at 0. Where items are sorted by an integer that is never negative, its keys are padded: `0042`. A write of a larger number fails. Without a bound, keys sort as the numbers do, too, and look different: `B42`."),
+        ("min 1", "For numbers: the smallest."),
+        ("copy of User.name", "Somebody has to keep it right: each write to the original is checked for it."),
+        ("snapshot of Product.price", "As it was then: the price when it was bought. Nobody updates it."),
+        ("2 KB", "A typical size: read and write units, what fits a page of 1 MB, and whether an item passes 400 KB."),
+    ),
+    _flag,
+    ("Flag", "What follows from it"),
+)  # fmt: skip
+
+LABELS = Table(
+    "Labels",
+    _rows(
+        ("Description", "a sentence for people; the text below the heading is the same"),
+        ("Attributes", "a list, one line each"),
+        ("Relationships", "a list, one line each", ("Relationship", "Relations")),
+        ("Cardinality", "how many items there are", ("Volume", "Count")),
+        ("Size", "of a typical item", ("Item size",)),
+        ("Unique", "attributes that are unique together: `tenantId + slug`"),
+        ("Excludes", "entities that never stand beside this one under the same parent: `Guest`"),
+        ("Owner", "the team that it belongs to"),
+        ("Lifecycle", "what becomes of an item, for people"),
+    ),
+    head=("Label", "What it holds"),
+)
+
+RELATIONSHIPS = Table(
+    "Relationships",
+    _rows(
+        ("User 1:N Order via userId", "a user has many orders; `userId` of the order holds the id", ("Order N:1 User via userId",)),
+        ("User 1:1 Profile via userId", "and just one profile"),
+        ("User N:N Group via Membership", "the entity Membership stands between them", ("User N:M Group via Membership", "User M:N Group via Membership")),
+        ("Division 1:N Team via orgId + divisionId", "an id of two parts", ("Division 1:N Team via orgId, divisionId",)),
+        ("Folder hierarchy via parentId", "folders in folders"),
+        ("User 1:N Order via sellerId as seller - the one who ships", "a role, and a text", ("User 1:N Order via sellerId as seller – the one who ships", "User 1:N Order via sellerId as seller — the one who ships")),
+    ),
+    read_relationship,
+)  # fmt: skip
+
+CARDINALITY = Table(
+    "Cardinality",
+    _rows(
+        ("~100 per User", "an estimate", ("100 per User", "about 100 per User", "around 100 per User", "~100 orders per User")),
+        ("1M total", "in all", ("1M in all", "1M in total", "1M overall", "1M globally")),
+        ("~20 per User, 1M total", "both", ("~20 per User; 1M total",)),
+        ("1K to 10K total", "a span", ("1K-10K total", "1K – 10K total", "1K — 10K total")),
+        ("at most 100 per User", "a limit that the application upholds", ("max 100 per User", "maximum 100 per User", "up to 100 per User", "≤ 100 per User", "<= 100 per User")),
+        ("unbounded per Device", "it grows without end: the partition will be cut by time", ("unlimited per Device",)),
+        ("singleton", "there is one item of it, and it has no id", ("one item",)),
+    ),
+    _cardinality,
+)  # fmt: skip
+
+COUNTS = Table(
+    "Figures",
+    _rows(
+        ("10000", "a number of things", ("10,000", "10_000", "10K")),
+        ("1.5M", "a million and a half"),
+        ("2B", "two thousand millions"),
+    ),
+    read_count,
+)
+
+SIZE = Table(
+    "Size",
+    _rows(
+        ("400 B", "a typical item", ("~400 B", "400 bytes")),
+        ("2 KB", "2,048 bytes, as DynamoDB counts", ("2 KiB",)),
+        ("1.5 MB", "more than an item can hold: parts, or object storage", ("1.5 MiB",)),
+    ),
+    read_size,
+)
+
+READS = Table(
+    "Columns of Reads",
+    _rows(
+        ("ID", "`AP-001`; has to be there"),
+        ("Entity", "what is read, separated by commas; has to be there", ("Entities",)),
+        ("Name", "a short name, if you like: generated methods are called by it, and else by the description"),
+        ("Description", "the question, for people"),
+        ("Input Parameters", "what the caller knows", ("Input", "Inputs", "Parameters", "Input Parameter")),
+        ("Result", "what is given back; has to be there", ("Result Type", "Returns")),
+        ("Sort", "in which order", ("Sort Required", "Order", "Sort Order")),
+        ("Paginated", "in pages, or all at once", ("Pagination", "Pages")),
+        ("Frequency", "how often", ("Rate",)),
+        ("Consistency", "how fresh"),
+        ("Multi-Entity", "how several entities are put together", ("Multi Entity", "MultiEntity", "Multiple Entities")),
+    ),
+    head=("Column", "What it holds"),
+)
+
+WRITES = Table(
+    "Columns of Writes and Deletes",
+    _rows(
+        ("ID", "`AP-020`; has to be there"),
+        ("Entity", "what is written, the main one first; has to be there", ("Entities",)),
+        ("Name", "a short name, as for reads"),
+        ("Description", "the story, for people"),
+        ("Input Parameters", "what the caller gives", ("Input", "Inputs", "Parameters", "Input Parameter")),
+        ("Items Written", "in Writes: what happens to each item; has to be there", ("Items", "Writes")),
+        ("Items Deleted", "the same in Deletes", ("Items", "Deletes")),
+        ("Transaction", "all of it or nothing", ("Transactional", "Atomic")),
+        ("Conditions", "what must be true for it to happen", ("Condition",)),
+        ("Frequency", "how often", ("Rate",)),
+    ),
+    head=("Column", "What it holds"),
+)
+
+INPUT_PARAMETERS = Table(
+    "Input Parameters",
+    _rows(
+        ("userId", "equal to what the caller gives"),
+        ("userId, status", "both", ("userId; status", "userId<br>status")),
+        ("Order.userId", "of a read of several entities: whose attribute it is"),
+        ("status?", "may be given: two questions in one"),
+        ("orderId[]", "a list of ids: a batch"),
+        ("status = PENDING", "a constant: the index may be sparse"),
+        ('country = "New Zealand"', "a constant with a space, in quotes", ("country = 'New Zealand'",)),
+        ("status in (PENDING, PAID)", "one of several constants", ("status in (PENDING | PAID)",)),
+        ("createdAt between", "a range, both ends from the caller"),
+        ("total between 10 and 20", "a range with constant ends"),
+        ("createdAt >= 2024-01-01", "a range with one end", ("createdAt ≥ 2024-01-01",)),
+        ("createdAt <=", "the same, and the caller gives the end; also with `<` and `>`", ("createdAt ≤",)),
+        ("total < 5", "below"),
+        ("total > -5", "above; a negative number", ("total > −5",)),
+        ("createdAt last 7 days", "a range up to now; also `seconds`, `minutes`, `hours`, `weeks`", ("createdAt >= now - 7 days", "createdAt last 1 week")),
+        ("expiresAt <= now + 12 hours", "a time from now"),
+        ("title begins_with", "a prefix that the caller gives", ("title begins with", "title starts with")),
+        ("assigneeId exists", "only items that have it: a sparse index"),
+        ("filter assigneeId not exists", "only items without it"),
+        ("filter category", "read and then left out, knowingly"),
+        ("userId, filter total > 100", "the same with a comparison"),
+        ("filter tags contains", "a list or a set that has a value, or a text that has a part"),
+        ("filter status <> DONE", "any other value", ("filter status != DONE",)),
+    ),
+    read_inputs,
+)  # fmt: skip
+
+RESULT = Table(
+    "Result",
+    _rows(
+        ("Single", "one item, or none"),
+        ("Collection", "all of them, whole"),
+        ("Collection (orderId, total)", "only these attributes: an index can be smaller"),
+        ("Collection, limit 10", "the first ten", ("Collection limit 10",)),
+        ("Count", "a number: a read of everything, or a counter"),
+    ),
+    read_result,
+)
+
+SORT = Table(
+    "Sort",
+    _rows(
+        ("createdAt ASC", "oldest first", ("createdAt", "createdAt ascending")),
+        ("createdAt DESC", "newest first", ("createdAt descending",)),
+        ("status ASC, createdAt DESC", "by state, then by age", ("status, createdAt DESC",)),
+        ("Comment.createdAt ASC", "of a read of several entities: these are sorted", ("Comment by createdAt ASC",)),
+    ),
+    read_sort,
+)
+
+PAGINATED = Table(
+    "Paginated",
+    _rows(
+        ("Yes", "in pages", ("true",)),
+        ("Yes (20)", "of 20 items", ("Yes 20", "20")),
+        ("No", "all at once: it must fit 1 MB", ("false",)),
+    ),
+    read_page,
+)
+
+FREQUENCY = Table(
+    "Frequency",
+    _rows(
+        ("Hot", "more than 100 a second"),
+        ("Warm", "1 to 100"),
+        ("Cold", "less than one"),
+        ("250/s", "a figure", ("~250/s", "250/sec", "250 per second", "250 a second")),
+        ("100/min", "a minute", ("100 per minute",)),
+        ("100/h", "an hour", ("100 per hour",)),
+        ("2M/day", "a day", ("2M per day",)),
+        ("40/month", "a month"),
+        ("2M/day, peak 555/s", "on average, and when it is busiest", ("2M/day peak 555/s",)),
+        ("400/s, hottest 5%", "and how much of it falls on one key"),
+        ("weight 3", "relative to the others, where nobody knows"),
+    ),
+    read_rate,
+)
+
+CONSISTENCY = Table(
+    "Consistency",
+    _rows(
+        ("Eventual", "half the price, and all that an index can do", ("Eventually consistent",)),
+        ("Strong", "sees every write before it: only from the base table", ("Strongly consistent",)),
+        ("Transactional", "several items as of one moment"),
+    ),
+    read_consistency,
+)
+
+MULTI_ENTITY = Table(
+    "Multi-Entity",
+    _rows(
+        ("No", "one entity"),
+        ("Collection", "side by side under one id, one Query: a user and their orders"),
+        ("Yes", "read as `Collection`, with a message that asks for it"),
+        ("Join", "the first names the second: followers, each with their profile. No key serves that in one request; it is a second request, or a copy that someone keeps right"),
+        ("Join via followerId", "the attribute that it follows, where several could be meant"),
+    ),
+    read_combine,
+)  # fmt: skip
+
+ITEMS_WRITTEN = Table(
+    "Items Written",
+    _rows(
+        ("create Order", "a new item; refused where there is one"),
+        ("put Session", "written whole, whether or not there was one; so there is no `+=` in a `put` or `create`"),
+        ("update Order", "all inputs that are attributes of it and not its id"),
+        ("update Order (status)", "`status` is set to the input of that name"),
+        ("update Order (status = SHIPPED)", "to a constant"),
+        ("update Session (seenAt = now)", "to the time"),
+        ("update Product (stock -= quantity)", "less by an input", ("update Product (stock -= :quantity)",)),
+        ("update User (orderCount += 1)", "a counter"),
+        ("update Order (status, note = seen)", "two changes", ("update Order (status; note = seen)",)),
+        ("update User by followedId (followerCount += 1)", "of two users, the one whose id is in that input"),
+        ("update Tally by tenantId + oldStatus (tickets -= 1)", "an id of two parts, one input for each, in the order of the id"),
+        ("update Post (remove draftNote)", "gone from the item"),
+        ("update Post (append tags)", "the input of that name is put at the end of a list, or into a set"),
+        ("update Post (append tags = tag)", "the same with another input, or a constant"),
+        ("update Comment[] (authorName)", "each of those that there are: all of a partition, read and then written"),
+        ("delete Order", "gone"),
+        ("expire Session", "removed by DynamoDB when its `ttl` has passed; nobody asks for it"),
+        ("create Order; create OrderItem[]", "an item, and several", ("create Order, create OrderItem[]", "create Order + create OrderItem[]", "create Order<br>create OrderItem[]")),
+    ),
+    lambda text: read_actions(text, INPUTS),
+)  # fmt: skip
+
+TRANSACTION = Table(
+    "Transaction",
+    _rows(
+        ("Yes", "all of it or nothing: twice the write units, at most 100 items of 4 MB", ("true",)),
+        ("No", "item by item: a crash may leave some", ("false",)),
+    ),
+    read_yes_no,
+)
+
+CONDITIONS = Table(
+    "Conditions",
+    _rows(
+        ("User exists", "that item is there", ("User must exist",)),
+        ("Order not exists", "that one is not, also of an item that is not written: `Ban not exists`", ("Order must not exist", "Order does not exist")),
+        ("exists", "the item of the pattern's first entity is there", ("must exist",)),
+        ("not exists", "it is not"),
+        ("Ticket.assigneeId exists", "the item has that attribute"),
+        ("Ticket.assigneeId not exists", "it has not"),
+        ("email unique", "nobody else has it", ("unique email", "email is unique", "email must be unique")),
+        ("username and email unique", "neither of them", ("username and email are unique", "username and email both unique")),
+        ("Product.stock >= quantity", "compared with an input", ("Product.stock >= :quantity",)),
+        ("Van.region = region", "whose `region` the input is, where several have one"),
+        ("status = PENDING", "compared with a constant", ("status must be PENDING",)),
+        ("status <> DONE", "not that one", ("status != DONE",)),
+        ("total between 1 and 5", "within"),
+        ("title begins_with draft", "a prefix"),
+        ("tags contains urgent", "a list or a set that has a value, or a text that has a part"),
+        ("Order.status in (PENDING, PAID)", "one of several"),
+        ("expiresAt > now", "compared with the time"),
+        ("User exists; Team exists", "both", ("User exists, Team exists", "User exists and Team exists", "User exists<br>Team exists")),
+    ),
+    lambda text: read_checks(text, INPUTS),
+)  # fmt: skip
+
+COLLECTIONS = Table(
+    "Columns of Item Collection Candidates",
+    _rows(
+        ("Group", "a name for it; has to be there", ("Collection", "Item Collection", "Name")),
+        ("Entities", "those that are fetched together; has to be there", ("Entity",)),
+        ("Access Patterns", "the IDs of the reads", ("Patterns",)),
+        ("Rationale", "why", ("Reason", "Why")),
+    ),
+    head=("Column", "What it holds"),
+)
+
+DECISIONS = Table(
+    "Decisions",
+    _rows(
+        ("Order lives under User", "in the user's item collection", ("Order live under their User", "Order lives under its User", "Order lives under the User", "Order lives under a User", "Order lives under an User")),
+        ("at most 2 GSIs", "a limit on indexes", ("at most two GSIs",)),
+        ("at most 1 copy", "a limit on copies", ("at most one copies",)),
+        ("at most 3 structures", "a limit on indexes and copies together", ("at most three structures",)),
+        ("at most 4 shards", "a limit on what a partition is cut into", ("at most four shards",)),
+        ("at most 5 GSIs", "numbers up to five may be words", ("at most five GSIs",)),
+        ("no copies", "none at all; also `no GSIs`, `no structures`, `no shards`, `no buckets`", ("at most 0 copies",)),
+        ("no shards for Order", "none for one entity; also `GSIs`, `copies`, `structures`, `buckets`", ("no shards of Order",)),
+        ("no buckets", "no partition is cut by time"),
+        ("Sample in buckets of a day", "a partition for each day; also `an hour`, `a month`, `a year`. Reads have to say from when on"),
+        ("Sample in buckets of an hour", "a partition for each hour"),
+        ("Sample in buckets of a month", "a partition for each month"),
+        ("Sample in buckets of a year", "a partition for each year"),
+        ("Order in 8 shards", "a partition of many orders is cut into that many"),
+        ("Order has key `USER#{userId}` and `ORDER#{orderId}`", "that key is in production, or wanted so"),
+        ("Order has key `STATUS#{status}` and `{placedAt}` in gsi1", "the same in an index, which is made if there is none of that name"),
+        ("minimise money", "before the number of structures", ("minimize money",)),
+        ("minimise structures", "before money: the default", ("minimize structures",)),
+        ("AP-007 may filter", "more is read than is given back", ("AP-007 may use a filter",)),
+        ("AP-007 may use a scan", "no key has to serve it", ("AP-007 may scan",)),
+        ("AP-007 may use a second request", "one request finds what the next one gets", ("AP-007 may take a second request",)),
+        ("AP-030 is out of scope", "recorded, and answered by something else"),
+        ("the table is named `shop`", "the name of the table"),
+        ("the partition key is named `PK`", "the attribute that holds it"),
+        ("the sort key is named `SK`", "the attribute that holds it"),
+        ("the type attribute is named `kind`", "the attribute that says what an item is"),
+        ("the separator is named `|`", "what stands between the parts of a key"),
+    ),
+    _decision,
+)  # fmt: skip
+
+TABLES: tuple[Table, ...] = (
+    SECTIONS,
+    CONTEXT,
+    TENANT,
+    LABELS,
+    ATTRIBUTES,
+    TYPES,
+    FLAGS,
+    RELATIONSHIPS,
+    CARDINALITY,
+    COUNTS,
+    SIZE,
+    READS,
+    INPUT_PARAMETERS,
+    RESULT,
+    SORT,
+    PAGINATED,
+    FREQUENCY,
+    CONSISTENCY,
+    MULTI_ENTITY,
+    WRITES,
+    ITEMS_WRITTEN,
+    TRANSACTION,
+    CONDITIONS,
+    COLLECTIONS,
+    DECISIONS,
+)
+
+
+def as_markdown(table: Table) -> str:
+    """A table as the guide shows it.
+
+    >>> print(as_markdown(Table("Sort", (Construct("a", "by a", ("a ASC",)),))))
+    | You write | It means |
+    | --- | --- |
+    | `a` | by a; also `a ASC` |
+    """
+    rows: Iterable[Iterable[str]] = (map(escape_cell, (_code(r.example), _meaning(r))) for r in table.rows)
+    return "\n".join([write_row(table.head), write_row("---" for _ in table.head), *map(write_row, rows)])
+
+
+def _meaning(row: Construct) -> str:
+    also = f"also {', '.join(map(_code, row.also))}"
+    if not row.also:
+        return row.meaning
+    return f"{row.meaning} {also[0].upper()}{also[1:]}." if row.meaning.endswith(".") else f"{row.meaning}; {also}"
+
+
+def _code(text: str) -> str:
+    return f"`` {text} ``" if "`" in text else f"`{text}`"

@@ -1,0 +1,201 @@
+"""Errors say what their reader needs: which item, which table, which address; and all have one base."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from tests.place import fresh
+from tests.table.both import Connect, awaited, waiting
+
+import prejoin.keys
+import prejoin.patterns
+import prejoin.protocol.errors
+import prejoin.table
+import prejoin.transport
+from prejoin.engine import Embedded
+from prejoin.errors import PrejoinError
+from prejoin.patterns import Unique
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table import (
+    AsyncClient,
+    Client,
+    Entity,
+    ItemTooLarge,
+    Key,
+    NoSuchTable,
+    PartlyWritten,
+    Schema,
+    SchemaError,
+    TableError,
+    TransactionCancelled,
+)
+from prejoin.transport import Endpoint, TransportError
+
+
+@dataclass
+class File:
+    file_id: str
+    text: str
+
+
+@dataclass
+class User:
+    user_id: str
+    email: str
+
+
+SCHEMA = Schema(
+    Entity(File, Key("FILE#{file_id}", "FILE")),
+    Entity(User, Key("USER#{user_id}", "USER"), patterns=[Unique("email")]),
+)
+LARGE = "x" * 500_000
+
+
+@pytest.fixture(params=[waiting, awaited])
+def connect(request: pytest.FixtureRequest) -> Connect:
+    found: Connect = request.param
+    return found
+
+
+@pytest.mark.parametrize(
+    "module",
+    [prejoin.table, prejoin.keys, prejoin.patterns, prejoin.transport, prejoin.protocol.errors],
+    ids=lambda module: module.__name__,
+)
+def test_every_exception_has_the_one_base(module: Any) -> None:
+    names = getattr(module, "__all__", None) or dir(module)
+    found = [one for name in names if inspect.isclass(one := getattr(module, name)) and issubclass(one, Exception)]
+    assert found
+    assert [one for one in found if not issubclass(one, PrejoinError)] == []
+
+
+def test_value_that_cannot_be_a_key_is_of_the_family(connect: Connect) -> None:
+    db = connect(SCHEMA)
+    long = "x" * 3000
+    for wrong in (
+        lambda: db.get(File, file_id=long),
+        lambda: db.insert(File(long, "x")),
+        lambda: db.get(File, file_id=3),
+    ):
+        with pytest.raises(PrejoinError):
+            wrong()
+    with pytest.raises(PrejoinError):
+        SCHEMA.read_key("no", "key")
+
+
+def test_item_too_large_is_named_with_its_size(connect: Connect) -> None:
+    db = connect(SCHEMA)
+    expected = r"File file_id='1' is too large: the item FILE#1 / FILE has 500,\d\d\d bytes, and DynamoDB takes 409,600"
+    for write in (lambda: db.put(File("1", LARGE)), lambda: db.insert(File("1", LARGE))):
+        with pytest.raises(ItemTooLarge, match=expected) as caught:
+            write()
+        assert caught.value.size > 500_000
+        assert isinstance(caught.value.__cause__, DynamoDBError)
+    with pytest.raises(ItemTooLarge, match=expected):
+        db.put_many([File("1", LARGE)])
+    with pytest.raises(PartlyWritten) as partly:
+        db.insert_many([File("0", "small"), File("1", LARGE)])
+    assert [type(one.error) for one in partly.value.failures] == [ItemTooLarge]
+    with pytest.raises((ItemTooLarge, TransactionCancelled), match=expected), db.transaction() as tx:
+        tx.put(File("2", "small"))
+        tx.put(File("1", LARGE))
+    assert not db.exists(File, file_id="1")
+
+
+def test_missing_table_is_named() -> None:
+    db = Client(SCHEMA, "shoop", Embedded())
+    for use in (
+        lambda: db.get(File, file_id="1"),
+        lambda: db.query(File, file_id="1"),
+        lambda: db.insert(File("1", "x")),
+        lambda: db.insert(User("1", "x")),
+        lambda: db.put_many([File("1", "x")]),
+        lambda: db.get_many(File, [{"file_id": "1"}]),
+        lambda: list(db.everything()),
+    ):
+        with pytest.raises(NoSuchTable, match=r"there is no table 'shoop' .*create it with create_table\(\)") as caught:
+            use()
+        assert isinstance(caught.value, TableError)
+        assert caught.value.code == "ResourceNotFoundException"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.table) == (str(caught.value), "shoop")
+    assert db.describe() is None
+
+
+def test_missing_table_is_named_to_those_who_await() -> None:
+    async def get() -> None:
+        await AsyncClient(SCHEMA, "shoop", Embedded()).get(File, file_id="1")
+
+    with pytest.raises(NoSuchTable, match="'shoop'"):
+        asyncio.run(get())
+
+
+@contextmanager
+def website(status: int, body: bytes = b"<html><h1>Welcome to nginx</h1></html>" + b" " * 5000) -> Iterator[str]:
+    """Something on a port that is no DynamoDB."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+@pytest.mark.parametrize("status", [404, 405, 200])
+def test_endpoint_that_is_no_dynamodb_is_told(status: int) -> None:
+    with (
+        website(status) as url,
+        Client(SCHEMA, "shop", Endpoint(url)) as db,
+        pytest.raises(TransportError) as caught,
+    ):
+        db.get(File, file_id="1")
+    said = str(caught.value)
+    assert len(said) < 500
+    assert url in said
+    assert "<html>" in said
+    assert (
+        "not DynamoDB's" in said
+        if status == 200
+        else f"does not speak DynamoDB: it answered {status} (text/html)" in said
+    )
+
+
+def test_coroutine_given_as_value_is_told_to_be_awaited() -> None:
+    async def forget() -> None:
+        db = AsyncClient(SCHEMA, "shop", fresh())
+        await db.create_table()
+        found = db.get(File, file_id="1")
+        try:
+            with pytest.raises(SchemaError, match="await the call that made it"):
+                await db.insert(found)
+            with pytest.raises(TypeError, match=r"`async with db\.transaction"), db.transaction():
+                pass
+        finally:
+            found.close()
+
+    asyncio.run(forget())

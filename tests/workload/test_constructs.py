@@ -1,0 +1,150 @@
+"""The table of the grammar's constructs is complete: every keyword occurs in it, and every example is read as it says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from prejoin.types import Kind
+from prejoin.workload import columns, grammar, model
+from prejoin.workload.grammar import constructs
+from prejoin.workload.grammar.constructs import TABLES, Construct, Table
+from prejoin.workload.grammar.lexer import Inexact
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "guides" / "access-patterns.md").read_text("utf-8")
+NAMES = ("answers", "attributes", "inputs", "lexer", "quantities", "statements", "values", "writes")
+MODULES = [import_module(f"prejoin.workload.grammar.{name}") for name in NAMES]
+EXAMPLES = [(table, row) for table in TABLES if table.read for row in table.rows]
+ADVICE = {"_BELONGS", "_HAS", "_LOOSE", "_OTHER_NAMES"}
+"""What the grammar does not accept: it only tells from it what was probably meant."""
+NOT_WRITTEN = {"enum", "compare"}
+"""Names of the model that are not written in a document: the members of an enum and a comparison stand for themselves."""
+
+
+def every_text() -> str:
+    """All examples and spellings, and what is quoted in the meanings, in lower case."""
+    rows = [row for table in TABLES for row in table.rows]
+    quoted = [text for row in rows for text in re.findall(r"`[^`]+`", row.meaning)]
+    return "\n".join([*(text for row in rows for text in (row.example, *row.also)), *quoted]).lower()
+
+
+def occurs(word: str, text: str) -> bool:
+    """Whether a word stands in a text: not within another one, but after a figure, as in `10K`."""
+    before, after = (r"(?<![a-z])" if word[0].isalnum() else ""), (r"(?!\w)" if word[-1].isalnum() else "")
+    return re.search(before + re.escape(word.lower()) + after, text) is not None
+
+
+def arguments(module: ModuleType) -> Iterator[str]:
+    """The words and signs that a module asks its tokens for."""
+    tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in {"word", "words", "sign"}:
+                yield from (a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+        elif isinstance(node, ast.comprehension | ast.For) and isinstance(node.iter, ast.Tuple):
+            # for phrase in ("not exists", …): tokens.words(phrase)
+            yield from (a.value for a in node.iter.elts if isinstance(a, ast.Constant) and isinstance(a.value, str))
+
+
+def constants(module: ModuleType) -> Iterator[str]:
+    """The words of a module's tables; and parts of words of its regular expressions, with an ellipsis before."""
+    for name, value in vars(module).items():
+        if name in ADVICE or name.startswith("__") or name.endswith("_FIX"):
+            continue
+        if isinstance(value, Mapping):
+            yield from (key for key in value if isinstance(key, str) and key)
+        elif isinstance(value, re.Pattern) and not name.startswith("_TOKEN"):
+            plain = re.sub(r"\\.|\?P<\w+>|\[[^\]]*\]", " ", value.pattern)
+            yield from (f"…{part}" for part in re.findall(r"[A-Za-z]{3,}", plain))
+
+
+def enums() -> Iterator[str]:
+    for value in vars(model).values():
+        if isinstance(value, type) and issubclass(value, StrEnum):
+            yield from (member.value for member in value)
+    yield from (kind.value for kind in Kind)
+
+
+KEYWORDS = sorted({*enums(), *(word for module in MODULES for find in (arguments, constants) for word in find(module))})
+
+
+def test_the_walk_finds_the_grammar() -> None:
+    modules = {path.stem for path in Path(str(grammar.__path__[0])).glob("*.py")} - {"__init__", "constructs"}
+    assert modules == set(NAMES)
+    for word in (
+        "append",
+        "not exists",
+        "default",
+        "snapshot of",
+        "hottest",
+        "->",
+        "most",
+        "buckets",
+        "scope",
+        "unbounded",
+    ):
+        assert word in KEYWORDS or all(f"…{part}" in KEYWORDS for part in word.split()), word
+    assert len(KEYWORDS) > 120
+
+
+@pytest.mark.parametrize("word", [word for word in KEYWORDS if word not in NOT_WRITTEN])
+def test_every_keyword_of_the_grammar_occurs_in_the_table(word: str) -> None:
+    text = every_text()
+    part = word.removeprefix("…").lower()
+    found = part in text if word.startswith("…") else occurs(part, text) or occurs(f"{part}s", text)
+    assert found, f"add an example with `{part}` to grammar/constructs.py"
+
+
+@pytest.mark.parametrize(("table", "row"), EXAMPLES, ids=lambda v: v.title if isinstance(v, Table) else v.example)
+def test_every_example_is_exact_and_other_spellings_are_the_same(table: Table, row: Construct) -> None:
+    assert table.read is not None
+    meant = table.read(row.example)
+    for spelling in row.also:
+        assert table.read(spelling) == meant, spelling
+
+
+def test_an_example_that_is_not_exact_would_be_found() -> None:
+    for table in TABLES:
+        if table.read:
+            with pytest.raises(Inexact):
+                table.read("( nothing of the kind")
+
+
+@pytest.mark.parametrize(
+    ("table", "known"),
+    [
+        (constructs.READS, (*columns.READS, columns.NAME)),
+        (constructs.WRITES, (*columns.WRITES, "Items Deleted", columns.NAME)),
+        (constructs.COLLECTIONS, columns.COLLECTIONS),
+        (constructs.LABELS, columns.ENTITY_LABELS),
+        (constructs.CONTEXT, columns.CONTEXT_LABELS),
+        (constructs.SECTIONS, columns.SECTIONS),
+    ],
+    ids=lambda v: v.title if isinstance(v, Table) else "",
+)
+def test_every_column_label_and_section_is_in_the_table_with_its_other_names(
+    table: Table, known: tuple[str, ...]
+) -> None:
+    rows = {row.example.lstrip("#> "): row for row in table.rows}
+    names = columns.Names(known)
+    assert set(known) <= set(rows)
+    for name in known:
+        also = {columns.normal(one.lstrip("# ")) for one in rows[name].also}
+        found = {other for other, meant in names.by_name.items() if meant == name and other != columns.normal(name)}
+        assert found <= also | {columns.normal(one) for one in known}, name
+        assert all(columns.Names([name]).find(one) == name for one in also), name
+
+
+def test_the_guide_has_every_table() -> None:
+    titles = re.findall(r"<!-- table: (.+) -->", GUIDE)
+    assert sorted(titles) == sorted(table.title for table in TABLES)
+    for table in TABLES:
+        assert constructs.as_markdown(table) in GUIDE

@@ -1,0 +1,165 @@
+"""Whoever does what a message says is rid of it: each fix is applied to the document that has the mistake."""
+
+from __future__ import annotations
+
+import pytest
+
+from prejoin.diagnostics import Diagnostic, Severity, fixed
+from prejoin.workload import codes
+from prejoin.workload.files import read_text
+from tests.workload.test_messages import CASES, SOUND, broken
+
+UNDONE = object()
+"""The fix is to write what the sound document has there."""
+ENTITIES = SOUND.partition("## Entities")[2].partition("## Access")[0]
+LOAN = SOUND.partition("### Loan\n\n")[2].partition("- **Rel")[0]
+SHELF = "### Shelf\n\n- **Attributes**:\n  - `shelfId` (string, natural)\n"
+READ = "| AP-005 | Member |"
+Edits = tuple[tuple[str, str], ...]
+
+# By code, one entry for each case in the order of `CASES`: the edits that do what the fix says, where the message has no
+# replacement of its own.
+FOLLOWED: dict[str, list[object]] = {
+    "PJ101": [UNDONE],
+    "PJ102": [(("> Status: DONE", "> Status: REVIEWED"),)],
+    "PJ104": [
+        (("## Entities\n", f"## Entities{ENTITIES}"),),
+        UNDONE,
+        (("- Member\n", "### Member\n\n"), ("- Loan\n", "### Loan\n")),
+    ],
+    "PJ105": [UNDONE],
+    "PJ106": [(("| Strong | No | x |", "| Strong | No |"),)],
+    "PJ109": [(("### Removals and the like", "### Deletes"),)],
+    "PJ110": [
+        UNDONE,
+        UNDONE,
+        (("mutable, max)", "mutable, max 9999)"),),
+        (("mutable, max 2.5)", "mutable, max 20)"),),
+    ],
+    "PJ111": [(("belongs to a Member", "Member 1:N Loan via memberId"),)],
+    "PJ112": [(("quite a lot", "1M total"),)],
+    "PJ113": [(("early", "prototype"),)],
+    "PJ120": [(("dueOn soon", "dueOn last 7 days"),)],
+    "PJ121": [(("| the member |", "| Single |"),)],
+    "PJ122": [(("oldest first", "dueOn DESC"),)],
+    "PJ123": [(("perhaps", "Yes (20)"),)],
+    "PJ124": [(("| often |", "| 250/s |"),)],
+    "PJ125": [(("| always |", "| Strong |"),)],
+    "PJ126": [(("| maybe |", "| Collection |"),)],
+    "PJ130": [(("Loan + Member update", "create Loan; update Member (loanCount += 1)"),)],
+    "PJ131": [(("| batch |", "| Yes |"),)],
+    "PJ132": [(("not too many", "Member exists"),)],
+    "PJ133": [(("Loans go under the same key as members", "Loan lives under Member"),)],
+    "PJ203": [(("### member", "### Loan"),), (("### Mem_ber", "### Loan"),)],
+    "PJ204": [(("`dueon` (date)", "`lentOn` (date)"),)],
+    "PJ205": [(("| AP-021 | Loan | Return", "| AP-023 | Loan | Return"),)],
+    "PJ206": [(("AP-099 is out", "AP-005 is out"),)],
+    "PJ207": [(("status = AWAY", "status = OUT"),), (("max 19", "max 20"),), (("min 21", "min 20"),)],
+    "PJ208": [
+        (("| x | tags | Count", "| x | filter tags contains | Count"),),
+        (("unique, max 80", "unique, 80 B"),),
+    ],
+    "PJ209": [(("(integer, → Member)", "(uuid, → Member)"),)],
+    "PJ210": [(("`loanId` (ulid)", "`loanId` (ulid, id)"),)],
+    "PJ211": [(("(uuid, → Member)", "(uuid, → Member.memberId)"),)],
+    "PJ212": [
+        (("min 9, max 5", "min 5, max 9"),),
+        (("| email | Single | - | Yes", "| email | Single | - | No"),),
+        (("minimise money\n- ", ""),),
+        (("optional, default=2024-01-15", "optional"),),
+    ],
+    "PJ213": [(), (("loanId, Loan.dueOn |", "loanId, dueOn |"), ("| Loan exists |", "| Loan.dueOn = dueOn |"))],
+    "PJ214": [(("update Loan (loanId)", "delete Loan; create Loan"),)],
+    "PJ215": [(("`joinedAt` (datetime, immutable)", "`joinedAt` (datetime, mutable)"),)],
+    "PJ216": [(("(OUT | BACK)", "(OUT | BACK, mutable)"),)],
+    "PJ217": [(("### Loan of a book", "### Loan"),)],
+    "PJ218": [(("| Return | loanId |", "| Return | loanId, status |"),)],
+    "PJ220": [(("| Yes | - | Cold |", "| Yes | Parcel.region = region | Cold |"),)],
+    "PJ221": [(("dueOn < now |", "dueOn <= now + 7 days |"),), (("| goneAt <= now |", "| - |"),)],
+    "PJ222": [
+        (("Loan lives under Loan", "Loan lives under Member"),),
+        (("- AP-020 may filter\n", ""),),
+        (("`M#{memberId` and `L`", "`M#{memberId}` and `L#{loanId}`"),),
+        (("named `ab`", "named `|`"),),
+        (("named `a b`", "named `a-b`"),),
+    ],
+    "PJ223": [(("**Tenant**: of members", "**Tenant**: companyId"),)],
+    "PJ301": [(("|  | Member | By mail", "| AP-031 | Member | By mail"),)],
+    "PJ302": [(("|  | Single", "| email | Single"),)],
+    "PJ303": [(("| email |   |", "| email | Single |"),)],
+    "PJ304": [(("| With loans | memberId | Collection | - | No | Warm | Eventual | No |", "| With loans | memberId | Collection | - | No | Warm | Eventual | Collection |"),)],
+    "PJ305": [(("| Warm | Eventual | Collection |", "| Warm | Eventual | No |"),)],
+    "PJ306": [(("|  | Member.loanCount", "| Yes | Member.loanCount"),)],
+    "PJ307": [(("| loanId |  | No |", "| loanId | update Loan (status = BACK) | No |"),)],
+    "PJ308": [(("| No |  | Strong |", "| No | Warm | Strong |"),)],
+    "PJ309": [(("\n### Loan", "- **Cardinality**: ~100 per Loan, 1M total\n\n### Loan"),)],
+    "PJ310": [(("### Loan\n\n", f"### Loan\n\n{LOAN}"),)],
+    "PJ311": [((SHELF, ""),)],
+    "PJ312": [(("| update Member (loanCount += 1) |", "| create Loan; update Member (loanCount += 1) |"),)],
+    "PJ313": [(("`borrower` (uuid)", "`borrower` (uuid, → Member)"), ("via memberId", "via borrower"), ("loanId, memberId, dueOn", "loanId, memberId, borrower, dueOn"))],
+    "PJ314": [(("| With loans | memberId | Collection | - | No |", "| With loans | memberId | Collection | - | Yes |"),)],
+    "PJ315": [(("| Return | dueOn |", "| Return | dueOn, loanId |"),)],
+    "PJ316": [(("| AP-002 |  |", "| AP-002 | Member |"),)],
+    "PJ317": [(("| update Loan |", "| update Loan (status = BACK) |"),)],
+    "PJ401": [((READ, "| AP-009 | Member | Every | - | Collection | - | Yes | Cold | Eventual | No |\n| AP-005 | Member |"),)],
+    "PJ402": [((READ, "| AP-009 | Member | By mail | email | Single | - | No | Cold | Eventual | No |\n| AP-005 | Member |"),)],
+    "PJ403": [((READ, "| AP-009 | Loan | How many | memberId | Count | - | No | Cold | Eventual | No |\n| AP-005 | Member |"),)],
+    "PJ404": [((READ, "| AP-009 | Member | Export of all | - | Collection | - | Yes | Cold | Eventual | No |\n| AP-005 | Member |"),)],
+    "PJ405": [(("`sessionId` (uuid, generated)", "`sessionId` (uuid, generated)\n  - `endsAt` (datetime, ttl)"),)],
+    "PJ406": [((READ, "| AP-009 | Loan | Those out | status | Collection | - | Yes | Cold | Eventual | No |\n| AP-005 | Member |"),)],
+}  # fmt: skip
+NOT_DOCUMENTS = {"PJ100", "PJ140"}
+"""A file that is no text, and data that is no workload: what to do is to save it as such."""
+
+
+def numbered() -> list[tuple[str, int, str, str, str]]:
+    seen: dict[str, int] = {}
+    found = []
+    for code, old, new, _, fix in CASES:
+        found.append((code, seen.get(code, 0), old, new, fix))
+        seen[code] = seen.get(code, 0) + 1
+    return found
+
+
+def said_about(text: str, code: str, fix: str) -> Diagnostic:
+    found = [d for d in read_text(text, "md").diagnostics if d.code == code]
+    return next((d for d in found if fix in d.fix), found[0])
+
+
+def serious(text: str) -> set[str]:
+    return {d.code for d in read_text(text, "md").diagnostics if d.severity is not Severity.HINT}
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "old", "new", "fix"), numbered(), ids=[f"{case[0]}-{case[1]}" for case in numbered()]
+)
+def test_the_message_is_gone_when_its_fix_is_made(code: str, number: int, old: str, new: str, fix: str) -> None:
+    text = broken(old, new)
+    said = said_about(text, code, fix)
+    after = fixed(text, said)
+    if after is None:
+        edits = FOLLOWED[code][number]
+        after = SOUND if edits is UNDONE else text
+        for before, instead in () if edits is UNDONE else edits:  # type: ignore[attr-defined]
+            assert before in after, before
+            after = after.replace(before, instead, 1)
+    left = [(d.code, d.message) for d in read_text(after, "md").diagnostics]
+    assert (code, said.message) not in left
+    assert serious(after) <= serious(text) - {code}, left
+
+
+def test_every_code_has_a_document_with_its_fix() -> None:
+    cases = {code for code, *_ in CASES}
+    mechanical = {
+        code for code, number, old, new, fix in numbered() if fixed(t := broken(old, new), said_about(t, code, fix))
+    }
+    assert cases == set(codes.CATALOGUE) - NOT_DOCUMENTS
+    assert cases <= mechanical | set(FOLLOWED), cases - mechanical - set(FOLLOWED)
+    assert len(mechanical) >= 8
+
+
+def test_a_replacement_is_not_made_where_the_text_has_changed() -> None:
+    said = Diagnostic("PJ201", Severity.ERROR, "", "", 1, 3, "Membr", "Member")
+    assert fixed("a Membr", said) == "a Member"
+    assert fixed("a Loan", said) is None
+    assert fixed("", said) is None
