@@ -16,7 +16,7 @@ from prejoin.design.assumed import assumptions, count_by, count_of, size_of, val
 from prejoin.design.checks import check_design
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design, Projection
-from prejoin.design.objective import objective
+from prejoin.design.objective import Objective, objective
 from prejoin.design.price import bill
 from prejoin.design.solve import solve
 from prejoin.workload.checks import check
@@ -259,8 +259,13 @@ def solved_with_a_tenant(workload: Workload) -> None:
     Joins, projections and writes that find their items first are part of it.
     """
     before = replace(workload, decisions=(), entities=tuple(replace(e, size=size_of(e)) for e in workload.entities))
-    after = with_tenant(before)
-    ours, theirs = objective(before, solve(before).design), objective(after, solve(after).design)
+    ours = objective(before, solve(before).design)
+    for after in (with_tenant(before), with_line(before)):
+        _as_good(before, ours, after)
+
+
+def _as_good(before: Workload, ours: Objective, after: Workload) -> None:
+    theirs = objective(after, solve(after).design)
     # There may be fewer: all items of a tenant have a partition by nature, all items do not.
     assert (theirs.unserved, theirs.structures, theirs.copies) <= (ours.unserved, ours.structures, ours.copies)
     # The tenant is in the keys of the table and of an index, beside items that keep their size.

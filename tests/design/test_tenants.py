@@ -10,10 +10,11 @@ from tests.design.tenancy import with_line
 from tests.design.workloads import workloads
 
 from prejoin.design.checks import check_design
+from prejoin.design.map_reads import followed
 from prejoin.design.model import Design, Guard
 from prejoin.design.price import bill
 from prejoin.design.solve import solve
-from prejoin.workload.files import read_file
+from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
 
 ROOT = Path(__file__).parents[2]
@@ -64,3 +65,53 @@ def test_with_a_tenant_the_design_and_its_price_are_those_without(path: Path) ->
 def test_no_workload_has_a_key_that_leaves_the_tenant(workload: Workload) -> None:
     tenants = with_line(workload)
     assert all(begins(key, "workspaceId") for key in partitions(solve(tenants).design, tenants))
+
+
+DEALS = """
+# Deals
+
+## Context
+
+- **Tenant**: companyId → Company
+
+## Entities
+
+### Company
+
+- **Attributes**:
+  - `companyId` (ulid, generated)
+
+### Agent
+
+- **Attributes**:
+  - `agentId` (ulid, generated)
+
+### Deal
+
+- **Attributes**:
+  - `dealId` (ulid, generated)
+  - `partnerId` (ulid, immutable, → Company)
+  - `sellerId` (ulid, immutable, → Agent)
+  - `helperId` (ulid, immutable, → Agent)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Paginated | Frequency | Consistency | Multi-Entity |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Deal, Agent | Deal with its seller | dealId | Single | - | No | 5/s | Eventual | Join via sellerId |
+| AP-002 | Deal, Agent | Deal with its helper | dealId | Single | - | No | 5/s | Eventual | Join via helperId |
+"""
+
+
+@pytest.mark.parametrize(("id_", "role"), [("AP-001", "sellerId"), ("AP-002", "helperId")])
+def test_a_join_stays_within_the_tenant_where_another_attribute_holds_a_tenants_id(id_: str, role: str) -> None:
+    workload = read_text(DEALS, "md").workload
+    (read,) = [one for one in workload.reads if one.id == id_]
+    links = {link.other.name: link.own.name for link in followed(read, workload, "Agent")}
+    assert links == {"companyId": "companyId", "agentId": role}
+    operation = solve(workload).design.operation(id_)
+    assert operation is not None
+    assert operation.served
+    assert operation.requests[1].pk.startswith("TENANT#{companyId}")
