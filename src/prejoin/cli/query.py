@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ from prejoin.render.python.package import repository_methods, repository_tenant
 from prejoin.table import Call, Client, TableError
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern
-from prejoin.workload.tenants import is_scoped
+from prejoin.workload.tenants import is_owned, is_scoped
 
 _FEW = 3
 """Differences between document and design that a message names."""
@@ -164,10 +165,25 @@ def _method(read: Document, design: Design, methods: Mapping[str, Method], asked
         why = operation.problem if operation else "it is out of scope"
         fix = operation.remedy if operation and operation.remedy else "`prejoin design` tells what would serve it"
         raise CommandError(codes.UNSERVED, f"{asked.id} is not served: {why}", fix, Status.FAILED, read.file)
+    if outside := _outside_tenant(read, design):
+        why = f"the keys of {' and '.join(outside[:_FEW])} do not begin with the tenant"
+        fix = f"`prejoin design {shlex.quote(read.file)}` shows the design of the document as it is now"
+        raise CommandError(codes.UNSERVED, f"{asked.id} is not served: {why}", fix, Status.FAILED, read.file)
     if asked.id not in methods:
         message = f"{asked.id} sends nothing: DynamoDB does it by itself, some time after the items have expired"
         raise CommandError(codes.NO_TOPIC, message, "ask another pattern", Status.MISUSED)
     return methods[asked.id]
+
+
+def _outside_tenant(read: Document, design: Design) -> list[str]:
+    """The entities of tenants whose keys do not begin with the tenant: the design is older than the tenant's line."""
+    tenant = read.workload.tenant
+    if tenant is None:
+        return []
+    first = re.compile(rf"[^{{]*\{{{re.escape(tenant.attribute)}[}}:]")
+    keys = [(item.entity, facet.pk) for item in design.items for facet in item.facets]
+    owned = [(name, pk) for name, pk in keys if is_owned(read.workload, name)]
+    return list(dict.fromkeys(name for name, pk in owned if not all(map(first.match, pk))))
 
 
 def _listed(read: Document, methods: Mapping[str, Method]) -> Outcome:
