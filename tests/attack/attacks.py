@@ -49,7 +49,12 @@ ATTACKS = (
     Attack("faults", "faults:run", "a proxy with TLS that breaks every step of a request", "calls"),
     Attack("forks", "file_store:run_forks", "processes that fork with a file open", "forks"),
     Attack("signals", "file_store:run_signals", "interrupts during reads and writes of a file", "signals"),
-    Attack("bit flips", "file_store:run_bit_flips", "bits flipped in a file: told, never served", "flips"),
+    Attack(
+        "bit flips",
+        "file_store:run_bit_flips",
+        "bits flipped in a file that is read with `verify_all`: told, never served",
+        "flips",
+    ),
 )
 
 

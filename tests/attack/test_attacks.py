@@ -106,8 +106,11 @@ class LosesHalf:
 @pytest.mark.parametrize("name", ["once", "sharded counters", "soft deletes"])
 def test_race_notices_half_a_transaction(name: str) -> None:
     result = Result()
-    with Embedded() as engine:
-        patterns.result_of(result, name, LosesHalf(engine), "race")
+    for turn in range(10):  # a race may end well by chance
+        with Embedded() as engine:
+            patterns.result_of(result, name, LosesHalf(engine), f"race{turn}")
+        if result.findings:
+            break
     assert result.findings
 
 

@@ -24,6 +24,7 @@ KNOWN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", readers.FAMILIES)
 def test_reader_takes_linear_time_for_growing_texts(name: str) -> None:
     make, place = readers.FAMILIES[name]

@@ -163,16 +163,21 @@ def test_other_rates_are_told_in_the_design_that_stays(prejoin: Prejoin, here: P
     assert prejoin("build", "--check").status == 0
 
 
-def test_a_decision_about_a_key_is_obeyed_and_the_design_is_a_draft_again(prejoin: Prejoin, here: Path) -> None:
+def test_decision_about_an_approved_key_is_refused_until_the_design_is_a_draft(prejoin: Prejoin, here: Path) -> None:
     text, file = document("teams"), here / "access-patterns.md"
     file.write_text(text, "utf-8")
     prejoin("build", "--yes")
     approve(here)
+    approved = page(here)
     decision = "- Team has key `GROUP#{teamId}` and `GROUP`"
     file.write_text(text.replace("## Decisions\n", f"## Decisions\n\n{decision}\n"), "utf-8")
     ran = prejoin("build", "--yes")
-    assert "table-design.md was APPROVED and is a DRAFT again" in ran.out
-    assert "Status: DRAFT" in page(here)
+    assert ran.status == 1
+    assert "with `> Status: DRAFT` in table-design.md all is designed anew" in ran.err
+    assert page(here) == approved
+    (here / "table-design.md").write_text(approved.replace("> Status: APPROVED", "> Status: DRAFT"), "utf-8")
+    assert prejoin("build", "--yes").status == 0
+    assert "GROUP#{teamId}" in page(here)
 
 
 def test_a_decision_that_the_approved_keys_contradict_says_that_they_are_kept(prejoin: Prejoin, here: Path) -> None:

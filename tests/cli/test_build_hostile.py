@@ -20,6 +20,8 @@ from tests.cli.conftest import Prejoin
 from tests.render.infrastructure.documents import read_template
 from tests.render.infrastructure.hcl import Reader
 
+pytestmark = pytest.mark.slow
+
 TEXT = (
     "$(id) `id` ]]> <script>alert(1)</script> ${AWS::Region} $${x} {{now}} %{if x} %%{x} "
     "\"q\" 's' \\ # a: b - !Ref 'X' */ --> &amp; <!-- yes null"

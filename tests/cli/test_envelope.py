@@ -95,6 +95,7 @@ def test_a_diagnostic_has_the_place_and_the_text(prejoin: Prejoin, wrong: Path) 
             "line": 9,
             "column": 14,
             "text": "strng",
+            "replacement": "string",
         }
     ]
 

@@ -153,6 +153,7 @@ def test_path_with_a_space_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert runnable("`prejoin` is a name, and so is `prejoin.toml`") == "`prejoin` is a name, and so is `prejoin.toml`"
 
 
+@pytest.mark.slow
 def test_messages_of_a_fresh_clone_name_a_command_that_runs(tmp_path: Path) -> None:
     """Each command that the demo, the checks and the usage errors name is one that this shell finds."""
     _script(tmp_path / ".venv" / "bin" / "prejoin")

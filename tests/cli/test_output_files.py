@@ -39,6 +39,7 @@ def outputs(folder: Path) -> list[str]:
     return [name for name in texts(folder) if name != "access-patterns.md"]
 
 
+@pytest.mark.slow
 def test_build_refuses_each_output_that_is_a_link(prejoin: Prejoin, home: Path) -> None:
     shutil.copy(TEAMS, "access-patterns.md")
     assert prejoin("build", "--yes").status == 0

@@ -77,6 +77,7 @@ def test_full_disk_is_said_on_standard_error(arguments: tuple[str, ...]) -> None
     assert b"error PJ004: standard output cannot be written: No space left on device" in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("query", "--help"), ("explain", "PJ120"), ("demo", str(TEAMS))])
 @pytest.mark.parametrize("colour", ["", "1"])
 def test_output_encoding_without_our_characters(arguments: tuple[str, ...], colour: str) -> None:

@@ -275,6 +275,7 @@ def _as_good(before: Workload, ours: Objective, after: Workload) -> None:
         assert ours.dollars * (1 - share) <= theirs.dollars <= ours.dollars * (1 + share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS[::3], ids=lambda p: p.parent.name)
 def test_a_document_solved_with_a_tenant_is_as_good(path: Path) -> None:
     solved_with_a_tenant(read_file(path).workload)

@@ -154,6 +154,7 @@ def holds(workload: Workload, wholly: bool) -> None:
             assert ours <= theirs, pin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS[::3], ids=lambda path: path.parent.name)
 def test_no_decision_gives_a_better_design_of_a_document(path: Path) -> None:
     """Not even by what the solver only estimates."""

@@ -38,6 +38,8 @@ from prejoin.workload.model import (
     Workload,
 )
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = """\
 # Plant
 

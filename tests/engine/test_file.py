@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,7 @@ sys.exit(0)
 # Interrupts
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one that struck in a finalizer
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_interrupts_at_any_moment_leave_nothing_behind() -> None:
     result = run_signals(1, 1)
@@ -216,6 +218,7 @@ def test_exceptions_raised_in_threads_leave_nothing_behind(
     assert not Path(f"{path}-wal").exists()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one that struck in a finalizer
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_interrupts_in_an_event_loop_leave_nothing_behind(shop: Embedded) -> None:
     inside = False
@@ -507,6 +510,36 @@ def test_file_of_another_program_is_left_as_it_is(path: Path, version: int, wal:
     with pytest.raises(OpenError, match=r"shop\.db is a database of another program"):
         Embedded(path)
     assert files_in(path.parent) == before
+
+
+@pytest.mark.parametrize("kept_open", [False, True])
+def test_file_that_becomes_ours_during_the_look_is_not_called_foreign(
+    path: Path, monkeypatch: pytest.MonkeyPatch, kept_open: bool
+) -> None:
+    others: list[Embedded] = []
+
+    class Overtaken(sqlite3.Connection):
+        """After the first mark is read, another process makes the tables."""
+
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:
+            result = super().execute(*arguments)
+            if arguments[0] == "PRAGMA user_version" and not others:
+                monkeypatch.undo()
+                others.append(Embedded(path))
+                if not kept_open:
+                    others[0].close()
+            return result
+
+    with closing(sqlite3.connect(path)) as empty:
+        empty.execute("PRAGMA journal_mode=WAL")
+        if kept_open:
+            empty.execute("SELECT name FROM sqlite_master")  # makes the log
+        else:
+            empty.close()
+        monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Overtaken))
+        Embedded(path).close()
+    assert others
+    others[0].close()
 
 
 def test_file_of_a_newer_version_is_refused(shop: Embedded, path: Path) -> None:

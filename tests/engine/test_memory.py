@@ -174,6 +174,7 @@ def test_what_was_interrupted_even_in_undoing_is_undone_by_the_next(monkeypatch:
         assert list(session.items(EVERYTHING)) == []
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one that struck in a finalizer
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_interrupts_at_any_moment_leave_whole_transactions_and_no_lock() -> None:
     def interrupt(*_: Any) -> None:

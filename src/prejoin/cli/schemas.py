@@ -81,7 +81,7 @@ def connected(schema: Schema, table: str, db: str | None, endpoint: str | None, 
                 message = f"there is no table `{table}` in {where}"
                 raise CommandError(codes.NO_TABLE, message, _other_tables(place), Status.FAILED) from problem
     except (DynamoDBError, TransportError, TableError, sqlite3.Error) as problem:
-        message, fix = _unusable(problem, where, endpoint, region)
+        message, fix = _unusable(problem, endpoint, region)
         raise CommandError(codes.NO_TABLE, message, fix, Status.FAILED) from problem
 
 
@@ -103,19 +103,16 @@ class _Tables(msgspec.Struct):
     TableNames: list[str]
 
 
-def _unusable(problem: Exception, where: str, endpoint: str | None, region: str | None) -> tuple[str, str]:
+def _unusable(problem: Exception, endpoint: str | None, region: str | None) -> tuple[str, str]:
     """Why a place gives no answer, and what to do."""
     if isinstance(problem, DynamoDBError):
-        if problem.code == "UnknownError":  # the body is something else, such as a web page
-            message = f"{where} is not a DynamoDB: it answers with HTTP {problem.status}"
-            return message, "give the address that `prejoin serve` prints, or that of another DynamoDB"
         return str(problem), "check the name of the table, and what your credentials allow"
     if isinstance(problem, OutcomeUnknown):
         return str(problem), "read the item to find out whether it was applied, before you repeat the command"
     if isinstance(problem, CredentialsMissing):
         return str(problem), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with the AWS CLI"
     if isinstance(problem, TransportError) and endpoint:
-        return str(problem), "check `--endpoint`, and that the server runs"
+        return str(problem), "check `--endpoint`: it is the address that `prejoin serve` prints"
     if isinstance(problem, NotConfigured) and not region:
         return "it is not said in which region of AWS the table is", "say `--region NAME`, or set AWS_REGION"
     if isinstance(problem, TransportError):

@@ -67,6 +67,7 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
 
     The bounds are its own, or those of the id that it holds.
 
+    >>> from prejoin.types import Type
     >>> copy = Attribute("copyNumber", Type(Kind.INTEGER), max=9999)
     >>> padded_to(Workload(), Entity("Copy"), copy)
     4

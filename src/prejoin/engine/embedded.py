@@ -36,7 +36,7 @@ class Embedded:
     any point, "full" also the loss of power.
 
     Items in a file have a checksum. It is verified when an item is read by its key, and before it is changed.
-    `verify_all` verifies it in every Query and Scan too, at about half as much time again for a long page.
+    `verify_all` verifies it in every Query and Scan too, which makes long pages slower.
 
     A file that cannot be opened, or is not ours, raises an OpenError, which is a ValueError; the file is not changed.
 

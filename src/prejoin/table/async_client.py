@@ -42,10 +42,12 @@ class AsyncTransaction(Gathered):
     async def __aenter__(self) -> AsyncTransaction:
         return self
 
-    def __enter__(self) -> NoReturn:
-        raise TypeError("a transaction of an AsyncClient is sent with await: write `async with db.transaction()`")
+    if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
-    def __exit__(self, *_: object) -> None: ...
+        def __enter__(self) -> NoReturn:
+            raise TypeError("a transaction of an AsyncClient is sent with await: write `async with db.transaction()`")
+
+        def __exit__(self, *_: object) -> None: ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -141,10 +143,12 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     async def __aenter__(self) -> AsyncClient:
         return self
 
-    def __enter__(self) -> NoReturn:
-        raise TypeError("an AsyncClient is closed with await: write `async with AsyncClient(…) as db`")
+    if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
-    def __exit__(self, *_: object) -> None: ...
+        def __enter__(self) -> NoReturn:
+            raise TypeError("an AsyncClient is closed with await: write `async with AsyncClient(…) as db`")
+
+        def __exit__(self, *_: object) -> None: ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

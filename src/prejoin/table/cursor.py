@@ -39,9 +39,11 @@ class Cursors(Protocol):
 
     def seal(self, position: Position, /) -> str:
         """Write a position as text."""
+        ...
 
     def open(self, cursor: str, /) -> Position:
         """Read what `seal` wrote; raise CursorError for anything else."""
+        ...
 
 
 _SKEW = timedelta(minutes=5)

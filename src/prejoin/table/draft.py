@@ -183,7 +183,7 @@ class DraftPath(Path):
     """Stands for a place in an entity: what is assigned to places inside it is recorded."""
 
     __slots__ = ()
-    _owner: Record
+    _owner: Record  # pyright: ignore[reportIncompatibleVariableOverride] - set once, by __init__
 
     def __init__(self, record: Record, path: Steps) -> None:
         if record.closed:

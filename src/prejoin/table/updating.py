@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 from .draft import Draft, changes_of, closed
 from .errors import TableError
@@ -51,10 +51,14 @@ class Updating(_Update[E]):
     def __enter__(self) -> E:
         return self._begun()  # type: ignore[no-any-return]
 
-    async def __aenter__(self) -> NoReturn:
-        raise TypeError("this client is not awaited: write `with db.update(…)`, without async; or use an AsyncClient")
+    if not TYPE_CHECKING:  # type checkers refuse `async with` by themselves
 
-    async def __aexit__(self, *_: object) -> None: ...
+        async def __aenter__(self) -> NoReturn:
+            raise TypeError(
+                "this client is not awaited: write `with db.update(…)`, without async; or use an AsyncClient"
+            )
+
+        async def __aexit__(self, *_: object) -> None: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -72,10 +76,12 @@ class AsyncUpdating(_Update[E]):
     async def __aenter__(self) -> E:
         return self._begun()  # type: ignore[no-any-return]
 
-    def __enter__(self) -> NoReturn:
-        raise TypeError("an update of an AsyncClient is sent with await: write `async with db.update(…)`")
+    if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
-    def __exit__(self, *_: object) -> None: ...
+        def __enter__(self) -> NoReturn:
+            raise TypeError("an update of an AsyncClient is sent with await: write `async with db.update(…)`")
+
+        def __exit__(self, *_: object) -> None: ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -214,10 +214,7 @@ class Core:
 
     def _not_dynamodb(self, answer: Answer) -> TransportError:
         what = answer.header(b"content-type") or "no content type"
-        text = answer.body[:200].decode("utf-8", "replace")
-        return NotConfigured(
-            f"{self.url} does not speak DynamoDB: it answered {answer.status} ({what}): {text!r}. Check the address"
-        )
+        return NotConfigured(f"{self.url} does not speak DynamoDB: it answered {answer.status} ({what[:100]})")
 
     def _redirected(self, answer: Answer) -> TransportError:
         where = answer.header(b"location")

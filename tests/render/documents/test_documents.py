@@ -191,10 +191,11 @@ def test_a_copy_is_read_by_those_who_read_the_copy() -> None:
 
 def test_a_lookup_before_a_write_is_read_where_its_key_is() -> None:
     _, design = designed("seed_music_ranking")
-    songs = {item.facets[0].pk[0].partition("#")[0]: item for item in design.items if item.entity == "Song"}
-    assert set(songs) == {"SONG_ID", "USER"}
-    assert "AP-022" in readers(design, TABLE, songs["SONG_ID"])
-    assert "AP-022" not in readers(design, TABLE, songs["USER"])
+    songs = {item.facets[0].pk: item for item in design.items if item.entity == "Song"}
+    by_song, by_user = ("USER#{userId}#SONG#{songId}",), ("USER#{userId}",)
+    assert set(songs) == {by_song, by_user}
+    assert "AP-022" in readers(design, TABLE, songs[by_song])
+    assert "AP-022" not in readers(design, TABLE, songs[by_user])
 
 
 def test_what_is_only_checked_is_not_written() -> None:

@@ -141,7 +141,11 @@ class _Document:
         yield f"{'###' if name in _TABLES else '##'} {name}"
         if body or always:
             yield textwrap.fill(titles.INTRODUCTIONS.get(name, ""), 120)
-        yield from (prose, *body, *left, *own)
+        if name == titles.REVIEW:
+            # All of it is written anew. What people add stands below, before the next heading.
+            yield from (*body, prose, *left, *own)
+        else:
+            yield from (prose, *body, *left, *own)
 
     def _own(self, after: str) -> Iterator[str]:
         """The authors' own sections that follow a known one."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from prejoin.design.additions import recorded
 from prejoin.design.fits import misfits
 from prejoin.design.model import (
     TABLE,
@@ -86,7 +87,8 @@ def read_workbench(text: str, table: str = "") -> FromWorkbench:
         others = ", ".join(f"`{name}`" for name in names[1:])
         message = f"read is `{names[0]}`; not read: {others}"
         reader.say(codes.OTHER_TABLES, (), message, "say `--table NAME` for another")
-    return reader.read()
+    found = reader.read()
+    return FromWorkbench(recorded(found.design, found.workload), found.workload, found.diagnostics)
 
 
 def _failed(span: Span | None, message: str, fix: str) -> FromWorkbench:

@@ -108,30 +108,42 @@ def check_ours(path: str) -> None:
     the locks that SQLite holds.
     """
     try:
-        length = os.path.getsize(path)
+        before = os.stat(path)
     except OSError:
         return  # a new one, or one that will not open: SQLite says why
-    if length == 0:
+    if before.st_size == 0:
         return
-    if length < _HEADER:  # which SQLite may take for empty
+    if before.st_size < _HEADER:  # which SQLite may take for empty
         raise OpenError(f"{path} is not a file of prejoin's, or its end is missing")
-    has_log = os.path.exists(f"{path}-wal")
-    try:
-        version, mark, names = _look(path, "mode=ro" if has_log else "mode=ro&immutable=1")
-    except (sqlite3.DatabaseError, UnicodeDecodeError):
+    if not _has_log(path):  # most likely nobody has it open: look without locks, which would leave files beside it
         try:
-            version, mark, names = _look(path, "mode=ro")  # another process may be writing: look again, with locks
-        except sqlite3.DatabaseError as error:
-            if is_busy(error):
+            _check_version(path, *_look(path, "mode=ro&immutable=1"))
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
+            pass
+        except OpenError:
+            now = os.stat(path)
+            if not _has_log(path) and (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
                 raise
-            raise OpenError(sentence(error, path)) from error
-        except UnicodeDecodeError as error:
-            raise OpenError(f"{path} is damaged: its list of tables cannot be read") from error
-    _check_version(path, version, mark, names)
+        else:
+            return
+    try:
+        found = _look(path, "mode=ro")
+    except sqlite3.DatabaseError as error:
+        if is_busy(error):
+            raise
+        raise OpenError(sentence(error, path)) from error
+    except UnicodeDecodeError as error:
+        raise OpenError(f"{path} is damaged: its list of tables cannot be read") from error
+    _check_version(path, *found)
+
+
+def _has_log(path: str) -> bool:
+    return os.path.exists(f"{path}-wal")
 
 
 def _look(path: str, how: str) -> tuple[int, int, set[str]]:
     with closing(sqlite3.connect(uri(path, how), uri=True)) as connection:
+        connection.execute("BEGIN")  # one moment for all of it: another process may be making the tables
         return _marks(connection)
 
 

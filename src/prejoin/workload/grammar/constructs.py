@@ -71,7 +71,7 @@ def _cardinality(text: str) -> object:
 
 
 def _rows(*rows: tuple[str, str] | tuple[str, str, tuple[str, ...]]) -> tuple[Construct, ...]:
-    return tuple(Construct(*row) for row in rows)
+    return tuple(Construct(row[0], row[1], row[2] if len(row) == 3 else ()) for row in rows)
 
 
 SECTIONS = Table(
