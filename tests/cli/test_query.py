@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -368,4 +369,29 @@ def test_design_older_than_the_document_is_told(
     ran = prejoin("query", "AP-001")
     assert ran.status == 0
     assert f"warning PJ037: table-design.md is older than access-patterns.md: {reason}" in ran.err
+    assert "`prejoin design access-patterns.md`" in ran.err
+
+
+TENANTS = Path(__file__).parents[1] / "render" / "python" / "documents" / "tenants.md"
+
+
+def test_tenant_is_an_argument(prejoin: Prejoin, here: Path) -> None:
+    shutil.copy(TENANTS, here / "access-patterns.md")
+    listed = prejoin("query").out
+    assert re.search(r"AP-004 .* workspace_id email", listed)
+    assert re.search(r"AP-002 .* plan_id", listed)
+    ran = prejoin("query", "AP-031", "workspace_id=acme", "member_id=01WCKRP8SJ3A0M0WNZQGRYHBNR")
+    assert "TENANT#acme#MEMBER#01WCKRP8SJ3A0M0WNZQGRYHBNR" in ran.out
+
+
+def test_design_older_than_the_tenant_line_is_refused(prejoin: Prejoin, here: Path) -> None:
+    text = TENANTS.read_text("utf-8")
+    plain = text.replace("- **Tenant**: workspaceId, except Plan", "").replace("per workspaceId", "total")
+    assert "workspaceId" not in plain
+    (here / "access-patterns.md").write_text(plain, "utf-8")
+    assert prejoin("design", "--yes").status == 0
+    shutil.copy(TENANTS, here / "access-patterns.md")
+    ran = prejoin("query", "AP-031")
+    assert ran.status == 1
+    assert "PJ031: AP-031 is not served: the keys of Member" in ran.err
     assert "`prejoin design access-patterns.md`" in ran.err

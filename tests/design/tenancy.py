@@ -10,7 +10,8 @@ from prejoin.design.assumed import size_of
 from prejoin.design.map_patterns import map_patterns
 from prejoin.design.model import Design, Facet, Projection
 from prejoin.workload.lookup import target
-from prejoin.workload.model import Attribute, Cardinality, Entity, Input, Read, Workload, Write
+from prejoin.workload.model import Attribute, Cardinality, Context, Entity, Input, Read, Tenant, Workload, Write
+from prejoin.workload.tenants import expand
 
 OWNER, ID = "Workspace", "workspaceId"
 _Pattern = TypeVar("_Pattern", Read, Write)
@@ -26,6 +27,14 @@ def with_tenant(workload: Workload, count: int = 1) -> Workload:
         writes=tuple(map(_asked, workload.writes)),
         deletes=tuple(map(_asked, workload.deletes)),
     )
+
+
+def with_line(workload: Workload) -> Workload:
+    """The workload of a document that says `Tenant: workspaceId → Workspace`, and has one such tenant."""
+    tenant = Entity(OWNER, attributes=(Attribute(ID, id=True),), cardinality=(Cardinality(1),), size=100)
+    sized = tuple(replace(entity, size=size_of(entity)) for entity in workload.entities)
+    context = replace(workload.context or Context(), tenant=Tenant(ID, OWNER))
+    return expand(replace(workload, context=context, entities=(tenant, *sized)))
 
 
 def _entity(workload: Workload, entity: Entity) -> Entity:

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.design.tenancy import OWNER, keyed_by_tenant, with_tenant
+from tests.design.tenancy import OWNER, keyed_by_tenant, with_line, with_tenant
 from tests.design.workloads import workloads
 
 from prejoin.design.assumed import assumptions, count_by, count_of, size_of, value_sizes, values_of
 from prejoin.design.checks import check_design
 from prejoin.design.map_patterns import map_patterns
-from prejoin.design.model import Projection
-from prejoin.design.objective import objective
+from prejoin.design.model import Design, Projection
+from prejoin.design.objective import Objective, objective
 from prejoin.design.price import bill
 from prejoin.design.solve import solve
 from prejoin.workload.checks import check
@@ -225,7 +225,11 @@ def same_with_a_tenant(workload: Workload) -> None:
     plain = map_patterns(
         replace(solved, slots=tuple(replace(s, projection=Projection()) for s in solved.slots)), before
     )
-    tenant = with_tenant(before)
+    for tenant in (with_tenant(before), with_line(before)):
+        _compare(before, plain, tenant)
+
+
+def _compare(before: Workload, plain: Design, tenant: Workload) -> None:
     tenanted = keyed_by_tenant(plain, tenant)
     ours, theirs = bill(before, plain), bill(tenant, tenanted)
     assert {o.pattern: o.problem for o in tenanted.operations if not o.served} == {
@@ -255,8 +259,13 @@ def solved_with_a_tenant(workload: Workload) -> None:
     Joins, projections and writes that find their items first are part of it.
     """
     before = replace(workload, decisions=(), entities=tuple(replace(e, size=size_of(e)) for e in workload.entities))
-    after = with_tenant(before)
-    ours, theirs = objective(before, solve(before).design), objective(after, solve(after).design)
+    ours = objective(before, solve(before).design)
+    for after in (with_tenant(before), with_line(before)):
+        _as_good(before, ours, after)
+
+
+def _as_good(before: Workload, ours: Objective, after: Workload) -> None:
+    theirs = objective(after, solve(after).design)
     # There may be fewer: all items of a tenant have a partition by nature, all items do not.
     assert (theirs.unserved, theirs.structures, theirs.copies) <= (ours.unserved, ours.structures, ours.copies)
     # The tenant is in the keys of the table and of an index, beside items that keep their size.

@@ -120,7 +120,7 @@ def test_a_small_choice_is_as_good_as_the_best_of_all_choices(workload: Workload
     asked, _ = questions(workload)
     (entity,) = workload.entities
     needs = [need for question in asked for need in question.needs]
-    others = index_candidates(entity, needs)
+    others = index_candidates(workload, entity, needs)
     bases = base_candidates(workload, entity, needs)
 
     def fits(indexes: int, copies: int) -> bool:

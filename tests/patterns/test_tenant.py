@@ -702,3 +702,92 @@ def test_a_cancelled_transaction_of_a_tenant_says_why_as_any_other() -> None:
         tx.insert(ART)
         tx.insert(ANN)
     assert failed.value.failures[0].position == 1
+
+
+# --- Entities that belong to no tenant ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Company:
+    tenant_id: str
+    slug: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    plan_id: str
+    price: int
+
+
+COMPANY = Entity(
+    Company,
+    Key("TENANT#{tenant_id}", "COMPANY"),
+    indexes={"gsi1": Key("SLUG#{slug}", "COMPANY")},
+    patterns=[Unique("slug")],
+)
+PLAN = Entity(Plan, Key("PLAN#{plan_id}", "PLAN"), indexes={"gsi1": Key("ALL#PLAN", "{plan_id}")})
+MIXED = Schema(COMPANY, PLAN, USER, ORDER, indexes=[Index("gsi1")], tenant="tenant_id", exempt=[Company, Plan])
+
+
+@pytest.fixture
+def mixed(connect: Connect) -> Client:
+    db = connect(MIXED)
+    for record in (Company("acme", "a"), Company("globex", "g"), Plan("free", 0), Plan("pro", 9), ANN, BOB):
+        db.insert(record)
+    return db
+
+
+@both
+def test_all_tenants_read_what_belongs_to_none(mixed: Client) -> None:
+    acme = of(mixed, "acme")
+    assert acme.get(Plan, plan_id="pro") == Plan("pro", 9)
+    first = acme.query(Plan, limit=1)
+    assert list(first) == [Plan("free", 0)]
+    assert list(acme.query(Plan, after=first.cursor)) == [Plan("pro", 9)]
+    with acme.transaction() as tx:
+        tx.check(Plan, plan_id="pro")
+        tx.insert(ART)
+    assert acme.get(Order, user_id="1", order_id="7") == ART
+
+
+@both
+def test_no_tenant_writes_what_belongs_to_none(mixed: Client) -> None:
+    acme = of(mixed, "acme")
+    with pytest.raises(OtherTenant):
+        acme.insert(Plan("free2", 1))
+    with pytest.raises(OtherTenant):
+        acme.delete(Plan, plan_id="free")
+    with pytest.raises(OtherTenant), acme.update(Plan, plan_id="free") as plan:
+        plan.price = 5  # type: ignore[misc]
+    assert mixed.get(Plan, plan_id="free") == Plan("free", 0)
+
+
+@both
+def test_a_tenant_reaches_its_own_record_and_no_other(mixed: Client) -> None:
+    acme = of(mixed, "acme")
+    assert acme.get(Company) == Company("acme", "a")
+    assert acme.get(Company, slug="g") is None
+    with pytest.raises(OtherTenant):
+        acme.get(Company, tenant_id="globex")
+    assert mixed.get(Company, slug="g") == Company("globex", "g")
+    with pytest.raises(NotUnique):
+        mixed.insert(Company("third", "a"))
+
+
+def test_a_key_of_nobody_that_could_be_a_tenants_is_refused() -> None:
+    plan = Entity(Plan, Key("TENANT#{plan_id}#PLAN", "PLAN"))
+    with pytest.raises(SchemaError, match="could be taken for one of"):
+        Schema(plan, USER, tenant="tenant_id", exempt=[Plan])
+    with pytest.raises(SchemaError, match="exempt names Company, which is not an entity"):
+        Schema(USER, tenant="tenant_id", exempt=[Company])
+
+
+def test_the_policy_lets_a_tenant_read_what_belongs_to_none() -> None:
+    policy = tenant_policy(MIXED, ARN, "acme")
+    assert allowed(policy, "GetItem", ARN, ["PLAN#pro"])
+    assert allowed(policy, "BatchGetItem", ARN, ["PLAN#pro", "TENANT#acme#USER#1"])
+    assert not allowed(policy, "PutItem", ARN, ["PLAN#pro"])
+    assert allowed(policy, "Query", f"{ARN}/index/gsi1", ["ALL#PLAN"])
+    assert not allowed(policy, "Query", f"{ARN}/index/gsi1", ["SLUG#g"])
+    assert not allowed(policy, "GetItem", ARN, ["TENANT#globex"])
+    assert not allowed(policy, "PutItem", ARN, ["UNIQUE#Company#slug#g"])

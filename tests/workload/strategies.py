@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from prejoin.types import Kind, Type
 from prejoin.workload.grammar.lexer import WORD
@@ -44,6 +45,7 @@ from prejoin.workload.model import (
     Stability,
     Stage,
     Status,
+    Tenant,
     Under,
     Value,
     Verb,
@@ -51,6 +53,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.tenants import expand
 
 words = st.from_regex(r"[a-z][a-zA-Z0-9_]{0,8}", fullmatch=True)
 odd = st.sampled_from(
@@ -286,10 +289,16 @@ def pins(all_names: list[str]) -> st.SearchStrategy[object]:
     )
 
 
+@st.composite
+def tenants(draw: st.DrawFn, entities: list[str]) -> Tenant:
+    exempt = draw(st.lists(st.sampled_from(entities), max_size=1))
+    return Tenant(draw(names), draw(st.just("") | st.sampled_from(entities)), tuple(exempt))
+
+
 contexts = st.builds(
     Context, st.none() | st.integers(1, 50), st.none() | st.sampled_from(Stage), st.none() | st.sampled_from(Stability),
     st.none() | st.integers(0, 100).map(float), st.none() | st.booleans(), st.none() | st.booleans(),
-    st.none() | st.sampled_from(Experience), st.dictionaries(st.sampled_from(["Region", "Budget"]), lines, max_size=1),
+    st.none() | st.sampled_from(Experience), verbatim=st.dictionaries(st.sampled_from(["Region", "Budget"]), lines, max_size=1),
 )  # fmt: skip
 
 
@@ -297,11 +306,14 @@ contexts = st.builds(
 def workloads(draw: st.DrawFn) -> Workload:
     found = draw(st.lists(entity_names, min_size=1, max_size=3, unique_by=str.lower))
     plain = lines.filter(lambda t: " - " not in t)
-    return Workload(
+    context = draw(st.none() | contexts)
+    if context and draw(st.booleans()):
+        context = replace(context, tenant=draw(tenants(found)))
+    workload = Workload(
         title=draw(st.from_regex(r"[A-Z][a-z]{1,9}( [a-z]{1,5})?", fullmatch=True)),
         status=draw(st.none() | st.sampled_from(Status)),
         overview=draw(prose),
-        context=draw(st.none() | contexts),
+        context=context,
         entities=tuple(draw(entities(n, found)) for n in found),
         reads=tuple(draw(reads(n, found)) for n in range(draw(st.integers(0, 3)))),
         writes=tuple(draw(writes(20 + n, found)) for n in range(draw(st.integers(0, 2)))),
@@ -312,6 +324,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         header=draw(st.dictionaries(st.sampled_from(["Application", "Generated on"]), words, max_size=2)),
         sections=tuple(draw(st.lists(st.builds(Section, st.just("Glossary"), prose, st.sampled_from(["", "Entities", "Notes", "Reads"])), max_size=1))),
     )  # fmt: skip
+    return expand(workload)  # as it is whenever it was read
 
 
 assert WORD.match("plain")

@@ -83,6 +83,7 @@ FOLLOWED: dict[str, list[object]] = {
         (("named `ab`", "named `|`"),),
         (("named `a b`", "named `a-b`"),),
     ],
+    "PJ223": [(("**Tenant**: of members", "**Tenant**: companyId"),)],
     "PJ301": [(("|  | Member | By mail", "| AP-031 | Member | By mail"),)],
     "PJ302": [(("|  | Single", "| email | Single"),)],
     "PJ303": [(("| email |   |", "| email | Single |"),)],

@@ -161,6 +161,7 @@ CASES = [
     ("PJ222", "Loan lives under Member", "Loan has key `M#{memberId` and `L`", "Loan has key", "`USER#{userId}`"),
     ("PJ222", "Loan lives under Member", "the separator is named `ab`", "the separator", "choose one of"),
     ("PJ222", "Loan lives under Member", "the table is named `a b`", "the table", "letters"),
+    ("PJ223", "## Entities", "## Context\n\n- **Tenant**: of members\n\n## Entities", "members", "`tenantId → Company`"),
     ("PJ301", "| AP-002 |", "|  |", "", "AP-031"),
     ("PJ302", "| email | Single", "|  | Single", "", "`-`"),
     ("PJ303", "| email | Single", "| email |  ", "", "`Count`"),

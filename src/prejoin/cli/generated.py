@@ -17,7 +17,8 @@ from prejoin.design.model import Design
 from prejoin.render.python.method import Method
 from prejoin.render.python.names import Names, names_of
 from prejoin.render.python.package import Options, package_name, render_python
-from prejoin.table import Schema
+from prejoin.render.python.repository import OF_TENANT
+from prejoin.table import Client, Schema
 from prejoin.workload.model import Workload
 
 _PACKAGE = "prejoin_generated"
@@ -33,7 +34,18 @@ class Code:
     names: Names
 
     def hints(self, method: Method) -> dict[str, Any]:
-        return typing.get_type_hints(getattr(self.repository, method.name))
+        """The types of what a method takes, and of the tenant."""
+        tenant = getattr(self.repository, OF_TENANT, None)
+        own = typing.get_type_hints(getattr(self.repository, method.name))
+        return {**(typing.get_type_hints(tenant) if tenant else {}), **own}
+
+    def call(self, client: Client, method: Method, arguments: Mapping[str, Any]) -> Any:
+        """Calls a method of the repository, or of that of a tenant where the tenant is among the arguments."""
+        own = inspect.signature(getattr(self.repository, method.name)).parameters
+        repository = self.repository(client)
+        if tenant := [value for name, value in arguments.items() if name not in own]:
+            repository = getattr(repository, OF_TENANT)(*tenant)
+        return getattr(repository, method.name)(**{name: v for name, v in arguments.items() if name in own})
 
     def record(self, entity: str, values: Mapping[str, Any]) -> Any:
         """An object of an entity, from values by the document's names."""

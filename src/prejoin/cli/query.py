@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,10 +38,11 @@ from prejoin.keys import KeyValueError
 from prejoin.proof.bench import Bench
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
-from prejoin.render.python.package import repository_methods
+from prejoin.render.python.package import repository_methods, repository_tenant
 from prejoin.table import Call, Client, TableError
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern
+from prejoin.workload.tenants import is_owned, is_scoped
 
 _FEW = 3
 """Differences between document and design that a message names."""
@@ -88,7 +90,7 @@ def query(
     if design is None:
         return Outcome(Status.FAILED, sources=(said,), notes=("the design has errors; nothing was asked",))
     stale = Source(said.file, "", tuple(_outdated(said.file, read)))
-    methods = repository_methods(read.workload, design)
+    methods = _methods(read, design)
     if pattern is None:
         return replace(_listed(read, methods), sources=(stale,))
     asked = _pattern(read, pattern)
@@ -136,6 +138,18 @@ def _design(read: Document) -> tuple[Design | None, Source]:
         raise CommandError(codes.CONTRADICTION, note, "change one of the decisions", Status.FAILED, read.file) from None
 
 
+def _methods(read: Document, design: Design) -> dict[str, Method]:
+    """The methods, with the tenant among the parameters of those that are asked for one."""
+    tenant = repository_tenant(read.workload, design)
+    found = repository_methods(read.workload, design)
+    if tenant is None:
+        return found
+    return {
+        id_: replace(method, params=(tenant, *method.params)) if is_scoped(read.workload, method.pattern) else method
+        for id_, method in found.items()
+    }
+
+
 def _pattern(read: Document, name: str) -> Pattern:
     found = read.workload.pattern(name) or read.workload.pattern(name.upper())
     if found is None:
@@ -151,10 +165,25 @@ def _method(read: Document, design: Design, methods: Mapping[str, Method], asked
         why = operation.problem if operation else "it is out of scope"
         fix = operation.remedy if operation and operation.remedy else "`prejoin design` tells what would serve it"
         raise CommandError(codes.UNSERVED, f"{asked.id} is not served: {why}", fix, Status.FAILED, read.file)
+    if outside := _outside_tenant(read, design):
+        why = f"the keys of {' and '.join(outside[:_FEW])} do not begin with the tenant"
+        fix = f"`prejoin design {shlex.quote(read.file)}` shows the design of the document as it is now"
+        raise CommandError(codes.UNSERVED, f"{asked.id} is not served: {why}", fix, Status.FAILED, read.file)
     if asked.id not in methods:
         message = f"{asked.id} sends nothing: DynamoDB does it by itself, some time after the items have expired"
         raise CommandError(codes.NO_TOPIC, message, "ask another pattern", Status.MISUSED)
     return methods[asked.id]
+
+
+def _outside_tenant(read: Document, design: Design) -> list[str]:
+    """The entities of tenants whose keys do not begin with the tenant: the design is older than the tenant's line."""
+    tenant = read.workload.tenant
+    if tenant is None:
+        return []
+    first = re.compile(rf"[^{{]*\{{{re.escape(tenant.attribute)}[}}:]")
+    keys = [(item.entity, facet.pk) for item in design.items for facet in item.facets]
+    owned = [(name, pk) for name, pk in keys if is_owned(read.workload, name)]
+    return list(dict.fromkeys(name for name, pk in owned if not all(map(first.match, pk))))
 
 
 def _listed(read: Document, methods: Mapping[str, Method]) -> Outcome:
@@ -217,7 +246,7 @@ def _run(
     ordered = {param.name: values[param.name] for param in method.params if param.name in values}
     calls.clear()
     try:
-        answer = getattr(code.repository(client), method.name)(**ordered)
+        answer = code.call(client, method, ordered)
     except (TableError, KeyValueError, LookupError, ValueError, DynamoDBError) as refusal:
         if isinstance(refusal, DynamoDBError) and refusal.code != "ValidationException":
             raise  # it is about the place, and not about what was asked

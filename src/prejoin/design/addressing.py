@@ -24,6 +24,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.tenants import own_id
 
 NEW = frozenset({Verb.CREATE, Verb.PUT})
 """Verbs whose items are given whole."""
@@ -41,10 +42,18 @@ def actions_of(workload: Workload, write: Write) -> tuple[Action, ...]:
         if len(twins) < 2:
             found.append(action)
         elif names := _named_by(workload, write, action, len(twins)):
-            found.append(replace(action, by=(names[_position(twins, action)],)))
+            found.append(replace(action, by=_whole_id(workload, action, names[_position(twins, action)])))
         elif twins[0] is action:
             found.append(replace(action, changes=tuple(dict.fromkeys(c for a in twins for c in a.changes))))
     return tuple(found)
+
+
+def _whole_id(workload: Workload, action: Action, name: str) -> tuple[str, ...]:
+    """The inputs that hold the id of an action's item, if one holds all of it but the tenant."""
+    entity = workload.entity(action.entity)
+    if entity is None or workload.tenant is None:
+        return (name,)
+    return tuple(workload.tenant.attribute if a not in own_id(workload, entity) else name for a in entity.id)
 
 
 def _again(one: Action, other: Action) -> bool:
@@ -60,7 +69,8 @@ def _position(actions: list[Action], action: Action) -> int:
 def _named_by(workload: Workload, write: Write, action: Action, count: int) -> list[str]:
     """The inputs that each name another item of the action's entity, if there are as many as are wanted."""
     entity = workload.entity(action.entity)
-    if entity is None or len(entity.id) != 1 or entity.id[0].name in _inputs(write):
+    own = own_id(workload, entity) if entity else ()
+    if entity is None or len(own) != 1 or own[0].name in _inputs(write):
         return []
     names = [name for name, places in _places(workload, write).items() if _identity(workload, entity) in places]
     return names if len(names) == count else []
@@ -84,8 +94,9 @@ def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
     else:
         places = {place for found in _places(workload, write).values() for place in found}
         names |= {name for name in ids if (entity.name, name) in places}
-        if len(ids) == 1 and _identity(workload, entity) in places:
-            names |= ids
+        own_ids = own_id(workload, entity)
+        if len(own_ids) == 1 and _identity(workload, entity) in places:
+            names |= {own_ids[0].name}
     names |= {a.name for a in entity.attributes if len(a.type.values) == 1}
     return frozenset(names | set(said_equal(write, entity)))
 
@@ -132,7 +143,7 @@ def links(workload: Workload, write: Write, action: Action, entity: Entity) -> d
             for id_ in entity.id if attribute is not None and other is not entity else ():
                 places = chain(workload, other, attribute) if attribute else []
                 same = (entity.name, id_.name) in places
-                if same or (len(entity.id) == 1 and root(workload, entity, id_) in places):
+                if same or (own_id(workload, entity) == (id_,) and root(workload, entity, id_) in places):
                     found.setdefault(id_.name, name)
     return found
 
@@ -157,7 +168,7 @@ def _inputs(write: Write) -> dict[str, None]:
 
 def _identity(workload: Workload, entity: Entity) -> tuple[str, str]:
     """Where the only id of an entity comes from: that of a user's counters is the user's."""
-    return root(workload, entity, entity.id[0])
+    return root(workload, entity, own_id(workload, entity)[0])
 
 
 def _places(workload: Workload, write: Write) -> dict[str, list[tuple[str, str]]]:

@@ -12,6 +12,7 @@ from prejoin.design.needs import Need, Tail
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
 from prejoin.workload.model import Entity, Verb, Workload
+from prejoin.workload.tenants import is_owned, own_id
 
 MOST_PERMUTED = 4
 """Equality inputs beyond this are put in one order only: permutations explode."""
@@ -75,6 +76,9 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
         rest |= {one.attribute}
     if {one.attribute for one in candidate.sk[: len(rest)]} != rest:
         return False
+    # Not everything may be left to a filter: a tenant's items would all be read.
+    if need.tenant and need.left and need.given <= need.tenant and need.left.isdisjoint({*candidate.pk, *rest}):
+        return False
     return candidate.mingled in _types(need, len(rest)) and _runs(candidate.sk[len(rest) :], need.tail)
 
 
@@ -96,7 +100,7 @@ def _runs(keys: Sequence[Tail], wanted: Sequence[Tail]) -> bool:
     return len(turned) <= 1
 
 
-def index_candidates(entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
+def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
     """Keys that serve some of the needs, none of which serves less than another with the same partition."""
     needs = list(needs)
     best: dict[tuple[object, ...], Candidate] = {}
@@ -106,7 +110,16 @@ def index_candidates(entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
             if served:
                 best.setdefault((served, candidate.pk, candidate.when, candidate.mingled), candidate)
     found = sorted(best.values())
+    found = _within_tenant(workload, entity, found)
     return [one for one in found if not any(_beats(other, one, needs) for other in found)]
+
+
+def _within_tenant(workload: Workload, entity: Entity, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates whose partitions hold items of one tenant only, if the entity belongs to tenants."""
+    tenant = workload.tenant
+    if tenant is None or not is_owned(workload, entity.name):
+        return list(candidates)
+    return [one for one in candidates if tenant.attribute in one.pk]
 
 
 def _beats(other: Candidate, one: Candidate, needs: list[Need]) -> bool:
@@ -124,7 +137,7 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
     subsets = [left for size in range(len(need.left) + 1) for left in combinations(sorted(need.left), size)]
     for when, left in product({(), need.constants}, subsets):
         given = sorted((need.given | set(left)) - {attribute for attribute, _ in when})
-        if need.left and not given:
+        if need.left and need.tenant.issuperset(given):
             continue
         partitions: list[tuple[str, ...]] = [()] if when or not given else []
         partitions += [pk for size in range(1, len(given) + 1) for pk in combinations(given, size)]
@@ -182,12 +195,12 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
                     usual = size and names in sets
                     if usual or (not set(pk) & set(given) and any(serves(plain, need) for need in needs)):
                         found |= {plain, *_late(plain, needs)}
-    return sorted(found)
+    return sorted(_within_tenant(workload, entity, found))
 
 
 def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:
     """What reads give and what is said never to change: it may be in a key beside a generated id."""
-    if not extendable(entity):
+    if not extendable(workload, entity):
         return []
     left = {*(a.name for a in entity.id), *known}
     names = dict.fromkeys(name for need in needs for name in sorted(need.given))
@@ -213,21 +226,22 @@ def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool
 def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
     """What a key may hold beside the id, and still be the key of one item only."""
     above = [a.name for a in entity.attributes if a.references and _fixed(workload, entity, a.name)]
-    if not extendable(entity):
+    if not extendable(workload, entity):
         return [name for name in above if _determined(workload, entity, name)]
     above += [t.attribute for n in needs for t in n.tail if _fixed(workload, entity, t.attribute)]
     ids = {a.name for a in entity.id}
     return list(dict.fromkeys(name for name in above if name not in ids))
 
 
-def extendable(entity: Entity) -> bool:
+def extendable(workload: Workload, entity: Entity) -> bool:
     """Whether no two items ever have the same id, whatever else is in the key: it is made by the application.
 
     A single id of its own of which nothing is said is taken for such.
     """
     if any(a.generated for a in entity.id):
         return True
-    return len(entity.id) == 1 and entity.id[0].generated is None and not entity.id[0].references
+    own = own_id(workload, entity)
+    return len(own) == 1 and own[0].generated is None and not own[0].references
 
 
 def _determined(workload: Workload, entity: Entity, name: str) -> bool:

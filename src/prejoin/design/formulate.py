@@ -62,7 +62,7 @@ class Formulation:
         self._asks = {(n.read, n.entity): q for q in asked for n in q.needs}
         needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
         self._bases = {e.name: base_candidates(self._workload, e, needs[e.name]) for e in part.entities}
-        self._others = {e.name: index_candidates(e, needs[e.name]) for e in part.entities}
+        self._others = {e.name: index_candidates(self._workload, e, needs[e.name]) for e in part.entities}
         self.candidates = len({c for found in (self._bases, self._others) for keys in found.values() for c in keys})
         """How many keys there are to choose from."""
         self._reading: dict[tuple[object, ...], bool] = {}

@@ -100,7 +100,7 @@ def _guards(workload: Workload, chosen: Chosen) -> Iterable[Guard]:
         base = next(p.candidate for p in chosen.placed if (p.entity, p.item, p.slot) == (entity.name, OWN, BASE))
         groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
         ids = tuple(a.name for a in entity.id)
-        if ids and set(base.attributes) > set(ids) and not extendable(entity) and not base.fixed:
+        if ids and set(base.attributes) > set(ids) and not extendable(workload, entity) and not base.fixed:
             groups.append(ids)
         for group in dict.fromkeys(groups):
             if set(group) != set(base.attributes):

@@ -11,6 +11,7 @@ from prejoin.keys import Ask
 from prejoin.workload.constants import constant_text
 from prejoin.workload.lookup import changes, means, root
 from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
+from prejoin.workload.tenants import common_tenant
 
 
 class Tail(msgspec.Struct, frozen=True, order=True):
@@ -38,6 +39,8 @@ class Need(msgspec.Struct, frozen=True):
     """Other entities are asked for with it."""
     mingled: bool = False
     """Several entities in one order: the type comes after what they are sorted by."""
+    tenant: frozenset[str] = frozenset()
+    """The attribute that is the tenant, if the entity belongs to tenants. To know it is to know nothing of an item."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -136,4 +139,5 @@ def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
         ask.within is not None and own(ask.within.attribute) is not None,
         len(ask.entities) > 1,
         mingled,
+        frozenset(common_tenant(workload, name)),
     )

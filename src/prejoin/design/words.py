@@ -20,6 +20,7 @@ from prejoin.design.spread import bucket_of, shards_of
 from prejoin.types import Kind
 from prejoin.workload.lookup import chain, root
 from prejoin.workload.model import Attribute, Direction, Entity, Workload
+from prejoin.workload.tenants import is_owned, own_id
 
 _MOST_STEPS = 20_000
 """How many orders of the types of one partition are tried out, or begun."""
@@ -185,18 +186,23 @@ class Words:
             found.append(f"{{{bucket[0]}:{bucket[1]}}}")
         # What is written now all falls into the bucket of now.
         shards = shards_of(self._workload, entity, candidate)
-        return [*found, *([f"{{{entity.id[0].name}:shard({shards})}}"] if shards > 1 else [])]
+        # Part of an id that the partition is made of already spreads nothing.
+        spread = next((a for a in entity.id if a.name not in candidate.pk), entity.id[0])
+        return [*found, *([f"{{{spread.name}:shard({shards})}}"] if shards > 1 else [])]
 
     def _word(self, entity: Entity, name: str) -> str:
         attribute = entity.attribute(name)
         assert attribute is not None
+        if self._is_tenant(entity, attribute):
+            return "TENANT"
         owner, field = self._same.root(entity, attribute)
         whose = self._workload.entity(owner)
-        if whose and (found := whose.attribute(field)) and found.id and _names(whose, found):
+        if whose and (found := whose.attribute(field)) and found.id and self._names(whose, found):
             return upper(owner)
         word = upper(field)
         # Another entity's word means its id, and two attributes that are written alike are two.
-        if any(upper(one.name) == word and len(one.id) == 1 for one in self._workload.entities):
+        every = self._workload.entities
+        if any(upper(one.name) == word and len(own_id(self._workload, one)) == 1 for one in every):
             word = f"{upper(owner)}_{word}"
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
@@ -248,13 +254,30 @@ class Words:
         ids = [{root(self._workload, e, a) for a in e.id} for e in every]
         places = [(e.name, a.name) for e in every for a in e.attributes]
 
-        def place(name: str) -> tuple[int, int]:
+        def place(name: str) -> tuple[bool, int, int]:
             attribute = entity.attribute(name)
             assert attribute is not None
+            if self._is_tenant(entity, attribute):
+                return False, 0, 0
             origin = self._same.root(entity, attribute)
-            return -sum(origin in one for one in ids), places.index(origin)
+            return True, -sum(origin in one for one in ids), places.index(origin) if origin in places else -1
 
         return sorted(names, key=place)
+
+    def _names(self, entity: Entity, attribute: Attribute) -> bool:
+        """Whether a part of an id is what an entity is known by: all of it, or what it has beside its parents' ids."""
+        ids = own_id(self._workload, entity)
+        if len(ids) == 1:
+            return ids[0] is attribute
+        own = [a for a in ids if not a.references]
+        return own == [attribute] and upper(attribute.name) in (upper(entity.name), f"{upper(entity.name)}_ID")
+
+    def _is_tenant(self, entity: Entity, attribute: Attribute) -> bool:
+        """Whether an attribute is the tenant, with which all partition keys begin."""
+        tenant = self._workload.tenant
+        if tenant is None or attribute.name != tenant.attribute:
+            return False
+        return is_owned(self._workload, entity.name) or entity is self._workload.tenant_entity
 
     def _sparse(self, placed: Placed) -> frozenset[str]:
         """The optional attributes without which an item need not be in an index.
@@ -430,14 +453,6 @@ def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[froz
         if in_order(usual, rest) is None:
             left = rest
     return left
-
-
-def _names(entity: Entity, attribute: Attribute) -> bool:
-    """Whether one part of an id is what an entity is known by: all of it, or what it has beside its parents' ids."""
-    if len(entity.id) == 1:
-        return True
-    own = [a for a in entity.id if not a.references]
-    return own == [attribute] and upper(attribute.name) in (upper(entity.name), f"{upper(entity.name)}_ID")
 
 
 def upper(name: str) -> str:

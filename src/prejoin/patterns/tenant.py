@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from prejoin.keys import TABLE, Separator
+from prejoin.keys import TABLE, Literal, Separator, Template
 from prejoin.table.errors import SchemaError, TableError
 from prejoin.table.schema import Schema
 
@@ -63,10 +63,20 @@ def tenant_policy(schema: Schema, table_arn: str, tenant: object = None, *, tag:
         slot: sorted({_pattern(head, slot, tenancy, tenant, tag) for head in heads})
         for slot, heads in tenancy.heads.items()
     }
+    shared = {
+        slot: found
+        for slot, forms in tenancy.shared.items()
+        if (found := _everybodys(forms, tenancy.heads.get(slot, ())))
+    }
     statements = [_statement("Items", READS + WRITES, [table_arn], patterns[TABLE])]
+    if TABLE in shared:
+        # One request may read both, and a condition holds for all of its keys.
+        statements.append(_statement("Shared", READS, [table_arn], [*patterns[TABLE], *shared[TABLE]]))
     indexes: dict[tuple[str, ...], list[str]] = {}
     for slot in schema.indexes:
-        indexes.setdefault(tuple(patterns[slot]), []).append(f"{table_arn}/index/{slot}")
+        # An index without such keys holds records of all tenants, and is not for any of them.
+        if keys := (*patterns.get(slot, ()), *shared.get(slot, ())):
+            indexes.setdefault(keys, []).append(f"{table_arn}/index/{slot}")
     statements += [
         _statement(f"Indexes{number}" if number else "Indexes", ("Query",), arns, keys)
         for number, (keys, arns) in enumerate(indexes.items())
@@ -104,6 +114,19 @@ def _pattern(head: Head, slot: str, tenancy: Tenancy, tenant: object, tag: str) 
     _check_tag(head, slot, tenancy)
     rest = "" if head.whole else f"{escaped(tenancy.separator)}*"
     return f"{escaped(head.lead)}${{aws:PrincipalTag/{tag}}}{rest}"
+
+
+def _everybodys(forms: Sequence[Template], heads: Sequence[Head]) -> list[str]:
+    """What partition keys that belong to no tenant look like to IAM.
+
+    `*` in a policy stands for separators too. So a key is left out if a tenant's could begin with the same text.
+    """
+    leads = {part.text: form.constant for form in forms if isinstance(part := form.parts[0], Literal)}
+    return sorted(
+        escaped(lead) + ("" if whole else "*")
+        for lead, whole in leads.items()
+        if not any(head.lead.startswith(lead) or lead.startswith(head.lead) for head in heads)
+    )
 
 
 def _check_tag(head: Head, slot: str, tenancy: Tenancy) -> None:

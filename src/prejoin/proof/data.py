@@ -19,6 +19,7 @@ from prejoin.proof import values as hard
 from prejoin.types import Kind, Type
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
+from prejoin.workload.tenants import is_owned, own_id
 
 Values = dict[str, Any]
 """The attributes of an item, by their names in the workload; what is absent is not there."""
@@ -28,6 +29,8 @@ _MOST = 48
 """Items of an entity: enough to page through, few enough to look through for every answer."""
 _UNEQUAL = (1.0, 0.0, 2.0, 0.5, 1.0)
 """Parents do not have equally many children, and some have none."""
+_TENANTS = 3
+"""Of a table that has tenants: enough for one to see what is another's."""
 _LARGEST = 3_000
 """Bytes of a value; a document's larger ones are cut to it, or a proof would take minutes."""
 
@@ -51,6 +54,7 @@ class Maker:
     _chance: random.Random = field(init=False)
     _count: int = 0
     _taken: dict[str, set[Any]] = field(default_factory=dict)
+    _tenants: list[Any] = field(default_factory=list)
     _fresh: dict[Kind, list[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -88,9 +92,15 @@ class Maker:
         for at, owner in enumerate(self.made[parent.name]):
             for _ in range(min(most, math.ceil(usual * _UNEQUAL[at % len(_UNEQUAL)]))):
                 if len(self.made[entity.name]) < _MOST:
-                    self.add(entity, {attribute.name: owner[name.name]})
+                    self.add(entity, {attribute.name: owner[name.name], **self._same_tenant(entity, parent, owner)})
         if not self.made[entity.name]:
             self.add(entity)
+
+    def _same_tenant(self, entity: Entity, parent: Entity, owner: Values) -> Values:
+        """What belongs to an item belongs to its tenant."""
+        tenant = self.workload.tenant
+        both = is_owned(self.workload, entity.name) and is_owned(self.workload, parent.name)
+        return {tenant.attribute: owner[tenant.attribute]} if tenant and both else {}
 
     def add(self, entity: Entity, known: Values | None = None) -> Values | None:
         """A new item, kept. None where the entity has no further one: all its ids are taken."""
@@ -127,8 +137,10 @@ class Maker:
         self._count += 1
         item: Values = dict(known or {})
         owners: dict[str, Values] = {}
+        self._choose_tenant(entity, item)
         for attribute in entity.attributes:
             self._follow(entity, attribute, item, owners)
+        self._repeat_id(entity, item)
         for attribute in entity.attributes:
             if attribute.name in item or (attribute.optional and self._chance.random() < 0.3):
                 continue
@@ -136,6 +148,30 @@ class Maker:
             value = self.value(attribute) if repeated is None else repeated
             item[attribute.name] = value
         return {name: value for name, value in item.items() if value is not None}
+
+    def _choose_tenant(self, entity: Entity, item: Values) -> None:
+        """One of a few tenants, where they are no entity themselves."""
+        tenant = self.workload.tenant
+        attribute = entity.attribute(tenant.attribute) if tenant and is_owned(self.workload, entity.name) else None
+        if attribute is None or attribute.references or attribute.name in item:
+            return
+        while len(self._tenants) < _TENANTS:
+            self._tenants = [*dict.fromkeys((*self._tenants, self.value(attribute)))]
+        item[attribute.name] = self._chance.choice(self._tenants)
+
+    def _repeat_id(self, entity: Entity, item: Values) -> None:
+        """Often the id that an item of another tenant has: whatever lets one see the other's then shows."""
+        tenant = self.workload.tenant
+        if not self.harsh or tenant is None or not is_owned(self.workload, entity.name):
+            return
+        mine = item.get(tenant.attribute)
+        others = [one for one in self.made.get(entity.name, []) if one.get(tenant.attribute) != mine]
+        if mine is None or not others or self._chance.random() < 0.5:
+            return
+        other = self._chance.choice(others)
+        for part in own_id(self.workload, entity):
+            if not part.references and part.name in other:
+                item.setdefault(part.name, other[part.name])
 
     def _follow(self, entity: Entity, attribute: Attribute, item: Values, owners: dict[str, Values]) -> None:
         """Takes the item that an attribute refers to, and what this item has of its id under the same names."""

@@ -23,6 +23,7 @@ from prejoin.table import Client, Entity, Index, Key, Schema
 from prejoin.types import Kind, Type
 from prejoin.workload.model import Entity as Described
 from prejoin.workload.model import Workload
+from prejoin.workload.tenants import is_owned, tenant_field
 
 _PYTHON: Mapping[Kind, Any] = {
     Kind.STRING: str,
@@ -74,6 +75,8 @@ def schema_of(design: Design, workload: Workload, clock: Callable[[], datetime] 
         type_attribute=design.type_attribute,
         separator=design.separator,
         ttl=unsaid_ending(design, workload),
+        tenant=tenant_field(workload, names),
+        exempt=[classes[e.name] for e in stored if workload.tenant and not is_owned(workload, e.name)],
     )
     return Built(schema, classes, names)
 

@@ -16,7 +16,9 @@ from prejoin.workload.model import Entity, Pattern, Read, Workload
 
 LONGEST = 48
 """Characters that a name may have. A longer one is cut between words."""
-RESERVED = frozenset({*keyword.kwlist, *(name for name in dir(builtins) if not name.startswith("_")), "self", "cls"})
+RESERVED = frozenset(
+    {*keyword.kwlist, *(name for name in dir(builtins) if not name.startswith("_")), "self", "cls", "of_tenant"}
+)
 """What a name must not be: a method `list` would change what `list[Order]` means for the methods below it."""
 _FILLERS = frozenset({"a", "an", "the", "their", "its", "his", "her"})
 _LEADING_ON = frozenset({"of", "by", "with", "in", "and", "or", "to", "for", "at", "on", "from", "as"})

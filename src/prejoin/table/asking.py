@@ -66,7 +66,7 @@ def planned(
         within, bounds = ranges.taken_apart(where, values)
     if schema.fence is not None:
         schema.fence.narrow(within.attribute if within else "", roles)
-        values = dict(schema.fence.filled(values))
+        values = dict(schema.fence.filled(values, *entities))
     # Only values on which membership in a sparse index depends are part of the question; so its plan can be kept.
     fixed = _fixed(schema, entities, values, roles) if schema.conditional else ()
     tags = tuple([entity.tag for entity in entities])

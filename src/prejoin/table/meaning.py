@@ -113,7 +113,7 @@ def meant(write: Write) -> Write:
 def _values(schema: Schema, entity: Bound[Any], record: Any) -> Mapping[str, Any]:
     """The attributes of an object, if it is one that the client may write."""
     values = entity.codec.values(record)
-    return values if schema.fence is None else schema.fence.filled(values)
+    return values if schema.fence is None else schema.fence.filled(values, entity)
 
 
 def known_of(
@@ -132,4 +132,4 @@ def known_of(
                     f"{entity.tag} has an attribute {name}, and {name}= is an option as well: call it something else "
                     f"in the class, and give names= what it is called in the table"
                 )
-    return entity, known if schema.fence is None else schema.fence.filled(known)
+    return entity, known if schema.fence is None else schema.fence.filled(known, entity)

@@ -57,8 +57,10 @@ class Schema:
         separator: str = "#",
         ttl: str = "",
         tenant: str = "",
+        exempt: Iterable[type[Any]] = (),
     ) -> None:
         indexes = tuple(indexes)
+        exempt = frozenset(exempt)
         self.indexes: Mapping[str, Index] = {index.name: index for index in indexes}
         self.type_attribute = type_attribute
         self._separator = separator
@@ -70,7 +72,10 @@ class Schema:
         self._keys = {TABLE: table}
         for name, index in self.indexes.items():
             self._keys[name] = index_attributes(index, _keys_in(name, entities), table)
-        bound = acquainted([bind(entity, self.indexes, self._keys, separator, tenant, self.ttl) for entity in entities])
+        owner = {entity.cls: "" if entity.cls in exempt else tenant for entity in entities}
+        bound = acquainted(
+            [bind(one, self.indexes, self._keys, separator, owner[one.cls], self.ttl) for one in entities]
+        )
         self._by_class: dict[type, Bound[Any]] = {one.codec.cls: one for one in bound}
         self.by_tag: Mapping[str, Bound[Any]] = {one.tag: one for one in bound}
         if len(self._by_class) < len(bound) or len(self.by_tag) < len(bound):
@@ -91,7 +96,7 @@ class Schema:
         for one in bound:
             for pattern in one.patterns:
                 pattern.check(self)
-        self.tenancy: Tenancy | None = self._tenancy(tenant) if tenant else None
+        self.tenancy: Tenancy | None = self._tenancy(tenant, exempt) if tenant else None
         """Which attribute is the tenant, and where it stands in the keys; None: the table has no tenants."""
         self.fence: Fence | None = None
         """What keeps a client inside one tenant, of the schema of such a client."""
@@ -173,10 +178,12 @@ class Schema:
 
         return fenced(self, tenant)
 
-    def _tenancy(self, attribute: str) -> Tenancy:
+    def _tenancy(self, attribute: str, exempt: frozenset[type[Any]]) -> Tenancy:
         from .tenancy import tenancy
 
-        return tenancy(self, attribute, self._separator)
+        if unknown := exempt - self._by_class.keys():
+            raise SchemaError(f"exempt names {next(iter(unknown)).__name__}, which is not an entity of this schema")
+        return tenancy(self, attribute, self._separator, exempt)
 
     @cached_property
     def conditional(self) -> frozenset[tuple[str, str]]:

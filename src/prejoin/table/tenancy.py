@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Natural, Role
+from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Natural, Role, Template
 from prejoin.keys.encoding import Encoding, plain
 from prejoin.keys.shape import ANYTHING, Shape, literal, meet
 
@@ -54,15 +54,26 @@ class Tenancy(msgspec.Struct, frozen=True):
     attribute: str
     heads: Mapping[str, tuple[Head, ...]]
     separator: str
+    shared: Mapping[str, tuple[Template, ...]] = {}
+    """By slot, the partition keys of entities that belong to no tenant. All tenants may read what is there."""
 
 
-def tenancy(schema: Schema, attribute: str, separator: str) -> Tenancy:
-    """The tenancy of a schema, if no key of one tenant can be taken for a key of another."""
-    for entity in schema.entities:
-        _check_attribute(entity, attribute)
+def tenancy(schema: Schema, attribute: str, separator: str, exempt: Collection[type[Any]] = ()) -> Tenancy:
+    """The tenancy of a schema, if no key of one tenant can be taken for a key of another.
+
+    Entities that are exempt may have other keys too, which no key of a tenant can be taken for either.
+    """
     heads: dict[str, dict[Head, Facet]] = {}
-    for facet in schema.facets:
-        heads.setdefault(facet.slot, {}).setdefault(_head(facet, attribute, separator), facet)
+    outside: list[tuple[Bound[Any], Facet]] = []
+    for entity in schema.entities:
+        free = entity.codec.cls in exempt
+        if not free:
+            _check_attribute(entity, attribute)
+        for facet in entity.facets:
+            if free and not _is_tenants(entity, facet, attribute, separator):
+                outside.append((entity, facet))
+            else:
+                heads.setdefault(facet.slot, {}).setdefault(_head(facet, attribute, separator), facet)
     for slot, found in heads.items():
         for one, other in combinations(found, 2):
             if not _apart(one, other, separator):
@@ -71,7 +82,44 @@ def tenancy(schema: Schema, attribute: str, separator: str) -> Tenancy:
                     f"{found[one].entity} beside {found[other].pk} of {found[other].entity}. Put the same text before "
                     f"{{{attribute}}} in both, such as TENANT{separator}{{{attribute}}}{separator}"
                 )
-    return Tenancy(attribute, {slot: tuple(found) for slot, found in heads.items()}, separator)
+    for _, free_facet in outside:
+        for head, other_facet in heads.get(free_facet.slot, {}).items():
+            _check_outside(free_facet, head, other_facet, attribute, separator)
+    by_slot = {slot: tuple(found) for slot, found in heads.items()}
+    return Tenancy(attribute, by_slot, separator, _shared(outside, attribute))
+
+
+def _is_tenants(entity: Bound[Any], facet: Facet, attribute: str, separator: str) -> bool:
+    """Whether a key of an entity that need not belong to a tenant does: that of the tenant's own record."""
+    if attribute not in entity.codec.attributes or entity.codec.attributes[attribute].optional:
+        return False
+    try:
+        _head(facet, attribute, separator)
+    except SchemaError:
+        return False
+    return True
+
+
+def _check_outside(facet: Facet, head: Head, other: Facet, attribute: str, separator: str) -> None:
+    if head.natural or isinstance(facet.pk, Natural) or meet(facet.pk.shape, head.shape(separator)):
+        raise SchemaError(
+            f"{facet}: it belongs to no tenant, and its partition key could be taken for one of {other.pk} of "
+            f"{other.entity}. Begin it with another word, or let it begin with {{{attribute}}} too"
+        )
+
+
+def _shared(outside: Sequence[tuple[Bound[Any], Facet]], attribute: str) -> dict[str, tuple[Template, ...]]:
+    """The keys that all tenants may read by: of items without a tenant, where no records of tenants lie."""
+    found: dict[str, list[Template]] = {}
+    records = [(facet.slot, facet.pk) for entity, facet in outside if attribute in entity.codec.attributes]
+    for entity, facet in outside:
+        form = facet.pk
+        if isinstance(form, Natural) or attribute in entity.codec.attributes or facet.entity != entity.tag:
+            continue
+        there = [pk for slot, pk in records if slot == facet.slot]
+        if not any(isinstance(pk, Natural) or meet(form.shape, pk.shape) for pk in there):
+            found.setdefault(facet.slot, []).append(form)
+    return {slot: tuple(forms) for slot, forms in found.items()}
 
 
 def _check_attribute(entity: Bound[Any], attribute: str) -> None:
@@ -79,7 +127,7 @@ def _check_attribute(entity: Bound[Any], attribute: str) -> None:
     if found is None:
         raise SchemaError(
             f"{entity.tag} has no {attribute}, which is the tenant: each item belongs to one. Add the attribute, or "
-            "keep what belongs to nobody in a table of its own"
+            "name the class in `exempt` if it belongs to none"
         )
     if found.optional:
         raise SchemaError(f"{entity.tag}.{attribute} is the tenant, and cannot be missing: make it required")
@@ -153,6 +201,7 @@ class Fence:
     def __init__(self, tenancy: Tenancy, schema: Schema, tenant: object) -> None:
         self.attribute = tenancy.attribute
         self.tenant = tenant
+        self._shared = tenancy.shared
         self._keys = {slot: schema.keys(slot) for slot in (TABLE, *schema.indexes)}
         self._starts: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
         """By slot, what its partition keys may be, and what they may begin with."""
@@ -161,8 +210,10 @@ class Fence:
             exact = frozenset(text for head, text in texts.items() if head.whole)
             self._starts[slot] = exact, tuple(text for head, text in texts.items() if not head.whole)
 
-    def filled(self, known: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a caller says of items, with the tenant."""
+    def filled(self, known: Mapping[str, Any], *entities: Bound[Any]) -> Mapping[str, Any]:
+        """What a caller says of items, with the tenant, unless none of the entities has one."""
+        if entities and not any(self.attribute in entity.codec.attributes for entity in entities):
+            return known
         if self.attribute in known:
             self.same(known[self.attribute])
             return known
@@ -200,15 +251,18 @@ class Fence:
         start = request.body.get("ExclusiveStartKey")
         if start is not None and not self._holds(start):
             raise CursorError("the cursor is of another tenant")
-        for slot, value in self._partitions(request):
-            if not self._mine(slot, value):
+        for slot, value, reads in self._partitions(request):
+            if not self._mine(slot, value) and not (reads and self._is_shared(slot, value)):
                 raise OtherTenant(f"this client is of {self.attribute} {self.tenant!r}: {value} is not in its reach")
 
-    def _partitions(self, request: Request) -> Iterator[tuple[str, Any]]:
-        """Each partition that a request is about. A request of which that cannot be told is refused."""
+    def _partitions(self, request: Request) -> Iterator[tuple[str, Any, bool]]:
+        """Each partition that a request is about, and whether it only reads there.
+
+        A request of which that cannot be told is refused.
+        """
         operation, body = request.operation, request.body
         if operation == "Query":
-            yield self._queried(body)
+            yield (*self._queried(body), True)
         elif operation.startswith("Transact"):
             for action in body["TransactItems"]:
                 ((kind, said),) = action.items()
@@ -227,11 +281,11 @@ class Fence:
         else:
             raise self.confined(operation)
 
-    def _of(self, kind: str, said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    def _of(self, kind: str, said: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
         item = said[_KEYED[kind]]
-        yield TABLE, item.get(self._keys[TABLE].pk[0])
+        yield TABLE, item.get(self._keys[TABLE].pk[0]), kind in ("Get", "ConditionCheck")
         if kind == "Put":
-            yield from ((slot, item[keys.pk[0]]) for slot, keys in self._keys.items() if keys.pk[0] in item)
+            yield from ((slot, item[keys.pk[0]], False) for slot, keys in self._keys.items() if keys.pk[0] in item)
 
     def _queried(self, body: Mapping[str, Any]) -> tuple[str, Any]:
         slot = body.get("IndexName", TABLE)
@@ -242,9 +296,9 @@ class Fence:
         return slot, body["ExpressionAttributeValues"][found[2]]
 
     def _holds(self, key: Mapping[str, Any]) -> bool:
-        """Whether all partitions of a key that stands in a cursor are the tenant's."""
+        """Whether all partitions of a key that stands in a cursor are the tenant's, or are everybody's."""
         named = [(slot, key[keys.pk[0]]) for slot, keys in self._keys.items() if keys.pk[0] in key]
-        return bool(named) and all(self._mine(slot, value) for slot, value in named)
+        return bool(named) and any(all(reach(*one) for one in named) for reach in (self._mine, self._is_shared))
 
     def _mine(self, slot: str, value: Mapping[str, Any] | None) -> bool:
         if not value or slot not in self._starts:
@@ -252,3 +306,7 @@ class Fence:
         (text,) = value.values()
         exact, prefixes = self._starts[slot]
         return text in exact or (isinstance(text, str) and text.startswith(prefixes))
+
+    def _is_shared(self, slot: str, value: Mapping[str, Any] | None) -> bool:
+        text = next(iter(value.values()), None) if value else None
+        return isinstance(text, str) and any(form.matches(text) for form in self._shared.get(slot, ()))

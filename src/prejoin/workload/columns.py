@@ -18,7 +18,7 @@ COLLECTIONS = ("Group", "Entities", "Access Patterns", "Rationale")
 ENTITY_LABELS = (
     "Description", "Attributes", "Relationships", "Cardinality", "Size", "Unique", "Excludes", "Owner", "Lifecycle",
 )  # fmt: skip
-CONTEXT_LABELS = ("Teams", "Stage", "Access patterns", "Analytics", "Ad-hoc queries", "GraphQL", "Experience")
+CONTEXT_LABELS = ("Teams", "Stage", "Access patterns", "Analytics", "Ad-hoc queries", "GraphQL", "Experience", "Tenant")
 SECTIONS = (
     "Domain Overview", "Context", "Entities", "Access Patterns", "Reads", "Writes", "Deletes",
     "Item Collection Candidates", "Decisions", "Notes",

@@ -10,6 +10,7 @@ from prejoin.workload import codes
 from prejoin.workload.markdown import Text
 from prejoin.workload.model import Workload
 from prejoin.workload.reading import Notes, Reading
+from prejoin.workload.tenants import expand, move_places
 from prejoin.workload.trees import Form, NotATreeError, convert_tree, read_tree, write_tree
 
 SCHEMA_ID = "urn:prejoin:workload:1"
@@ -36,7 +37,10 @@ def read_data(source: str, form: Form) -> Reading:
     notes = Notes()
     try:
         plain, notes.places.spans = read_tree(source, form)
-        return Reading(convert_tree(plain, notes.places.spans, Workload), (), notes.places)
+        written: Workload = convert_tree(plain, notes.places.spans, Workload)
+        workload = expand(written)
+        move_places(notes.places, written, workload)
+        return Reading(workload, (), notes.places)
     except NotATreeError as problem:
         where = Text(problem.span.text, problem.span.line, problem.span.column)
         notes.say(codes.DATA, where, f"this is not a workload in {form.upper()}: {problem}", _FIX)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from prejoin.types import STRING
 from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, Verb, Workload, Write
+from prejoin.workload.tenants import common_tenant, is_owned
 
 _MANY = 100
 """Candidates past this are compared only where they begin alike: each comparison takes its time."""
@@ -51,6 +52,9 @@ def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tupl
         if (further[0].name, attribute.name) in found:
             break
         found.append((further[0].name, attribute.name))
+    tenant = workload.tenant
+    if tenant and found[-1][1] == tenant.attribute and is_owned(workload, found[-1][0]):
+        found.append(("", tenant.attribute))  # the tenants are no entity: all items have it from outside
     return found
 
 
@@ -115,6 +119,9 @@ def foreign_parts(
     place = [a.name for a in entity.attributes if target(workload, a) == held].index(lead.name)
     for part in parent.id:
         if held and held[1].name == part.name:
+            continue
+        if part.name in common_tenant(workload, entity.name, parent.name) and (own := entity.attribute(part.name)):
+            yield part, own  # another attribute that holds a tenant's id is not the tenant of the item
             continue
         refers = [a for a in entity.attributes if (parent.name, part.name) in chain(workload, entity, a)[1:]]
         alike = [a for a in entity.attributes if _same_source(workload, (entity, a), (parent, part))]

@@ -430,6 +430,17 @@ class Stability(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Tenant(Model, frozen=True):
+    """Whom all items belong to: one of several customers that share the table and never see each other's items."""
+
+    attribute: str
+    """Part of the id of every entity that is not exempt."""
+    entity: str = ""
+    """The entity whose id it is."""
+    exempt: tuple[str, ...] = ()
+    """Entities that belong to no tenant."""
+
+
 class Context(Model, frozen=True):
     """What decides whether a single table fits at all."""
 
@@ -441,6 +452,7 @@ class Context(Model, frozen=True):
     ad_hoc: bool | None = None
     graphql: bool | None = None
     experience: Experience | None = None
+    tenant: Tenant | None = None
     verbatim: dict[str, str] = {}
 
 
@@ -487,6 +499,25 @@ class Workload(Model, frozen=True, dict=True):
 
     def entity(self, name: str) -> Entity | None:
         return self._by_name.get(name)
+
+    @property
+    def tenant(self) -> Tenant | None:
+        return self.context.tenant if self.context else None
+
+    @cached_property
+    def tenant_entity(self) -> Entity | None:
+        """The entity of the tenants themselves: the one that is named, or the one that the id is named after."""
+        if self.tenant is None or self.tenant.entity:
+            return self.entity(self.tenant.entity) if self.tenant else None
+        name = self.tenant.attribute.lower()
+        return next((e for e in self.entities if name in [f"{e.name}{end}".lower() for end in ("", "id", "_id")]), None)
+
+    @cached_property
+    def owned(self) -> frozenset[str]:
+        """The entities whose items belong to a tenant."""
+        if self.tenant is None:
+            return frozenset()
+        return frozenset(e.name for e in self.entities if e is not self.tenant_entity) - {*self.tenant.exempt}
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:

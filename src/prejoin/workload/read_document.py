@@ -12,7 +12,7 @@ from prejoin.workload.columns import CONTEXT_LABELS, READS, SECTIONS, WRITES, Na
 from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_count
-from prejoin.workload.grammar.statements import PIN_FIX, read_pin
+from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_tenant
 from prejoin.workload.markdown import Item, Section, Text, TooLargeError, parse, whole_text
 from prejoin.workload.model import (
     Context,
@@ -32,6 +32,7 @@ from prejoin.workload.read_entities import read_entity, split_label
 from prejoin.workload.read_patterns import read_table
 from prejoin.workload.reading import Notes, Reading
 from prejoin.workload.settle import settle
+from prejoin.workload.tenants import expand, move_places
 
 MOST_CHARACTERS = 2_000_000
 _SECTIONS = Names((*SECTIONS, "Notes and Decisions"))
@@ -118,7 +119,10 @@ def read_document(source: str) -> Reading:
     ):
         if not found and not any(d.code == codes.NO_COLUMN.id for d in notes.diagnostics):
             _missing(name, document)
-    return Reading(settle(document.workload()), in_order(notes.diagnostics), notes.places)
+    written = settle(document.workload())
+    workload = expand(written)
+    move_places(notes.places, written, workload)
+    return Reading(workload, in_order(notes.diagnostics), notes.places)
 
 
 def _missing(name: str, document: _Document) -> None:
@@ -213,6 +217,8 @@ def _front(section: Section, document: _Document) -> None:
                 left.append(line)
             elif match[1].lower() == "status":
                 _status(Text(match[2], number, match.start(2) + 1), document)
+            elif match[1].lower() == "tenant":
+                _tenant(Text(match[2], number, match.start(2) + 1), document)
             else:
                 document.header[match[1]] = match[2]
         document.keep("front", "\n".join(left))
@@ -225,6 +231,16 @@ def _status(text: Text, document: _Document) -> None:
         message = f"`{text.text}` is not a status"
         document.notes.say(codes.STATUS, text, message, "write `DRAFT`, `REVIEWED` or `APPROVED`")
         document.header["Status"] = text.text
+
+
+def _tenant(text: Text, document: _Document) -> None:
+    """`> Tenant: tenantId` below the title says the same as the line of the context."""
+    document.notes.places.mark(("context", "tenant"), text)
+    tenant = document.notes.attempt(codes.TENANTS, text, read_tenant)
+    if tenant is None:
+        document.header["Tenant"] = text.text
+    else:
+        document.context = Context(tenant=tenant)
 
 
 def _overview(section: Section, below: list[Section], document: _Document) -> None:
@@ -255,6 +271,8 @@ def _context(section: Section, below: list[Section], document: _Document) -> Non
             _context_line(labelled[0], labelled[1], item, fields, verbatim, document)
     for extra in below:
         document.keep("Context", whole_text(extra, []))
+    above = document.context  # the tenant may stand below the title
+    fields.setdefault("tenant", above.tenant if above else None)
     document.context = Context(**fields, verbatim=verbatim)  # type: ignore[arg-type]
 
 
@@ -272,7 +290,9 @@ def _context_line(
             document.notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
     else:
         document.notes.places.mark(("context", _FIELDS[label][0]), text)
-        value = document.notes.attempt(codes.WORDING, text, _FIELDS[label][1])
+        # A tenant's line that is left aside would be a table without tenants.
+        code = codes.TENANTS if label == "Tenant" else codes.WORDING
+        value = document.notes.attempt(code, text, _FIELDS[label][1])
         if value is not None:
             fields[_FIELDS[label][0]] = value
             return
@@ -307,6 +327,7 @@ _FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
     "Ad-hoc queries": ("ad_hoc", read_yes_no),
     "GraphQL": ("graphql", read_yes_no),
     "Experience": ("experience", _one_of(Experience)),
+    "Tenant": ("tenant", read_tenant),
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from prejoin.workload.model import Decision, Entity, FixedKey, Relationship, Spread, Under, Without, Workload
+from prejoin.workload.model import Context, Decision, Entity, FixedKey, Relationship, Spread, Under, Without, Workload
 
 
 def settle(workload: Workload) -> Workload:
@@ -15,6 +15,7 @@ def settle(workload: Workload) -> Workload:
     names = _Exact(workload)
     return replace(
         workload,
+        context=_context(workload.context, names),
         entities=tuple(_entity(e, names) for e in workload.entities),
         decisions=tuple(_decision(d, names) for d in workload.decisions),
     )
@@ -41,6 +42,14 @@ class _Exact:
             return name
         found = self._forms.get(name.lower(), set())
         return next(iter(found)) if len(found) == 1 else name
+
+
+def _context(context: Context | None, exact: _Exact) -> Context | None:
+    if context is None or context.tenant is None:
+        return context
+    tenant = context.tenant
+    exempt = tuple(map(exact, tenant.exempt))
+    return replace(context, tenant=replace(tenant, entity=exact(tenant.entity), exempt=exempt))
 
 
 def _entity(entity: Entity, exact: _Exact) -> Entity:

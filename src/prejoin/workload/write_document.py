@@ -10,11 +10,12 @@ from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.lexer import write_name
 from prejoin.workload.grammar.quantities import write_cardinality, write_rate, write_size
-from prejoin.workload.grammar.statements import write_pin, write_relationship
+from prejoin.workload.grammar.statements import write_pin, write_relationship, write_tenant
 from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.markdown import escape_cell, write_row
 from prejoin.workload.model import Context, Decision, Entity, ItemCollection, Read, Workload, Write
 from prejoin.workload.read_document import read_document
+from prejoin.workload.tenants import contract, expand
 
 
 class UnwritableError(ValueError):
@@ -27,7 +28,8 @@ def write_document(workload: Workload) -> str:
     >>> write_document(Workload(title="Shop")).splitlines()[0]
     '# Shop'
     """
-    document = "\n\n".join(part.strip("\n") for part in _parts(workload) if part.strip()) + "\n"
+    workload = expand(workload)
+    document = "\n\n".join(part.strip("\n") for part in _parts(contract(workload)) if part.strip()) + "\n"
     again = read_document(document).workload
     if again != workload:
         advice = "take line breaks, backticks or leading marks such as `#`, `-` and `|` out of it"
@@ -100,6 +102,7 @@ def _context(context: Context) -> str:
         "Ad-hoc queries": _yes_no(context.ad_hoc),
         "GraphQL": _yes_no(context.graphql),
         "Experience": context.experience,
+        "Tenant": write_tenant(context.tenant) if context.tenant else None,
         **context.verbatim,
     }
     return "\n".join(f"- **{label}**: {_inline(str(value))}" for label, value in lines.items() if value is not None)

@@ -43,6 +43,7 @@ from prejoin.transport import AsyncTransport, Endpoint, Transport
 from prejoin.workload.files import read_file
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Action, ChangeOp, Combine, Op, Read, Result, Value, Verb, Workload, Write
+from prejoin.workload.tenants import is_scoped
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = {
@@ -113,6 +114,9 @@ class Driver:
         self.workload = workload
         self.names = names_of(workload)
         self.methods = repository_methods(workload, design, options)
+        self.tenant: Any = None
+        """For whom methods about the items of a tenant are called."""
+        self._tenant_name = workload.tenant.attribute if workload.tenant else ""
         self._end = ExitStack()
         transport = at or self._end.enter_context(Embedded())
         self.bench = Bench.ready(workload, design, transport, NOW, harsh=harsh)
@@ -140,7 +144,9 @@ class Driver:
 
     def call(self, method: Method, arguments: dict[str, Any]) -> Any:
         positional = [arguments.pop(p.name) for p in method.params if not p.default]
-        answer = getattr(self.repository, method.name)(*positional, **arguments)
+        scoped = is_scoped(self.workload, method.pattern)
+        repository = self.repository.of_tenant(self.tenant) if scoped else self.repository
+        answer = getattr(repository, method.name)(*positional, **arguments)
         return self._loop.run(answer) if inspect.iscoroutine(answer) else answer
 
     # --- Objects and values -----------------------------------------------------------------------------------------
@@ -174,6 +180,7 @@ class Driver:
 
     def _asked(self, method: Method, asked: Reference, read: Read, given: Given) -> str:
         arguments = dict(_arguments(method, given))
+        self.tenant = given.get(self._tenant_name)
         options = {p.meaning.name for p in method.params if isinstance(p.meaning, Option)}
         expected = asked.answer(self.bench.items, given)
         try:
@@ -304,6 +311,9 @@ class Driver:
     def _given(self, method: Method, case: Case, steps: list[Step], strict: bool = False) -> dict[str, Any]:
         """The arguments by which a method does just these steps."""
         found = {p.name: self._argument(p, case, steps) for p in method.params}
+        name = self._tenant_name
+        items = [item for s in steps for item in (s.after, s.before, s.item) if item and name in item]
+        self.tenant = items[0][name] if items else case.given.get(name)
         if strict:
             self._agree(case, steps)
         return {name: value for name, value in found.items() if value is not None or not _defaulted(method, name)}

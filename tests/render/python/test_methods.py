@@ -24,9 +24,10 @@ from prejoin.render.python import Options
 from prejoin.render.python.entities import Style
 from prejoin.render.python.method import Asked, Known, Option, Whole
 from prejoin.render.python.package import repository_methods
-from prejoin.table import ConditionFailed, TransactionCancelled
+from prejoin.table import ConditionFailed, CursorError, NotServed, OtherTenant, TransactionCancelled
 from prejoin.workload.lookup import addressed
 from prejoin.workload.model import Action, Op, Verb, Write
+from prejoin.workload.tenants import tenant_of
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -115,6 +116,7 @@ def test_a_method_takes_what_the_document_gives(name: str) -> None:
     for method in repository_methods(workload, design).values():
         pattern = method.pattern
         wanted = {i.attribute for i in pattern.inputs if not i.values and i.op not in (Op.EXISTS, Op.NOT_EXISTS)}
+        wanted -= {tenant_of(workload, pattern)}  # the repository of a tenant fills it in
         taken: set[str] = set()
         for param in method.params:
             match param.meaning:
@@ -202,3 +204,27 @@ def test_objects_that_do_not_belong_together_are_refused_before_anything_is_sent
         assert State(bench).read() == before
         call("AP-020", ticket, made("AuditEvent", tenantId=one, ticketId=ticket.ticket_id))
         call("AP-026", made("User"), made("Invitation"))  # who invites is somebody else
+
+
+def test_a_repository_is_of_one_tenant(tmp_path: Path) -> None:
+    """It takes no tenant, finds no other's items, and takes no other's cursors."""
+    workload, design = designed("tenants")
+    with Driver(workload, design, tmp_path) as driver:
+        tasks = [dict(one) for one in driver.bench.items["Project"]]
+        first, second = (
+            tasks[0]["workspaceId"],
+            next(one["workspaceId"] for one in tasks if one["workspaceId"] != tasks[0]["workspaceId"]),
+        )
+        for number in range(3):
+            project = {**tasks[0], "projectId": f"01ARZ3NDEKTSV4RRFFQ69G5FA{number}"}
+            driver.repository.db.insert(driver.record("Project", project))
+        page = driver.repository.of_tenant(first).projects(limit=1)
+        assert {one.workspace_id for one in page} == {first}
+        with pytest.raises(CursorError):
+            driver.repository.of_tenant(second).projects(limit=1, after=page.cursor)
+        with pytest.raises(OtherTenant):
+            driver.repository.of_tenant(second).begin_project(driver.record("Project", tasks[0]))
+        with pytest.raises(NotServed):
+            driver.repository.projects(limit=1)
+        plans = driver.repository.of_tenant(first).all_plans()
+        assert plans == driver.repository.all_plans()

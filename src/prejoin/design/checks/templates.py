@@ -14,6 +14,7 @@ from prejoin.keys import Ask, Field, KeyForm, Natural, Template, TemplateError, 
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.model import CheckKind, Entity
+from prejoin.workload.tenants import common_tenant
 
 _DATE = re.compile(r"(?i:date|time|timestamp)|(?<=[a-z])(At|On)\Z")
 _PADDED = re.compile(r"0?([1-9]\d?)d?(?:,|\Z)")
@@ -342,7 +343,7 @@ def _unique(r: Report) -> None:
         groups += [(a.name,) for a in entity.attributes if a.unique and (not a.id or len(entity.id) > 1)]
         groups += list(entity.unique)
         groups += [
-            (check.attribute,)
+            (*common_tenant(r.workload, entity.name), check.attribute)
             for write in r.writes
             for check in write.checks
             if check.kind is CheckKind.UNIQUE

@@ -57,7 +57,7 @@ def _another_index(workload: Workload, read: Read) -> Iterator[str]:
         return
     (need,) = asked[0].needs
     entity = workload.entity(need.entity)
-    found = index_candidates(entity, [need]) if entity else []
+    found = index_candidates(workload, entity, [need]) if entity else []
     if entity and found:
         best = min(found, key=lambda one: (index_cents(workload, entity, one), len(one.pk), one))
         cost = money(index_cents(workload, entity, best) / 100)

@@ -13,9 +13,9 @@ from prejoin.render.keeping import stamped
 from prejoin.render.python.entities import Style, entities_module
 from prejoin.render.python.keys import keys_module
 from prejoin.render.python.layout import Imports, docstring
-from prejoin.render.python.method import Method, Module
+from prejoin.render.python.method import Method, Module, Param
 from prejoin.render.python.names import identifier, names_of, short_title
-from prejoin.render.python.repository import methods_of, repository_module
+from prejoin.render.python.repository import methods_of, repository_module, tenant_param
 from prejoin.render.python.schema import schema_module
 from prejoin.render.python.seed import seed_module
 from prejoin.render.python.tests import tests_module
@@ -66,3 +66,8 @@ def package_name(workload: Workload, options: Options) -> str:
 def repository_methods(workload: Workload, design: Design, options: Options | None = None) -> dict[str, Method]:
     """The methods of the repository as data, by the ids of their patterns."""
     return methods_of(module_of(workload, design, options or Options()))
+
+
+def repository_tenant(workload: Workload, design: Design) -> Param | None:
+    """What `of_tenant` of the repository takes; None where it has no such method."""
+    return tenant_param(module_of(workload, design, Options()))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.map_reads import ask_of, followed, is_filtered, plain, varying, wanted_of
+from prejoin.design.map_reads import Link, ask_of, followed, is_filtered, plain, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
@@ -26,6 +26,7 @@ from prejoin.workload.model import (
     Result,
     Value,
 )
+from prejoin.workload.tenants import tenant_of
 
 _SUFFIX = {
     Op.NE: "other_than",
@@ -88,7 +89,9 @@ class _Reading:
         self.timed = found.bucket is not None
         self.before: list[Part] = []
         """What stands before the question."""
-        self.given = [self._given(one) for one in read.inputs]
+        self.tenant = tenant_of(module.workload, read)
+        """The attribute that the client of a tenant fills in."""
+        self.given = [self._given(one) for one in read.inputs if one.attribute != self.tenant]
         self.many = next((one for one in self.given if one.input.many), None)
 
     @property
@@ -248,7 +251,7 @@ class _Reading:
         results = [result]
         names: list[str] = []
         for at, name in enumerate(self.read.entities[1:]):
-            links = followed(self.read, module.workload, name)
+            links = self._links(name)
             assert links  # it is served
             request = self.operation.requests[1 + at]
             local = free(
@@ -290,9 +293,13 @@ class _Reading:
         ]
         return [*body, Group("return (", (lead, *shown), ")", loose=True)], f"tuple[{', '.join(results)}]"
 
+    def _links(self, name: str) -> list[Link]:
+        """The attributes by which a join gets to another entity, without the tenant."""
+        return [link for link in followed(self.read, self.module.workload, name) if link.own.name != self.tenant]
+
     def _id(self, name: str) -> str:
         """What tells the items of a join's other entity apart in one answer: ids that the caller gives are the same."""
-        links = varying(followed(self.read, self.module.workload, name))
+        links = varying(self._links(name))
         ids = [f"one.{self.module.names.field(name, link.other.name)}" for link in links]
         return ids[0] if len(ids) == 1 else f"({', '.join(ids)})"
 

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 from prejoin.design.model import Operation
 from prejoin.render.python.layout import STEP, comment, docstring
-from prejoin.render.python.method import Method, Module, Option
+from prejoin.render.python.method import Asked, Method, Module, Option, Param
 from prejoin.render.python.reads import read_method
+from prejoin.render.python.values import annotation
 from prejoin.render.python.writes import write_method
 from prejoin.workload.model import OutOfScope, Pattern, Read, Verb, Workload
+from prejoin.workload.tenants import is_owned, is_scoped
+
+OF_TENANT = "of_tenant"
+"""The method that gives the repository of one tenant."""
 
 
 def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
@@ -19,13 +24,15 @@ def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
     module.imports.name("prejoin.table", client)
     name = f"{'Async' if module.aio else ''}{names.title}Repository"
     title = workload.title or "the application"
-    lines = [f"class {name}:", *docstring(f"What {title} asks of its table, and does to it.", indent=STEP), ""]
+    said = ["Patterns about items of a tenant are methods of `of_tenant(…)`."] if workload.tenant else []
+    lines = [f"class {name}:", *docstring(f"What {title} asks of its table, and does to it.", *said, indent=STEP), ""]
     lines += [f"{STEP}def __init__(self, db: {client}) -> None:", f"{STEP * 2}self.db = db"]
+    lines += _of_tenant(module)
     for pattern in workload.patterns:
         method = methods.get(pattern.id)
         operation = module.design.operation(pattern.id)
         if method is not None and operation is not None:
-            words = [*module.words(pattern, operation), *_safe(method)]
+            words = [*module.words(pattern, operation), *_safe(method), *_unscoped(workload, pattern)]
             lines += ["", *method.lines(words, module.aio)]
     absent = list(_absent(workload, module))
     if absent:
@@ -33,6 +40,33 @@ def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
     once = ", awaited" if module.aio else ""
     head = docstring(f"The access patterns of {title}, one method each{once}.")
     return [*head, "", *module.imports.lines(), "", "", *lines]
+
+
+def _of_tenant(module: Module) -> list[str]:
+    """The method that gives the repository of one tenant, where there are tenants."""
+    param = tenant_param(module)
+    if param is None:
+        return []
+    module.imports.name("typing", "Self")
+    words = docstring(f"The repository of one tenant. It fills in `{param.name}`.", indent=STEP * 2)
+    head = f"{STEP}def {OF_TENANT}(self, {param}) -> Self:"
+    return ["", head, *words, f"{STEP * 2}return type(self)(self.db.tenant({param.name}))"]
+
+
+def tenant_param(module: Module) -> Param | None:
+    """The tenant as a parameter; None where no entity belongs to one."""
+    workload = module.workload
+    owner = next((e for e in workload.entities if is_owned(workload, e.name)), None)
+    attribute = owner.attribute(workload.tenant.attribute) if workload.tenant and owner else None
+    if owner is None or attribute is None:
+        return None
+    type_ = annotation(attribute.type, module.imports, module.enum(owner.name, attribute.name))
+    return Param(module.names.field(owner.name, attribute.name), type_, Asked(attribute.name))
+
+
+def _unscoped(workload: Workload, pattern: Pattern) -> Iterator[str]:
+    if workload.tenant and not is_scoped(workload, pattern):
+        yield "It is of no tenant: call it on the repository itself."
 
 
 def _safe(method: Method) -> Iterator[str]:

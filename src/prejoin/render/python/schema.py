@@ -22,6 +22,7 @@ from prejoin.render.python.layout import (
 from prejoin.render.python.names import Names
 from prejoin.render.python.values import literal
 from prejoin.workload.model import Entity, Workload
+from prejoin.workload.tenants import is_owned, tenant_field
 
 
 def schema_module(workload: Workload, design: Design, names: Names) -> list[str]:
@@ -39,7 +40,10 @@ def schema_module(workload: Workload, design: Design, names: Names) -> list[str]
     named = [("pk", base.pk[0].name, "pk"), ("sk", base.sk[0].name if base.sk else "sk", "sk")]
     named += [("type_attribute", design.type_attribute, "entityType"), ("separator", design.separator, "#")]
     named += [("ttl", unsaid_ending(design, workload), "")]
+    named += [("tenant", tenant_field(workload, names.fields), "")]
     parts += [keyword(name, string(value)) for name, value, usual in named if value != usual]
+    exempt = [names.classes[e.name] for e in stored if workload.tenant and not is_owned(workload, e.name)]
+    parts += [keyword("exempt", listing(exempt))] if exempt else []
     for entity in stored:
         imports.name(".entities", names.classes[entity.name])
     head = docstring(f"The table of {workload.title or 'the application'}: where each entity is found, and by what.")

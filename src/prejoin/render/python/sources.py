@@ -15,6 +15,7 @@ from prejoin.render.python.values import annotation, literal
 from prejoin.workload.constants import constant
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Action, Attribute, Entity, Value, Verb, Write
+from prejoin.workload.tenants import tenant_of
 
 
 @dataclass(slots=True)
@@ -52,6 +53,8 @@ class Sources:
         self.locals: set[str] = set()
         self.timed = False
         self.inputs = {i.attribute: i for i in write.inputs}
+        self.tenant = tenant_of(module.workload, write)
+        """The attribute that the client of a tenant fills in; empty where the method is called for no tenant."""
         self.found_first = operation.found_first
         self.read_first = operation.read_first
         written = {action.entity for action in self.actions}
@@ -190,7 +193,8 @@ class Sources:
 
     def base(self, entity: Entity) -> tuple[str, ...]:
         facets = self.module.facets
-        return next(f for f in facets if f.entity == entity.name and f.slot == TABLE and not f.copy).attributes
+        own = next(f for f in facets if f.entity == entity.name and f.slot == TABLE and not f.copy)
+        return tuple(name for name in own.attributes if name != self.tenant)
 
     def given(self, at: int, action: Action, entity: Entity, loop: Loop | None) -> list[tuple[str, str]]:
         """What is said of an item that is changed: its key, and what else the caller knows of it."""
@@ -201,7 +205,7 @@ class Sources:
                 unknown(write, action, entity, design, frozenset()) if entity.name not in self.read_first else set()
             )
             record = loop.record if loop else self.found(at)
-            names = [*base, *sorted(needed - set(base))]
+            names = [*base, *sorted(needed - {*base, self.tenant})]
             return [(n, f"{record}.{self.module.names.field(entity.name, n)}") for n in names]
         names = [*base, *self.also_known(action, entity, set(base), loop)]
         return [(name, self.source(name, action, entity, loop)) for name in dict.fromkeys(names)]
@@ -212,7 +216,8 @@ class Sources:
         linked = links(workload, write, action, entity)
         # A list of versions is that of the parts, and says nothing of the one document.
         lists = {name for name, one in self.inputs.items() if one.many} if loop is None else set()
-        return [n for n in sorted(known(workload, write, action) - base) if linked.get(n, "") not in lists]
+        names = known(workload, write, action) - base - {self.tenant}
+        return [n for n in sorted(names) if linked.get(n, "") not in lists]
 
     def source(self, name: str, action: Action, entity: Entity, loop: Loop | None) -> str:
         """Where the value of an attribute of an existing item comes from."""

@@ -46,6 +46,7 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
+from prejoin.workload.tenants import is_owned, tenant_of
 
 _NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
 
@@ -143,7 +144,28 @@ class _Test:
         positional = [a for a in arguments if a and "=" not in a.partition("(")[0]]
         named = [a for a in arguments if a and a not in positional]
         self._asserted(own, others, [*positional, *named])
+        if self.tenant:
+            self._apart(own[0], [*positional, *named], bool(others))
         return self.lines
+
+    @property
+    def tenant(self) -> str:
+        """The attribute that the repository of a tenant fills in; empty where the method is of no tenant."""
+        return tenant_of(self.module.workload, self.method.pattern)
+
+    def _apart(self, item: _Item, arguments: list[str], joined: bool) -> None:
+        """That another tenant, who asks the same, finds nothing."""
+        attribute = single(self.module.workload, item.entity.name, self.tenant)
+        other = literal(self._second(item.entity, attribute), self.imports)
+        self.lines.append(Group("stranger = everyone.of_tenant(", (other,)))
+        asked = call(f"nothing = stranger.{self.method.name}", *arguments)
+        if joined:
+            asked = call(f"nothing, *_ = stranger.{self.method.name}", *arguments)
+        self.lines.append(asked)
+        result = self.method.result.removeprefix("tuple[") if joined else self.method.result
+        none = result.partition(",")[0].endswith("| None")
+        zero = "nothing is None" if none else "nothing == 0" if result == "int" else "len(nothing) == 0"
+        self.lines.append(f"assert {zero}")
 
     def _asked(
         self,
@@ -223,7 +245,8 @@ class _Test:
         """What an item that a join names is found under in its answer."""
         read = self.method.pattern
         assert isinstance(read, Read)
-        links = varying(followed(read, self.module.workload, item.entity.name))
+        found = followed(read, self.module.workload, item.entity.name)
+        links = varying([link for link in found if link.own.name != self.tenant])
         ids = [f"{item.name}.{self._field(item, link.other.name)}" for link in links]
         return ids[0] if len(ids) == 1 else f"({', '.join(ids)})"
 
@@ -343,7 +366,7 @@ class _Test:
         """Gives an item another id than the other items of its entity have, where that is free to choose."""
         attribute = single(self.module.workload, item.entity.name, name)
         others = [other.values[name] for other in self.items if other.entity is item.entity and other is not item]
-        if not attribute.id or item.values[name] not in others:
+        if not attribute.id or name == self.tenant or item.values[name] not in others:
             return
         choices: list[object] = [item.seed[name], self._second(item.entity, attribute), *attribute.type.values]
         for _ in range(len(others)):
@@ -472,10 +495,11 @@ class _Test:
         entity = self.module.workload.entity(name)
         assert entity is not None  # the design has a key for it
         taken = [i.name for i in self.items] + ["repository", "found", "seed", "ready"]
+        taken += ["everyone", "stranger", "nothing"] if self.tenant else []
         seed = sample_values(self.module.workload, entity, self.module.design)
         item = _Item(free(identifier(self.module.names.classes[name]), taken), entity, dict(seed), seed)
         if any(other.entity is entity for other in self.items):  # two that are there share nothing that is unique
-            unique = {a.name for a in entity.attributes if a.unique}.union(*entity.unique)
+            unique = {a.name for a in entity.attributes if a.unique}.union(*entity.unique) - {self.tenant}
             item.values |= {a.name: self._second(entity, a) for a in entity.attributes if a.name in unique}
         self.items.append(item)
         return item
@@ -484,8 +508,17 @@ class _Test:
         """The items in the table, and the repository that reads them."""
         items = list(items)
         self._declared(items)
-        self.lines.insert(0, "repository = ready()")
-        self.lines += [f"repository.db.insert({item.name})" for item in items]
+        if self.tenant:
+            value = next(i.values[self.tenant] for i in self.items if is_owned(self.module.workload, i.entity.name))
+            ready: list[Part] = [
+                "everyone = ready()",
+                call("repository = everyone.of_tenant", literal(value, self.imports)),
+            ]
+        else:
+            ready = ["repository = ready()"]
+        self.lines[:0] = ready
+        whose = "everyone" if self.tenant else "repository"
+        self.lines += [f"{whose}.db.insert({item.name})" for item in items]
 
     def _declared(self, items: Iterable[_Item]) -> None:
         for item in items:

@@ -78,7 +78,7 @@ class _Writing:
             loop = self.sources.over(action, param, entity.name) if action.many else None
             record = loop.record if loop else param.name
             lines: list[Part] = []
-            for attribute in entity.attributes:
+            for attribute in (a for a in entity.attributes if a.name != self.sources.tenant):
                 left = f"{record}.{self.module.names.field(entity.name, attribute.name)}"
                 if owned := owners.get((at, attribute.name)):
                     cls = actions[owned.owner].entity
@@ -259,7 +259,7 @@ class _Writing:
         cls, wait = self.module.cls(entity.name), self.module.wait
         request = next(r for r in self.operation.finds if entity.name in r.entities)
         filtered = {text.partition(" ")[0] for text in request.filters}
-        names = sorted(names)
+        names = sorted(set(names) - {self.sources.tenant})
         lists = Loop(action)
         sources = {n: self.sources.source(n, action, entity, lists if loop else None) for n in names}
         equal = [keyword(self.module.names.field(entity.name, n), sources[n]) for n in names if n not in filtered]

@@ -8,6 +8,7 @@ from prejoin.workload.checks.decisions import check_decisions
 from prejoin.workload.checks.forgotten import check_forgotten
 from prejoin.workload.checks.names import check_names
 from prejoin.workload.checks.reporter import Reporter
+from prejoin.workload.checks.tenants import check_tenants
 from prejoin.workload.checks.types import check_types
 from prejoin.workload.model import Workload
 from prejoin.workload.reading import Places
@@ -16,6 +17,6 @@ from prejoin.workload.reading import Places
 def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
     """Every message about a workload, in the order of the places they are about."""
     reporter = Reporter(workload, places or Places())
-    for one in (check_names, check_types, check_decisions, check_completeness, check_forgotten):
+    for one in (check_names, check_tenants, check_types, check_decisions, check_completeness, check_forgotten):
         one(reporter)
     return in_order(reporter.diagnostics)

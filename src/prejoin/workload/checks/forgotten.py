@@ -11,6 +11,7 @@ from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.lookup import bindings, equalities, root
 from prejoin.workload.model import Entity, Level, Rate, Result, Verb
 from prejoin.workload.reading import Path
+from prejoin.workload.tenants import common_tenant, own_id
 
 Asked = frozenset[tuple[str, str]]
 _OPERATORS = re.compile(
@@ -66,8 +67,14 @@ def _counters(r: Reporter) -> bool:
 
 
 def _lists(r: Reporter) -> None:
-    listed_all = {e for p in r.workload.reads if not equalities(p) for e in p.entities}
-    roots = [e for e in r.workload.entities if e.id and not any(a.references for a in e.attributes) and not e.singleton]
+    tenant = {r.workload.tenant.attribute} if r.workload.tenant else set()
+    listed_all = {e for p in r.workload.reads if tenant.issuperset(equalities(p)) for e in p.entities}
+    roots = [
+        e
+        for e in r.workload.entities
+        if own_id(r.workload, e) and not any(a.references for a in e.attributes if a.name not in tenant)
+        if not e.singleton
+    ]
     missing = [e.name for e in roots if e.name not in listed_all]
     if missing:
         r.say(
@@ -93,7 +100,8 @@ def _other_side(r: Reporter, path: Path, entity: Entity, asked: Asked) -> None:
         if attribute.unique and not attribute.id and (entity.name, attribute.name) not in asked:
             message = f"nothing finds a `{entity.name}` by its unique `{attribute.name}`"
             r.say(codes.OTHER_SIDE, (*path, "attributes", index), message, "if that is asked, add the read")
-    holders = [a for a in entity.attributes if a.references]
+    tenant = common_tenant(r.workload, entity.name)
+    holders = [a for a in entity.attributes if a.references and a.name not in tenant]
     sides = {root(r.workload, entity, a): a for a in holders}
     sides_asked = [a for a in sides.values() if (entity.name, a.name) in asked]
     if sides_asked and len(holders) > 1:

@@ -23,7 +23,7 @@ from prejoin.workload.grammar.attributes import read_attribute
 from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_count, read_rate, read_size
-from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_relationship
+from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_relationship, read_tenant
 from prejoin.workload.grammar.writes import read_actions, read_checks
 from prejoin.workload.markdown import escape_cell, write_row
 from prejoin.workload.model import Pin
@@ -80,7 +80,7 @@ SECTIONS = Table(
         ("# Title", "the application's name; has to be there"),
         ("> Status: DRAFT", "also `REVIEWED` or `APPROVED`; not needed"),
         ("## Domain Overview", "what it is about, for people; not needed", ("## Overview", "## Domain")),
-        ("## Context", "facts from which it is judged whether one table fits at all; not needed"),
+        ("## Context", "facts from which it is judged whether one table fits at all, and the tenant if there are tenants; not needed"),
         ("## Entities", "a `###` heading for each: attributes, relationships, figures; has to be there", ("## Entity",)),
         ("## Access Patterns", "the three tables that follow; has to be there", ("## Patterns",)),
         ("### Reads", "a table of questions", ("### Read Patterns", "### Read")),
@@ -103,9 +103,21 @@ CONTEXT = Table(
         ("Ad-hoc queries", "`Yes` or `No`"),
         ("GraphQL", "`Yes` or `No`"),
         ("Experience", "with DynamoDB: `none`, `some` or `good`"),
+        ("Tenant", "the attribute whose value is the customer that everything belongs to"),
     ),
     head=("Label", "Answers"),
 )
+
+TENANT = Table(
+    "Tenant",
+    _rows(
+        ("tenantId", "the items of all entities belong to a tenant, whose id is `tenantId`"),
+        ("tenantId → Company", "the tenants are items of `Company`, and `tenantId` is its id", ("tenantId -> Company",)),
+        ("tenantId, except Plan", "`Plan` belongs to no tenant: all of them read it"),
+        ("tenantId → Company, except Plan and Country", "all of it", ("tenantId → Company, except Plan, Country",)),
+    ),
+    read_tenant,
+)  # fmt: skip
 
 ATTRIBUTES = Table(
     "Attributes",
@@ -489,6 +501,7 @@ DECISIONS = Table(
 TABLES: tuple[Table, ...] = (
     SECTIONS,
     CONTEXT,
+    TENANT,
     LABELS,
     ATTRIBUTES,
     TYPES,

@@ -1,4 +1,4 @@
-"""Statements: relationships (`User 1:N Order via userId`) and pins (`Order lives under User`, `at most 2 GSIs`)."""
+"""Statements: relationships (`User 1:N Order via userId`), tenants and pins (`Order lives under User`)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from prejoin.workload.model import (
     Relationship,
     RelationshipKind,
     Spread,
+    Tenant,
     Under,
     Without,
 )
@@ -92,6 +93,39 @@ def write_relationship(r: Relationship) -> str:
     via = f" via {' + '.join(write_name(v) for v in r.via)}" if r.via else ""
     role = f" as {write_name(r.role)}" if r.role else ""
     return head + via + role + (f" - {r.text}" if r.text else "")
+
+
+# --- Tenants ----------------------------------------------------------------------------------------------------------
+
+TENANT_FIX = "write `tenantId`, `tenantId → Company` or `tenantId → Company, except Plan`"
+
+
+def read_tenant(text: str) -> Tenant:
+    """The attribute that is the tenant, the entity whose id it is, and the entities that belong to no tenant.
+
+    >>> read_tenant("tenantId → Company, except Plan and Country")
+    Tenant(attribute='tenantId', entity='Company', exempt=('Plan', 'Country'))
+    """
+    tokens = Tokens(text)
+    attribute = tokens.name("the attribute that is the tenant")
+    if "." in attribute:
+        raise Inexact(f"`{attribute}` is not the name of an attribute", TENANT_FIX, 0, text)
+    entity = tokens.name("the entity whose id it is") if tokens.sign("->") else ""
+    tokens.separators()
+    exempt = []
+    if tokens.word("except"):
+        exempt.append(tokens.name("an entity"))
+        while tokens.separators() or tokens.word("and"):
+            tokens.word("and")
+            exempt.append(tokens.name("an entity"))
+    tokens.expect_end(TENANT_FIX)
+    return Tenant(attribute, entity, tuple(exempt))
+
+
+def write_tenant(tenant: Tenant) -> str:
+    entity = f" → {write_name(tenant.entity)}" if tenant.entity else ""
+    exempt = f", except {', '.join(map(write_name, tenant.exempt))}" if tenant.exempt else ""
+    return write_name(tenant.attribute) + entity + exempt
 
 
 # --- Pins -------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,56 @@
+"""Proofs of tables that have tenants: several tenants with the same ids, and no answer has another's items."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from prejoin.design.map_patterns import map_patterns
+from prejoin.design.model import Design
+from prejoin.design.solve import solve
+from prejoin.engine import Embedded
+from prejoin.proof.data import Maker
+from prejoin.proof.run import prove
+from prejoin.workload.files import read_file
+from prejoin.workload.model import Workload
+
+DOCUMENT = Path(__file__).parents[1] / "render" / "python" / "documents" / "tenants.md"
+NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
+
+
+def projects() -> tuple[Workload, Design]:
+    workload = read_file(DOCUMENT).workload
+    return workload, solve(workload).design
+
+
+def test_several_tenants_have_items_with_the_same_ids() -> None:
+    workload, _ = projects()
+    made = Maker(workload, NOW, harsh=True).make_all()
+    for entity, name in (("Member", "memberId"), ("Project", "projectId"), ("Task", "taskId")):
+        whose: dict[object, set[object]] = {}
+        for item in made[entity]:
+            whose.setdefault(item[name], set()).add(item["workspaceId"])
+        assert max(map(len, whose.values())) > 1
+    projects_made = {(p["workspaceId"], p["projectId"]) for p in made["Project"]}
+    assert {(t["workspaceId"], t["projectId"]) for t in made["Task"]} <= projects_made
+
+
+def test_the_design_is_proven_with_them() -> None:
+    workload, design = projects()
+    proof = prove(workload, design, Embedded(), now=NOW)
+    assert proof.findings == ()
+    assert [a for a in proof.answers if a.wrong or a.problem] == []
+
+
+def test_a_key_without_the_tenant_is_refused() -> None:
+    """Made by hand: no table is made from it."""
+    workload, design = projects()
+    task = design.item("Task")
+    assert task is not None
+    base = replace(task.facets[0], pk=("PROJECT#{projectId}",), sk=("TASK#{taskId}#{workspaceId}",))
+    wrong = replace(task, facets=(base, *task.facets[1:]))
+    changed = replace(design, items=tuple(wrong if item is task else item for item in design.items))
+    proof = prove(workload, map_patterns(changed, workload), Embedded(), now=NOW)
+    assert "does not begin with the tenant" in proof.findings[0]
