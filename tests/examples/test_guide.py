@@ -25,7 +25,7 @@ from prejoin.workload.grammar.attributes import FLAGS, read_attribute
 from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_rate, read_size
-from prejoin.workload.grammar.statements import read_pin, read_relationship
+from prejoin.workload.grammar.statements import read_pin, read_relationship, read_tenant
 from prejoin.workload.grammar.writes import read_actions, read_checks
 from prejoin.workload.markdown import parse
 from prejoin.workload.read_document import read_document
@@ -46,6 +46,7 @@ def pin(text: str) -> object:
 GRAMMAR: dict[str, Callable[[str], object]] = {
     "Attributes": read_attribute,
     "Relationships": read_relationship,
+    "Tenants": read_tenant,
     "Cardinality": read_cardinality,
     "Size": read_size,
     "Input Parameters": read_inputs,
