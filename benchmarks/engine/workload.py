@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from prejoin.table import Client, Entity, Index, Key, Schema
-from prejoin.table.definition import create_table
+from prejoin.table.admin.table_request import create_table
 
 TABLE = "bench"
 USERS, OF_A_USER = 50, 20

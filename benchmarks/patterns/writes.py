@@ -8,7 +8,7 @@ from datetime import datetime
 
 from prejoin.patterns import Child, Copy, Counted, SoftDelete, Summed, Timestamps, TimeToLive, Unique, Version
 from prejoin.table import Client, Entity, Index, Key, Schema
-from prejoin.table.hooks import Pattern
+from prejoin.table.schema.pattern import Pattern
 
 from .measure import Case
 

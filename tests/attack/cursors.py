@@ -18,8 +18,8 @@ import msgspec
 
 from prejoin.engine import Embedded
 from prejoin.table import Client, CursorError, Entity, Index, Key, Schema, SignedCursors, begun
-from prejoin.table.cursor import Cursors, Position, encode_cursor
-from prejoin.table.everything import Scan
+from prejoin.table.read.cursor import Cursors, Position, encode_cursor
+from prejoin.table.read.scan import Scan
 
 from .result import Result
 

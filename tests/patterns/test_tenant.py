@@ -33,7 +33,7 @@ from prejoin.table import (
     TableError,
     TransactionCancelled,
 )
-from prejoin.table.cursor import Position, encode_cursor
+from prejoin.table.read.cursor import Position, encode_cursor
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from prejoin.proof.run import prove, run_all
 from prejoin.proof.schema import schema_of
 from prejoin.render.python.names import names_of
 from prejoin.render.python.schema import schema_module
-from prejoin.table.definition import create_table
+from prejoin.table.admin.table_request import create_table
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 

@@ -18,7 +18,7 @@ from tests.attack import cursors as attack
 from tests.attack.cursors import ASKS, Order, client, cursors_of, mutated, possible, violation
 
 from prejoin.table import Client, CursorError, EncryptedCursors, SignedCursors, TableError
-from prejoin.table.cursor import Cursors, Position, encode_cursor, from_text, open_cursor, to_text
+from prejoin.table.read.cursor import Cursors, Position, encode_cursor, from_text, open_cursor, to_text
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 SEALED = [SignedCursors, EncryptedCursors]

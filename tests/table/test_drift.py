@@ -14,9 +14,9 @@ from tests.place import DynamoDB, fresh
 from prejoin.patterns import audit, repair
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table import AsyncClient, Client, Entity, Index, Key, Schema, TableError
+from prejoin.table.admin.create_table import MOST_SECONDS, active, add_indexes, create
+from prejoin.table.admin.drift import Difference, differences
 from prejoin.table.conversation import Pause
-from prejoin.table.creation import MOST_SECONDS, active, add_indexes, create
-from prejoin.table.drift import Difference, differences
 
 
 @dataclass
@@ -226,7 +226,7 @@ def test_a_table_that_never_comes_is_not_waited_for_for_ever() -> None:
 
 
 def test_the_request_is_plain_json() -> None:
-    from prejoin.table.definition import create_table
+    from prejoin.table.admin.table_request import create_table
 
     body = create_table(schema(Index("by-total", pk=("status", "total"))), "shop")
     assert msgspec.json.decode(msgspec.json.encode(body)) == body

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from prejoin.engine import Embedded
 from prejoin.table import Client, CodecError, Entity, Index, Key, NotFound, Schema
-from prejoin.table.actions import check_item, delete_item, update_item
-from prejoin.table.changes import Changes
-from prejoin.table.computed import First, Joined, Sum
-from prejoin.table.expand import expand
-from prejoin.table.forms import Form
-from prejoin.table.meaning import condition, deletion, modification
-from prejoin.table.writes import Action, Write
+from prejoin.table.update.changes import Changes
+from prejoin.table.update.computed import First, Joined, Sum
+from prejoin.table.write.actions import check_item, delete_item, update_item
+from prejoin.table.write.cached_actions import Form
+from prejoin.table.write.expand import expand
+from prejoin.table.write.from_call import condition, deletion, modification
+from prejoin.table.write.model import Action, Write
 
 
 @dataclass

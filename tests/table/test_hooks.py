@@ -21,10 +21,10 @@ from prejoin.table import (
     Transaction,
     TransactionCancelled,
 )
-from prejoin.table.bind import Bound
-from prejoin.table.expressions import Compare
-from prejoin.table.hooks import BoundPattern, Pattern
-from prejoin.table.writes import Write
+from prejoin.table.condition.record import Compare
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.write.model import Write
 
 
 @dataclass(frozen=True)

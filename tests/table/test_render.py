@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.place import fresh
 
 from prejoin.table import Client, Entity, Key, Schema
-from prejoin.table.codec import Codec
-from prejoin.table.expressions import And, Compare, Condition, Not, Or
-from prejoin.table.render import Placeholders, render
+from prejoin.table.codec.codec import Codec
+from prejoin.table.condition.record import And, Compare, Condition, Not, Or
+from prejoin.table.condition.render import Placeholders, render
 
 
 @dataclass

@@ -28,7 +28,7 @@ from prejoin.table import (
     appended,
     if_absent,
 )
-from prejoin.table.computed import First, Joined
+from prejoin.table.update.computed import First, Joined
 
 
 @dataclass

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prejoin.table import CodecError, SchemaError
-from prejoin.table.codec import Codec
-from prejoin.table.values import codec_for
+from prejoin.table.codec.codec import Codec
+from prejoin.table.codec.values import codec_for
 from prejoin.types import Kind, Type
 
 

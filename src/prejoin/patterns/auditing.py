@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any, overload
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
 from prejoin.table.backoff import pause
+from prejoin.table.codec.values import Json
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import ArgumentError, Conflict
-from prejoin.table.everything import MOST_SEGMENTS
-from prejoin.table.physical import shown
-from prejoin.table.reads import together
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
+from prejoin.table.read.execute import together
+from prejoin.table.read.scan import MOST_SEGMENTS
+from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.schema import Schema
 
 from .counts import Counts
 from .judge import Around, Finding, Judge, Key, same
 
 if TYPE_CHECKING:
-    from prejoin.table.async_client import AsyncClient
-    from prejoin.table.client import Client
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
 
 Progress = Callable[[int], None]
 """Told how many items have been read, after each page."""
@@ -71,7 +71,7 @@ def audit(
     >>> list(audit(db))
     []
     """
-    from prejoin.table.client import Client
+    from prejoin.table.client.client import Client
 
     found = _Audit(db.schema, db.table, segments)
     return _waiting(db, found, progress) if isinstance(db, Client) else _awaiting(db, found, progress)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
-from prejoin.table.asks import Asking, query
 from prejoin.table.conversation import Steps
 from prejoin.table.errors import ConditionFailed, Conflict, NotFound, TooMany
-from prejoin.table.meaning import deletion
-from prejoin.table.perform import ATTEMPTS, write_all, write_one
-from prejoin.table.schema import Schema
+from prejoin.table.read.query import Asking, query
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.execute import ATTEMPTS, write_all, write_one
+from prejoin.table.write.from_call import deletion
 
 from .child import Belonging
 from .parents import Owner

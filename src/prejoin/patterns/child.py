@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from prejoin.table.bind import Bound
 from prejoin.table.errors import UnknownValue
-from prejoin.table.hooks import BoundPattern, Pattern
-from prejoin.table.schema import Schema
-from prejoin.table.upserts import fresh
-from prejoin.table.writes import Write
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.model import Write
+from prejoin.table.write.upsert import fresh
 
 from .parents import Entities, Owner, Parent, parent_of
 

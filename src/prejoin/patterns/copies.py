@@ -10,17 +10,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet
-from prejoin.table.actions import delete_other, put_other, update_other, vacancy
-from prejoin.table.answers import facet_tag
-from prejoin.table.bind import Bound, is_natural
-from prejoin.table.declare import Key
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
-from prejoin.table.hooks import BoundPattern, Pattern
-from prejoin.table.indexkeys import decided_by
-from prejoin.table.render import Placeholders
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
-from prejoin.table.writes import Action, Write
+from prejoin.table.read.decode import facet_tag
+from prejoin.table.schema.bind import Bound, is_natural
+from prejoin.table.schema.declare import Key
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.actions import delete_other, put_other, update_other, vacancy
+from prejoin.table.write.index_keys import decided_by
+from prejoin.table.write.model import Action, Write
 
 
 @dataclass(frozen=True)

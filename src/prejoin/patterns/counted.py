@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from prejoin.table.bind import Bound
 from prejoin.table.errors import SchemaError
-from prejoin.table.hooks import BoundPattern, Pattern
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
 
 from .shard_counters import MOST_SHARDS, Sharded
 from .tallies import Kept, When

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prejoin.table.asks import Asking, query
 from prejoin.table.backoff import pause
-from prejoin.table.bind import Bound
+from prejoin.table.codec.values import Json
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import NotServed
-from prejoin.table.values import Json
+from prejoin.table.read.query import Asking, query
+from prejoin.table.schema.bind import Bound
 
 from .judge import Finding, Judge, values_of
 from .recounting import counted_again

@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from prejoin.table.actions import named
-from prejoin.table.bind import Bound
-from prejoin.table.changes import Changes
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import Compare, Condition, Exists, both
 from prejoin.table.errors import ConditionFailed, SchemaError, TableError, VersionConflict
-from prejoin.table.expressions import Compare, Condition, Exists, both
-from prejoin.table.hooks import BoundPattern, Pattern
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
-from prejoin.table.writes import Extreme, Write
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
+from prejoin.table.write.actions import named
+from prejoin.table.write.model import Extreme, Write
 from prejoin.types import NUMERIC, Kind
 
 from .child import Belonging

@@ -10,12 +10,12 @@ import msgspec
 
 from prejoin.keys import TABLE
 from prejoin.protocol.values import canonical_item, equal
-from prejoin.table.answers import facet_tag, values_in
-from prejoin.table.bind import Bound
-from prejoin.table.hooks import OWNER, BoundPattern
-from prejoin.table.physical import shown
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
+from prejoin.table.codec.values import Json
+from prejoin.table.read.decode import facet_tag, values_in
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.pattern import OWNER, BoundPattern
+from prejoin.table.schema.schema import Schema
 
 from .child import Belonging
 from .tallies import Kept

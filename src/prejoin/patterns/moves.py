@@ -21,25 +21,25 @@ from prejoin.keys.condition import ranged
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import TRANSACTION_ACTIONS, TRANSACTION_SIZE
 from prejoin.protocol.sizes import item_size
-from prejoin.table.actions import merged, named
 from prejoin.table.backoff import pause
-from prejoin.table.bind import Bound
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import Compare, Condition, Exists, Stored, both
+from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import AlreadyExists, Conflict, NotFound, TableError
-from prejoin.table.expand import expand
-from prejoin.table.expressions import Compare, Condition, Exists, Stored, both
-from prejoin.table.others import with_others
-from prejoin.table.physical import shown, wire
-from prejoin.table.render import Placeholders
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
-from prejoin.table.writes import Action, Write
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.key_attributes import shown, wire
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.actions import merged, named
+from prejoin.table.write.expand import expand
+from prejoin.table.write.merge import with_others
+from prejoin.table.write.model import Action, Write
 
 from .tree import BoundTree, below, checked_path, tree_of
 
 if TYPE_CHECKING:
-    from prejoin.table.async_client import AsyncClient
-    from prejoin.table.client import Client
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
 
 ATTEMPTS = 20
 """How often some items are tried that others are writing."""

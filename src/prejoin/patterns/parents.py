@@ -8,14 +8,14 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.table.actions import named
-from prejoin.table.bind import Bound
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import Compare, Condition, Exists, Or, both, conjuncts
 from prejoin.table.errors import ConditionFailed, SchemaError, TableError, VersionConflict
-from prejoin.table.expressions import Compare, Condition, Exists, Or, both, conjuncts
-from prejoin.table.hooks import BoundPattern
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
-from prejoin.table.writes import Write
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.actions import named
+from prejoin.table.write.model import Write
 
 Entities = Mapping[type[Any], Bound[Any]]
 

@@ -20,25 +20,25 @@ import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import ITEM_SIZE
-from prejoin.table import get_one
 from prejoin.table.backoff import pause
-from prejoin.table.bind import Bound
+from prejoin.table.client.transaction import Gathered
+from prejoin.table.condition.record import recorded
 from prejoin.table.conversation import Steps
-from prejoin.table.declare import Entity, Key
 from prejoin.table.errors import ConditionFailed, Conflict, SchemaError, TableError, TooMany, TransactionCancelled
-from prejoin.table.expressions import recorded
-from prejoin.table.meaning import insertion
-from prejoin.table.perform import write_all
-from prejoin.table.schema import Schema
-from prejoin.table.transactions import Gathered
+from prejoin.table.read import get as get_one
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.declare import Entity, Key
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.execute import write_all
+from prejoin.table.write.from_call import insertion
 from prejoin.transport.errors import OutcomeUnknown, TransportError
 
 from .clock import Clock, now
 from .ttl import TimeToLive
 
 if TYPE_CHECKING:
-    from prejoin.table.async_client import AsyncClient
-    from prejoin.table.client import Client
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
 
 ATTEMPTS = 3
 """How often it is sent where the answer is lost. The receipt makes that safe."""
@@ -114,7 +114,7 @@ def once(
     (False, '7')
     (True, '7')
     """
-    from prejoin.table.client import Client
+    from prejoin.table.client.client import Client
 
     return (Once if isinstance(db, Client) else AsyncOnce)(db, token, keep, content, known)
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.asks import Asking, query
 from prejoin.table.backoff import pause
-from prejoin.table.changes import Changes
+from prejoin.table.condition.record import Compare, Stored
+from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Pause, Request, Steps
 from prejoin.table.errors import ConditionFailed, Conflict, NotFound, NotServed, SchemaError
-from prejoin.table.everything import Scan
-from prejoin.table.expressions import Compare, Stored
-from prejoin.table.perform import write_one
-from prejoin.table.render import Placeholders
-from prejoin.table.schema import Schema
-from prejoin.table.writes import Write
+from prejoin.table.read.query import Asking, query
+from prejoin.table.read.scan import Scan
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
+from prejoin.table.write.execute import write_one
+from prejoin.table.write.model import Write
 
 from .shard_counters import VALUE, Sharded, value
 from .tallies import RECOUNTING, Kept, Tally

@@ -6,20 +6,20 @@ from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import TableError
-from prejoin.table.physical import shown
-from prejoin.table.render import Placeholders
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
+from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.schema import Schema
 
 from .auditing import patiently, reasons
 from .judge import Finding, Judge, values_of
 from .recounting import recounted
 
 if TYPE_CHECKING:
-    from prejoin.table.async_client import AsyncClient
-    from prejoin.table.client import Client
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
 
 MOST_COMPARED = 120
 """Attributes in one condition; DynamoDB takes 300 operators in 4 KB."""

@@ -9,10 +9,11 @@ import msgspec
 
 from prejoin.keys import TABLE, Facet
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.answers import facet_tag
-from prejoin.table.bind import Bound, is_natural
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
-from prejoin.table.cursor import (
+from prejoin.table.errors import ArgumentError
+from prejoin.table.read.cursor import (
     Cursors,
     Position,
     check_key,
@@ -22,11 +23,10 @@ from prejoin.table.cursor import (
     open_cursor,
     refusal,
 )
-from prejoin.table.errors import ArgumentError
-from prejoin.table.physical import shown
-from prejoin.table.render import Placeholders
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
+from prejoin.table.read.decode import facet_tag
+from prejoin.table.schema.bind import Bound, is_natural
+from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.schema import Schema
 
 if TYPE_CHECKING:
     from prejoin.table import AsyncClient, Client

@@ -11,15 +11,15 @@ from prejoin.keys.parts import Literal
 from prejoin.keys.separator import Separator
 from prejoin.keys.template import Template
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
-from prejoin.table.actions import add_other, delete_other
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import SchemaError, TableError
-from prejoin.table.hooks import BoundPattern
-from prejoin.table.physical import shown
-from prejoin.table.render import Placeholders
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
-from prejoin.table.writes import Action, Write
+from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.pattern import BoundPattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.actions import add_other, delete_other
+from prejoin.table.write.model import Action, Write
 from prejoin.types import Kind, Type
 
 from .tallies import RECOUNTING, Number, Tally

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any, overload
 
 from msgspec.structs import replace
 
-from prejoin.table.actions import named
-from prejoin.table.bind import Bound
-from prejoin.table.changes import Changes
+from prejoin.table.client.writes import Writer
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import Condition, Exists
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound, SchemaError, TableError
-from prejoin.table.expressions import Condition, Exists
-from prejoin.table.hooks import BoundPattern, Pattern
-from prejoin.table.meaning import known_of, meant
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
-from prejoin.table.writes import Write
-from prejoin.table.writing import Writer
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
+from prejoin.table.write.actions import named
+from prejoin.table.write.from_call import known_of, meant
+from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
 from .clock import Clock, now
 from .ttl import _Ending
 
 if TYPE_CHECKING:
-    from prejoin.table.async_writing import AsyncWriter
+    from prejoin.table.client.async_writes import AsyncWriter
 
 
 @dataclass(frozen=True)

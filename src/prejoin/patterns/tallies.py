@@ -8,16 +8,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from prejoin.table.bind import Bound, is_natural
-from prejoin.table.changes import Changes
-from prejoin.table.computed import Beside, Sum
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import And, Condition, Exists, Not, Or, Path, Relate, Size, both, recorded
+from prejoin.table.condition.render import Placeholders, render
 from prejoin.table.errors import SchemaError, UnknownValue
-from prejoin.table.expressions import And, Condition, Exists, Not, Or, Path, Relate, Size, both, recorded
-from prejoin.table.hooks import BoundPattern
-from prejoin.table.render import Placeholders, render
-from prejoin.table.schema import Schema
-from prejoin.table.values import Json
-from prejoin.table.writes import Write
+from prejoin.table.schema.bind import Bound, is_natural
+from prejoin.table.schema.pattern import BoundPattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
+from prejoin.table.update.computed import Beside, Sum
+from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
 from .parents import Entities, Owner, Parent, parent_of

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from prejoin.keys import TABLE, Literal, Separator, Template
 from prejoin.table.errors import SchemaError, TableError
-from prejoin.table.schema import Schema
+from prejoin.table.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from prejoin.table.tenancy import Head, Tenancy
+    from prejoin.table.schema.tenancy import Head, Tenancy
 
 READS = ("BatchGetItem", "ConditionCheckItem", "GetItem", "Query")
 WRITES = ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")

@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from prejoin.table.bind import Bound
-from prejoin.table.changes import Changes
-from prejoin.table.computed import First
 from prejoin.table.errors import SchemaError, TableError
-from prejoin.table.hooks import BoundPattern, Pattern
-from prejoin.table.writes import Write
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.update.changes import Changes
+from prejoin.table.update.computed import First
+from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
 from .clock import Clock, now

@@ -10,18 +10,18 @@ from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Separator, Template
 from prejoin.keys.specs import path_names
-from prejoin.table.bind import Bound
-from prejoin.table.changes import Changes
+from prejoin.table.condition.record import begins_with
 from prejoin.table.errors import SchemaError, TableError
-from prejoin.table.expressions import begins_with
-from prejoin.table.hooks import BoundPattern, Pattern
-from prejoin.table.pages import Page
-from prejoin.table.writes import Write
+from prejoin.table.read.page import Page
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.update.changes import Changes
+from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
 if TYPE_CHECKING:
-    from prejoin.table.async_client import AsyncClient
-    from prejoin.table.client import Client
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
 
 E = TypeVar("E")
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from prejoin.table.bind import Bound
-from prejoin.table.changes import Changes
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import Compare, Condition, Exists, Or, both
 from prejoin.table.errors import ConditionFailed, SchemaError, TableError, VersionConflict
-from prejoin.table.expressions import Compare, Condition, Exists, Or, both
-from prejoin.table.hooks import BoundPattern, Pattern
-from prejoin.table.values import Json
-from prejoin.table.writes import Write
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.update.changes import Changes
+from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
 

@@ -15,7 +15,7 @@ from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.bench import Bench
 from prejoin.proof.data import Values
 from prejoin.protocol.values import canonical_item, equal
-from prejoin.table.codec import Codec
+from prejoin.table.codec.codec import Codec
 
 Json = dict[str, Any]
 Dump = dict[tuple[str, ...], Json]

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .client import Client
-from .declare import Entity, Index, Key
+from prejoin.table.client.client import Client
+from prejoin.table.schema.declare import Entity, Index, Key
+from prejoin.table.schema.schema import Schema
+
 from .errors import (
     AlreadyExists,
     ArgumentError,
@@ -30,22 +32,22 @@ from .errors import (
     Unprocessed,
     VersionConflict,
 )
-from .schema import Schema
 
 if TYPE_CHECKING:
-    from .answers import Unreadable
-    from .async_client import AsyncClient, AsyncTransaction
-    from .calls import Call
-    from .changes import Changes
-    from .cursor import begun
-    from .draft import add, appended, if_absent, prepended
-    from .drift import Difference
-    from .expressions import begins_with, between, contains, exists, of_type, one_of, size
-    from .get_together import Get
+    from prejoin.table.admin.drift import Difference
+    from prejoin.table.client.async_client import AsyncClient, AsyncTransaction
+    from prejoin.table.client.observe import Call
+    from prejoin.table.client.transaction import Transaction
+    from prejoin.table.condition.record import begins_with, between, contains, exists, of_type, one_of, size
+    from prejoin.table.read.cursor import begun
+    from prejoin.table.read.decode import Unreadable
+    from prejoin.table.read.page import Collection, Page
+    from prejoin.table.read.signed_cursor import EncryptedCursors, SignedCursors
+    from prejoin.table.read.transact_get import Get
+    from prejoin.table.update.changes import Changes
+    from prejoin.table.update.draft import add, appended, if_absent, prepended
+
     from .ids import ulid
-    from .pages import Collection, Page
-    from .signed_cursors import EncryptedCursors, SignedCursors
-    from .transactions import Transaction
 
 __all__ = [
     "AlreadyExists",
@@ -106,19 +108,19 @@ __all__ = [
 
 # A cold start is for the user to wait for: what only some programs use is imported by those that do.
 _HOMES = {
-    "answers": ("Unreadable",),
-    "async_client": ("AsyncClient", "AsyncTransaction"),
-    "calls": ("Call",),
-    "changes": ("Changes",),
-    "cursor": ("begun",),
-    "draft": ("add", "appended", "if_absent", "prepended"),
-    "drift": ("Difference",),
-    "expressions": ("begins_with", "between", "contains", "exists", "of_type", "one_of", "size"),
-    "get_together": ("Get",),
+    "read.decode": ("Unreadable",),
+    "client.async_client": ("AsyncClient", "AsyncTransaction"),
+    "client.observe": ("Call",),
+    "update.changes": ("Changes",),
+    "read.cursor": ("begun",),
+    "update.draft": ("add", "appended", "if_absent", "prepended"),
+    "admin.drift": ("Difference",),
+    "condition.record": ("begins_with", "between", "contains", "exists", "of_type", "one_of", "size"),
+    "read.transact_get": ("Get",),
     "ids": ("ulid",),
-    "pages": ("Collection", "Page"),
-    "signed_cursors": ("EncryptedCursors", "SignedCursors"),
-    "transactions": ("Transaction",),
+    "read.page": ("Collection", "Page"),
+    "read.signed_cursor": ("EncryptedCursors", "SignedCursors"),
+    "client.transaction": ("Transaction",),
 }
 
 

@@ -10,7 +10,7 @@ from prejoin.keys import Refusal
 from prejoin.protocol.errors import DynamoDBError
 
 if TYPE_CHECKING:
-    from .writes import Write
+    from prejoin.table.write.model import Write
 
 
 class TableError(PrejoinError):

@@ -31,7 +31,7 @@ def create_table(
     if not isinstance(keys, str):
         if indexes or local_indexes:
             raise TypeError("a schema has its indexes in itself")
-        from prejoin.table.definition import create_table as of_schema
+        from prejoin.table.admin.table_request import create_table as of_schema
 
         return of_schema(keys, name)
     types: dict[str, str] = {}

@@ -1,0 +1,1 @@
+"""The table itself: created, extended by indexes, compared with its schema."""

@@ -1,0 +1,261 @@
+"""The clients: a schema bound to a table and a transport, which hold the conversations that the core describes."""
+
+from __future__ import annotations
+
+import time
+from os import urandom
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+from msgspec import DecodeError
+
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.conversation import Parallel, Pause, Request, Steps, read_json
+from prejoin.table.errors import NoSuchTable
+from prejoin.table.lazy import Lazy
+from prejoin.transport.errors import TransportError
+
+from .reads import Reader
+from .writes import Batching, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from prejoin.table.admin.drift import Difference
+    from prejoin.table.read.cursor import Cursors
+    from prejoin.table.schema.schema import Schema
+    from prejoin.table.write import execute as perform
+    from prejoin.table.write.model import Write
+    from prejoin.transport import Transport
+
+    from . import observe as calls
+    from . import transaction as transactions
+    from .observe import Observer
+    from .transaction import Transaction
+else:
+    calls = Lazy("prejoin.table.client.observe")
+    perform = Lazy("prejoin.table.write.execute")
+    transactions = Lazy("prejoin.table.client.transaction")
+
+R = TypeVar("R")
+
+METERED = frozenset(
+    {"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"}
+    | {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
+)
+"""The operations that say what they consume."""
+
+NOT_OF_A_TABLE = frozenset(
+    {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
+    | {"ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"}
+    | {"ListTables", "ListGlobalTables", "ListBackups", "ListExports", "ListImports", "ListContributorInsights"}
+    | {"DescribeLimits", "DescribeEndpoints", "DescribeBackup", "DeleteBackup", "DescribeExport", "DescribeImport"}
+    | {"ImportTable", "ExportTableToPointInTime", "RestoreTableFromBackup", "RestoreTableToPointInTime"}
+    | {"TagResource", "UntagResource", "ListTagsOfResource"}
+    | {"PutResourcePolicy", "GetResourcePolicy", "DeleteResourcePolicy"}
+    | {"CreateGlobalTable", "DescribeGlobalTable", "DescribeGlobalTableSettings"}
+    | {"UpdateGlobalTable", "UpdateGlobalTableSettings"}
+)
+"""The operations without a TableName, or where it is not the name of a table there is."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Client(Reader, Writer, Batching):
+    """Typed access to one table.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin.table import Entity, Key, Schema
+    >>> @dataclass
+    ... class User:
+    ...     user_id: str
+    ...     name: str
+    >>> db = Client(Schema(Entity(User, Key("USER#{user_id}", "PROFILE"))), "shop", Embedded())
+    >>> db.create_table()
+    >>> db.insert(User("42", "Alice"))
+    User(user_id='42', name='Alice')
+    >>> with db.update(User, user_id="42") as user:
+    ...     user.name = "Alicia"
+    >>> db.get(User, user_id="42")
+    User(user_id='42', name='Alicia')
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        table: str,
+        transport: Transport,
+        *,
+        observe: Observer | None = None,
+        cursors: Cursors | None = None,
+    ) -> None:
+        """`observe` is called after each request. `cursors` signs or encrypts the cursors of pages: `SignedCursors`,
+        `EncryptedCursors`."""
+        self.schema = schema
+        self.table = table
+        self._transport = transport
+        self._observe = observe
+        self._cursors = cursors
+        self._fence = schema.fence
+        self._lossless: bool = getattr(transport, "lossless", False)
+
+    def tenant(self, tenant: Any, /) -> Client:
+        """The client of one tenant, over the same transport, where the schema has tenants.
+
+        It fills in the tenant wherever that is an attribute, and refuses what belongs to another, before it is sent.
+        """
+        schema = self.schema.of_tenant(tenant)
+        return Client(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
+
+    def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
+        """Creates the table with its indexes, and waits until it can be used.
+
+        With `if_absent`, one that is there already is kept, if it is as the schema says. `more` are further members of
+        CreateTable: `Tags=…`, `DeletionProtectionEnabled=True`, or `ProvisionedThroughput=…`, to be paid by the hour.
+        """
+        from prejoin.table.admin.create_table import create  # whoever makes no tables need not wait for it
+
+        self._run(create(self.schema, self.table, if_absent=if_absent, more=more))
+
+    def describe(self) -> dict[str, Any] | None:
+        """The table as DescribeTable tells of it; None if there is none."""
+        from prejoin.table.admin.drift import describe
+
+        return self._run(describe(self.table))
+
+    def drift(self) -> list[Difference]:
+        """How the table differs from what the schema says, and what would mend it. Nothing, if all is well."""
+        from prejoin.table.admin.drift import drift
+
+        return self._run(drift(self.schema, self.table))
+
+    def add_indexes(self) -> tuple[str, ...]:
+        """Adds the global indexes that the table lacks, and waits until they are filled; returns their names.
+
+        Items that are there have no keys yet for an index that is not of attributes: `audit` finds them, `repair` adds.
+        """
+        from prejoin.table.admin.create_table import add_indexes
+
+        return self._run(add_indexes(self.schema, self.table))
+
+    def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
+        """Any call of DynamoDB, in its own words: `db.call("DescribeTable")`. The name of the table is filled in."""
+        if self._fence is not None:
+            raise self._fence.confined("call()")
+        answer: dict[str, Any] = self._send(any_call(self.table, operation, body or {}))
+        return answer
+
+    def close(self) -> None:
+        """Closes the transport, if it can be closed."""
+        close = getattr(self._transport, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def transaction(self, token: str | None = None) -> Transaction:
+        """Writes in one transaction: `with db.transaction() as tx: tx.insert(…)`. A token makes it safe to repeat."""
+        return transactions.Transaction(self, token)
+
+    def _write(self, write: Write) -> Any:
+        return self._run(perform.write_one(self.schema, self.table, write))
+
+    def _run(self, steps: Steps[R]) -> R:
+        """Holds a conversation of the core: sends each request, hands back the answer or the error."""
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    answer = self._send(step) if isinstance(step, Request) else self._several(step)
+                except (DynamoDBError, TransportError) as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as stop:
+            return cast("R", stop.value)
+
+    def _several(self, step: tuple[Request, ...] | Pause | Parallel) -> tuple[Any, ...] | None:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        each: Callable[[Any], Any] = self._run if isinstance(step, Parallel) else self._send
+        parts: tuple[Any, ...] = step.conversations if isinstance(step, Parallel) else step
+        if len(parts) == 1 or not getattr(self._transport, "concurrent", False):
+            return tuple(map(each, parts))
+        from concurrent.futures import ThreadPoolExecutor  # only where waiting takes longer than threads do
+
+        with ThreadPoolExecutor(len(parts)) as threads:
+            return tuple(threads.map(each, parts))
+
+    def _send(self, request: Request) -> Any:
+        if self._fence is not None:
+            self._fence.check(request)
+        try:
+            if self._observe:
+                return observed(request, self._transport.send(*measured(request, self._lossless)), self._observe)
+            return request.read(self._transport.send(request.operation, _encode(safe(request, self._lossless))))
+        except DynamoDBError as error:
+            if found := explained(error, request, self.table):
+                raise found from error
+            raise
+        except DecodeError as error:
+            raise unreadable_answer(request, error) from error
+
+
+def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
+    """A call that is none of ours, on the table unless it says another."""
+    if operation not in NOT_OF_A_TABLE and "TableName" not in body:
+        body = {"TableName": table, **body}
+    return Request(operation, body)
+
+
+def safe(request: Request, lossless: bool) -> Mapping[str, Any]:
+    """The body of a request. DynamoDB does once what comes twice with one token, so a transaction gets one wherever its
+    answer may be lost: then it can be sent again."""
+    if request.operation != "TransactWriteItems" or lossless or "ClientRequestToken" in request.body:
+        return request.body
+    return {**request.body, "ClientRequestToken": urandom(16).hex()}
+
+
+def measured(request: Request, lossless: bool) -> tuple[str, bytes]:
+    """A request that asks for the units it consumes, if it consumes any."""
+    body = safe(request, lossless)
+    if request.operation in METERED:
+        body = {**body, "ReturnConsumedCapacity": "TOTAL"}
+    return request.operation, _encode(body)
+
+
+def explained(error: DynamoDBError, request: Request, table: str) -> Exception | None:
+    """An error that says more, if more is known here."""
+    if error.code == "ResourceNotFoundException" and request.operation in METERED:
+        return NoSuchTable(table, error)
+    return None
+
+
+def observed(request: Request, answer: bytes, observe: Observer) -> Any:
+    call = calls.Call(request.operation, request.body, read_json(answer), str(request.key))
+    result = request.read(answer)
+    observe(call)
+    return result
+
+
+def unreadable_answer(request: Request, error: DecodeError) -> TransportError:
+    """The error for an answer without a checksum that is no JSON: it is as good as lost."""
+    from prejoin.transport.errors import AnswerLost, OutcomeUnknown
+    from prejoin.transport.repeat import is_read
+
+    kind = AnswerLost if is_read(request.operation) else OutcomeUnknown
+    return kind(
+        f"the answer to {request.operation} cannot be read: {error}",
+        operation=request.operation,
+        attempts=1,
+        cause=error,
+    )

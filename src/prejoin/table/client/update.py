@@ -1,0 +1,93 @@
+"""Updates being written: what is assigned inside a `with` is one UpdateItem at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+
+from prejoin.table.condition.record import Where
+from prejoin.table.errors import TableError
+from prejoin.table.update.draft import Draft, changes_of, closed
+
+E = TypeVar("E")
+
+
+class _Update(Generic[E]):
+    """An update being written."""
+
+    _result: E | None = None
+    _done = False
+
+    def __init__(
+        self, writer: Any, cls: type[E], where: Where[E] | None, known: Mapping[str, Any], how: Mapping[str, Any]
+    ) -> None:
+        self._writer = writer
+        self._cls = cls
+        self._where = where
+        self._known = known
+        self._how = how
+        self._draft = Draft(writer.schema.entity(cls).codec)
+
+    @property
+    def result(self) -> E:
+        """The object that was asked for with `returning`."""
+        if not self._done or not self._how["returning"]:
+            raise TableError('the result of an update is there when it is done, and asked for with returning="new"')
+        return cast("E", self._result)
+
+    def _applied(self) -> Any:
+        return self._writer.apply(self._cls, changes_of(self._draft), where=self._where, **self._how, **self._known)
+
+    def _begun(self) -> Any:
+        if self._draft._record.closed:
+            self._draft._record.open()
+        return self._draft
+
+
+class Updating(_Update[E]):
+    """An update being written: what is assigned inside the `with` is one UpdateItem at its end."""
+
+    def __enter__(self) -> E:
+        return self._begun()  # type: ignore[no-any-return]
+
+    if not TYPE_CHECKING:  # type checkers refuse `async with` by themselves
+
+        async def __aenter__(self) -> NoReturn:
+            raise TypeError(
+                "this client is not awaited: write `with db.update(…)`, without async; or use an AsyncClient"
+            )
+
+        async def __aexit__(self, *_: object) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._result = self._applied()
+            self._done = True
+        else:
+            closed(self._draft)
+
+
+class AsyncUpdating(_Update[E]):
+    """An update being written: what is assigned inside the `async with` is one UpdateItem at its end."""
+
+    async def __aenter__(self) -> E:
+        return self._begun()  # type: ignore[no-any-return]
+
+    if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError("an update of an AsyncClient is sent with await: write `async with db.update(…)`")
+
+        def __exit__(self, *_: object) -> None: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._result = await self._applied()
+            self._done = True
+        else:
+            closed(self._draft)

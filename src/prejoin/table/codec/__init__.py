@@ -1,0 +1,1 @@
+"""Objects as DynamoDB items, and items as objects."""

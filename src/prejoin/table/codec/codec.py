@@ -1,0 +1,295 @@
+"""Objects and items: a dataclass, msgspec Struct or pydantic model as the attributes of a DynamoDB item, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from prejoin.keys.code import Code
+from prejoin.table.errors import CodecError, SchemaError, UnknownAttribute
+from prejoin.types import Kind, Type
+
+from .records import Default, Field, fields_of
+from .structs import Slot, Wire, source_of, struct_of
+from .values import TEXT, Json, ValueCodec, codec_for
+
+E = TypeVar("E")
+V = TypeVar("V")
+
+
+Stored = Callable[[ValueCodec], ValueCodec]
+"""Another way to write and read the values of an attribute."""
+
+
+class Attribute(msgspec.Struct, frozen=True):
+    """One attribute of an entity: its name in Python, its name in the table, and how its values are written."""
+
+    field: Field
+    wire: str
+    value: ValueCodec
+
+    @property
+    def name(self) -> str:
+        return self.field.name
+
+    @property
+    def type(self) -> Type:
+        return self.value.type
+
+    @property
+    def optional(self) -> bool:
+        return self.value.optional
+
+    @property
+    def required(self) -> bool:
+        """Whether the constructor needs it."""
+        return self.field.required
+
+    @property
+    def absent(self) -> Default | None:
+        """What the constructor is given for one that an item does not have; None if there is nothing to give."""
+        if not self.required:
+            return None if self.field.remembered else self.field.default
+        if self.optional:
+            return Default(None)
+        return Default(factory=self.value.empty) if self.value.empty else None
+
+    @property
+    def slot(self) -> Slot:
+        absent = self.absent
+        needed = self.required and absent is None
+        parameter = "" if self.field.positional else self.field.parameter or self.name
+        return Slot(parameter, self.wire, self.value.wire, needed, absent)
+
+
+class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
+    """Turns objects of one class into items, and items into objects.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class User:
+    ...     user_id: str
+    ...     name: str | None = None
+    >>> codec = Codec.of(User)
+    >>> codec.encode(User("42"))
+    {'user_id': {'S': '42'}}
+    >>> codec.decode({"user_id": {"S": "42"}, "name": {"S": "Alice"}})
+    User(user_id='42', name='Alice')
+    """
+
+    cls: type[E]
+    attributes: Mapping[str, Attribute]
+    stored: Mapping[str, Stored] = {}
+
+    @classmethod
+    def of(
+        cls,
+        record: type[E],
+        names: Mapping[str, str] | None = None,
+        outer: tuple[type, ...] = (),
+        stored: Mapping[str, Stored] | None = None,
+    ) -> Codec[E]:
+        """The codec of a class; `names` gives attributes another name in the table, `outer` are records it is in.
+
+        What `stored` names is not written as its type is elsewhere.
+        """
+        attributes = {}
+        for field in fields_of(record):
+            wire = (names or {}).get(field.name, field.wire)
+            try:
+                value = codec_for(field.hint, (*outer, record))
+            except CodecError as error:
+                raise SchemaError(f"{record.__name__}.{field.name}: {error}") from None
+            if stored and field.name in stored:
+                value = stored[field.name](value)
+            _check_default(record, field, value)
+            attributes[field.name] = Attribute(field, wire, value)
+        codec = cls(record, attributes, stored or {})
+        for name in names or {}:
+            codec.attribute(name)
+        return codec
+
+    @property
+    def name(self) -> str:
+        return self.cls.__name__
+
+    @cached_property
+    def types(self) -> dict[str, Type]:
+        return {attribute.name: attribute.type for attribute in self.attributes.values()}
+
+    def attribute(self, name: str) -> Attribute:
+        found = self.attributes.get(name)
+        if found is None:
+            from difflib import get_close_matches  # for those who mistyped
+
+            near = get_close_matches(name, self.attributes, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.attributes)}"
+            raise UnknownAttribute(f"{self.name} has no attribute {name}; {hint}")
+        return found
+
+    def view(self, into: type[V]) -> Codec[V]:
+        """The codec of a class that has some of the attributes of this one, by the same names."""
+        found = self._views.get(into)
+        if found is None:
+            names = {field.name: self.attribute(field.name).wire for field in fields_of(into)}
+            found = Codec.of(into, names, stored=self.stored)
+            for name, attribute in found.attributes.items():
+                if attribute.value.wire.tag != self.attributes[name].value.wire.tag:
+                    raise SchemaError(
+                        f"{into.__name__}.{name} is a {attribute.type}, and {self.name}.{name} is a {self.types[name]}"
+                    )
+            self._views[into] = found
+        return cast("Codec[V]", found)
+
+    @cached_property
+    def _views(self) -> dict[type, Codec[Any]]:
+        return {}
+
+    def values(self, record: E) -> dict[str, Any]:
+        """An object's attributes by name."""
+        return self._values(record)
+
+    @cached_property
+    def _values(self) -> Callable[[E], dict[str, Any]]:
+        parts = [f"{name!r}: record.{name}" for name in self.attributes]
+        return Code().function("record", f"{{{', '.join(parts)}}}")
+
+    def encode(self, record: E) -> Json:
+        """An object as attributes of an item. What is None is left out."""
+        return self.encode_values(self.values(record))
+
+    def encode_values(self, values: Mapping[str, Any]) -> Json:
+        """Attributes by name as those of an item."""
+        if len(values) == len(self.attributes):
+            try:
+                return self._encode(values)
+            except Exception:  # noqa: S110 - some value is not as it should be; below it is found out which, and why
+                pass
+        item = {}
+        writers = self._writers
+        for name, value in values.items():
+            writer = writers.get(name)
+            if writer is None:
+                self.attribute(name)
+                continue
+            wire, encode, is_set = writer
+            if value is None:
+                if not self.attributes[name].optional:
+                    raise CodecError(f"{self.name}.{name} is None, and it is not optional")
+            elif value or not is_set:  # DynamoDB has no empty set: absent is empty
+                try:
+                    item[wire] = encode(value)
+                except CodecError as error:
+                    raise CodecError(f"{self.name}.{name}: {error}") from None
+        return item
+
+    @cached_property
+    def _encode(self) -> Callable[[Mapping[str, Any]], Json]:
+        """Writes all attributes at once, where all are given. It raises whatever it likes where one is not so."""
+        code = Code()
+        parts = []
+        for name, attribute in self.attributes.items():
+            encode, value, wire = code.constant(attribute.value.encode), code.fresh(), repr(attribute.wire)
+            given = f"({value} := values[{name!r}])"
+            if attribute.type.kind is Kind.SET:
+                # DynamoDB has no empty set: absent is empty. None is refused by `encode`, unless it may be.
+                absent = f"not {given}" if attribute.optional else f"not {given} and {value} is not None"
+                parts.append(f"**({{}} if {absent} else {{{wire}: {encode}({value})}})")
+            elif attribute.optional:
+                parts.append(f"**({{}} if {given} is None else {{{wire}: {encode}({value})}})")
+            elif attribute.value is TEXT:
+                parts.append(f"{wire}: {{'S': {value}}} if type({given}) is str else {encode}({value})")
+            else:
+                parts.append(f"{wire}: {encode}(values[{name!r}])")
+        return code.function("values", f"{{{', '.join(parts)}}}")
+
+    def encode_value(self, name: str, value: Any) -> Json:
+        try:
+            return self.attribute(name).value.encode(value)
+        except CodecError as error:
+            raise CodecError(f"{self.name}.{name}: {error}") from None
+
+    @cached_property
+    def _writers(self) -> dict[str, tuple[str, Callable[[Any], Json], bool]]:
+        """For each attribute its name in the table, how it is written, and whether it is a set."""
+        return {a.name: (a.wire, a.value.encode, a.type.kind is Kind.SET) for a in self.attributes.values()}
+
+    def decode(self, item: Mapping[str, Json]) -> E:
+        """An item as an object. What it has beside the class's attributes is left aside."""
+        values = {}
+        for attribute in self.attributes.values():
+            parameter = attribute.field.parameter or attribute.name
+            found = item.get(attribute.wire)
+            if found is not None:
+                try:
+                    values[parameter] = attribute.value.decode(found)
+                except CodecError as error:
+                    raise _unfit(f"{self.name}.{attribute.name}: {error}", attribute.name) from None
+            elif attribute.required:
+                absent = attribute.absent
+                if absent is None:
+                    place = f"{self.name}.{attribute.name}"
+                    raise _unfit(
+                        f"the item has no {attribute.wire}, and {self.name} needs one: give {place} a default, or "
+                        "write it to the items that lack it",
+                        attribute.name,
+                    )
+                values[parameter] = absent()
+        return self.cls(**values)
+
+    def read(self, item: Mapping[str, Json], tag: str, key: Mapping[str, Json]) -> E:
+        """An item of the table as an object. A CodecError says which item it is, also where the class refuses it."""
+        try:
+            return self.decode(item)
+        except CodecError as error:
+            found = _unfit(f"{_named(tag, key)}: {error}", error.attribute)
+        except (ValueError, TypeError) as error:  # what the class itself says
+            found = _unfit(f"{_named(tag, key)} is no {self.name}: {error}", "")
+            found.__cause__ = error
+        found.entity, found.key, found.item = tag, key, item
+        raise found
+
+    @cached_property
+    def _slots(self) -> tuple[Slot, ...]:
+        return tuple(attribute.slot for attribute in self.attributes.values())
+
+    @property
+    def wire(self) -> Wire:
+        """How such an object stands inside another."""
+        return Wire("M", self.struct, lambda at, code: source_of(self.cls, self._slots, at, code))
+
+    def struct(self, *more: tuple[str, str, Any]) -> Any:
+        """What msgspec decodes items into: their attributes, and `more` (field, name in the table, type)."""
+        return struct_of(self._slots, *more)
+
+    @cached_property
+    def make(self) -> Callable[[Any], E]:
+        """Makes an object of a decoded struct. What raises is no such item: `decode` says why."""
+        code = Code()
+        return cast("Callable[[Any], E]", code.function("item", source_of(self.cls, self._slots, "item", code)))
+
+
+def _unfit(message: str, attribute: str) -> CodecError:
+    error = CodecError(message)
+    error.attribute = attribute
+    return error
+
+
+def _named(tag: str, key: Mapping[str, Json]) -> str:
+    return f"{tag} {' / '.join(text for value in key.values() for text in value.values())}"
+
+
+def _check_default(record: type, field: Field, value: ValueCodec) -> None:
+    """What is None, or an empty set, is not in the item at all: read back, it must not become something else."""
+    if field.required or not (value.optional or value.empty):
+        return
+    default = field.default() if field.default else None
+    if default is not None if value.optional else default:
+        nothing = "None" if value.optional else "an empty set"
+        raise SchemaError(
+            f"{record.__name__}.{field.name} can be {nothing}, which is not written, and would be read as its default "
+            f"{default!r}: make {nothing} the default"
+        )

@@ -1,0 +1,1 @@
+"""Conditions: recorded from Python, rendered as expressions, described in messages, evaluated here."""

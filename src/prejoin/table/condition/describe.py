@@ -1,0 +1,65 @@
+"""A condition as its author wrote it, for messages; loaded with the first write that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from prejoin.table.update.computed import shown
+
+from .record import And, Between, Compare, Condition, Exists, Function, In, Not, Or, Path, Relate, Size, Stored
+
+_LONGEST = 40
+_OPERATORS = {"=": "==", "<>": "!="}
+
+
+def worded(conditions: Iterable[Condition]) -> str:
+    """Conditions that must all hold, in one line.
+
+    >>> worded([Compare(("stock",), ">=", 3), In(("status",), ("OPEN", "PAID"))])
+    "stock >= 3 & one_of(status, ['OPEN', 'PAID'])"
+    """
+    return " & ".join(map(_grouped, conditions))
+
+
+def _grouped(condition: Condition) -> str:
+    text = _text(condition)
+    return f"({text})" if isinstance(condition, And | Or) else text
+
+
+def _text(condition: Condition) -> str:
+    match condition:
+        case Compare(path, op, value):
+            return f"{shown(path)} {_OPERATORS.get(op, op)} {_value(value)}"
+        case Relate(left, op, right):
+            return f"{_value(left)} {_OPERATORS.get(op, op)} {_value(right)}"
+        case Between(path, low, high):
+            return f"between({shown(path)}, {_value(low)}, {_value(high)})"
+        case Function(function, path, value):
+            name = "of_type" if function == "attribute_type" else function
+            return f"{name}({shown(path)}, {_value(value)})"
+        case Exists(path, present):
+            return f"exists({shown(path)})" if present else f"{shown(path)} == None"
+        case In(path, values):
+            return f"one_of({shown(path)}, [{', '.join(map(_value, values))}])"
+        case And(items):
+            return " & ".join(map(_grouped, items))
+        case Or(items):
+            return " | ".join(map(_grouped, items))
+        case Not(item):
+            return f"~({_text(item)})"
+        case _:
+            raise AssertionError(condition)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Path):
+        return shown(value._path)
+    if isinstance(value, Size):
+        return f"size({shown(value.path)})"
+    if isinstance(value, Stored):
+        value = next(iter(value.json.values()))
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

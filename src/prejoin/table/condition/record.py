@@ -1,0 +1,479 @@
+"""Conditions written in Python and recorded: `lambda o: (o.stock >= 3) & (o.status == "OPEN")`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sized
+from typing import Any, Literal, SupportsIndex, TypeVar, cast
+
+import msgspec
+
+from prejoin.table.codec.codec import Codec
+from prejoin.table.codec.values import Json
+from prejoin.table.errors import NotAValue, TableError
+from prejoin.table.update.computed import UNENCODABLE, Computed, Joined, Mark, Members, Steps, Sum, shown
+
+T = TypeVar("T")
+Where = Callable[[T], bool]
+"""A condition, as a function of the entity. To a type checker its argument is the class; at run time, a recorder."""
+
+Op = Literal["=", "<>", "<", "<=", ">", ">="]
+TypeTag = Literal["S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"]
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """A recorded condition. Combine with `&`, `|` and `~`."""
+
+    recorded: Any = UNENCODABLE
+
+    def __and__(self, other: Condition) -> Condition:
+        return And((*_parts(self), *_parts(_condition(other))))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Or((self, _condition(other)))
+
+    def __invert__(self) -> Condition:
+        return Not(self)
+
+    def __bool__(self) -> bool:
+        raise NotAValue(
+            "a condition is recorded, not tested, so it is neither true nor false here: write & | ~ with parentheses "
+            "instead of 'and', 'or', 'not' and 'if'; one_of(x, …) instead of 'x in …'; between(x, 1, 5) instead of "
+            "'1 <= x <= 5'"
+        )
+
+    def __str__(self) -> str:
+        raise NotAValue("a condition is recorded, not tested, and cannot be written as text")
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+
+class Compare(Condition, frozen=True):
+    """An attribute beside a value."""
+
+    path: Steps
+    op: Op
+    value: Any
+
+
+class Relate(Condition, frozen=True):
+    """What no key condition can be: two attributes beside each other, or the size of one beside something."""
+
+    left: Path | Size
+    op: Op
+    right: Any
+
+
+class Between(Condition, frozen=True):
+    path: Steps
+    low: Any
+    high: Any
+
+
+class Function(Condition, frozen=True):
+    """One of DynamoDB's functions of an attribute and a value."""
+
+    function: Literal["begins_with", "contains", "attribute_type"]
+    path: Steps
+    value: Any
+
+
+class Exists(Condition, frozen=True):
+    path: Steps
+    present: bool = True
+
+
+class In(Condition, frozen=True):
+    path: Steps
+    values: tuple[Any, ...]
+
+
+class And(Condition, frozen=True):
+    items: tuple[Condition, ...]
+
+
+class Or(Condition, frozen=True):
+    items: tuple[Condition, ...]
+
+
+class Not(Condition, frozen=True):
+    item: Condition
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A value as it was read, to be compared with as it is, whatever the class makes of it."""
+
+    json: Json
+
+
+class Owner:
+    """The item that recorded attributes belong to. Attributes of two items must not get into one expression."""
+
+    __slots__ = ("_codec", "mark")
+
+    def __init__(self, codec: Codec[Any]) -> None:
+        self._codec = codec
+        self.mark: Mark | None = None
+        """Made when it is needed: most drafts and conditions need none."""
+
+    @property
+    def name(self) -> str:
+        """Of its class."""
+        return self._codec.name
+
+    def shown(self, path: Steps) -> str:
+        """An attribute for people who debug: `<recorded Order.total>`. It must not become data: see `check_text`."""
+        text = f"<recorded {self.name}.{shown(path)}>"
+        self.remember(text)
+        return text
+
+    def remember(self, text: str) -> None:
+        self.mark = self.mark or Mark()
+        self.mark.texts += (text,)
+
+    def check_text(self, value: object) -> None:
+        """Refuses a value that contains the `repr` of an attribute: f"{order.total!r}"."""
+        if self.mark is None or not self.mark.texts:
+            return
+        text = repr(value)
+        if any(one in text for one in self.mark.texts):
+            raise NotAValue(f"{text} contains the repr() of a recorded attribute, which is not its value")
+
+    def computes(self, path: Steps) -> Mark:
+        """The mark of a value that DynamoDB is to compute of an attribute; raises where it computes nothing."""
+        if self.mark is None:
+            self.mark = Mark()
+        return self.mark
+
+    def no_value(self, path: Steps, how: str) -> NotAValue:
+        """The error for a use of an attribute that needs its value."""
+        raise NotImplementedError
+
+
+_SETS = (set, frozenset)
+_LISTS = (list, tuple)
+_TEXTS = (str, bytes)
+
+
+class Path:
+    """An attribute as the recorder gives it: comparisons with it are conditions, sums are computed by DynamoDB.
+
+    It has no value. Whatever would make a plain value of it raises `NotAValue`: else the name of the attribute, or the
+    result of a comparison of recorders, would be stored as if it were data.
+    """
+
+    __slots__ = ("_owner", "_path")
+    _owner: Owner
+    _path: Steps
+
+    def __init__(self, path: Steps, owner: Owner) -> None:
+        object.__setattr__(self, "_path", path)
+        object.__setattr__(self, "_owner", owner)
+
+    def __getattr__(self, name: str) -> Path:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Path((*self._path, name), self._owner)
+
+    def __getitem__(self, at: str | int) -> Path:
+        return Path((*self._path, step(at)), self._owner)
+
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        return Exists(self._path, present=False) if other is None else _compare(self, "=", other)
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        return Exists(self._path) if other is None else _compare(self, "<>", other)
+
+    def __lt__(self, other: object) -> Condition:
+        return _compare(self, "<", other)
+
+    def __le__(self, other: object) -> Condition:
+        return _compare(self, "<=", other)
+
+    def __gt__(self, other: object) -> Condition:
+        return _compare(self, ">", other)
+
+    def __ge__(self, other: object) -> Condition:
+        return _compare(self, ">=", other)
+
+    def __add__(self, more: object) -> Computed:
+        if isinstance(more, _LISTS):
+            return Joined(self._path, more, recorded=self._owner.computes(self._path))
+        if isinstance(more, _TEXTS):
+            raise self._owner.no_value(self._path, "joined with text")
+        return Sum(self._path, "+", more, recorded=self._owner.computes(self._path))
+
+    def __radd__(self, more: object) -> Computed:
+        if isinstance(more, _LISTS):
+            return Joined(self._path, more, True, recorded=self._owner.computes(self._path))
+        return self + more
+
+    def __sub__(self, less: object) -> Computed:
+        if isinstance(less, _SETS):
+            return Members(self._path, "-", less, recorded=self._owner.computes(self._path))
+        return Sum(self._path, "-", less, recorded=self._owner.computes(self._path))
+
+    def __or__(self, more: object) -> Computed:
+        if not isinstance(more, _SETS):
+            raise self._owner.no_value(self._path, "combined so")
+        return Members(self._path, "+", more, recorded=self._owner.computes(self._path))
+
+    def __bool__(self) -> bool:
+        raise self._owner.no_value(self._path, "tested")
+
+    def __iter__(self) -> Any:
+        raise self._owner.no_value(self._path, "looked through")
+
+    def __len__(self) -> int:
+        raise self._owner.no_value(self._path, "measured with len()")
+
+    def __contains__(self, member: object) -> bool:
+        raise self._owner.no_value(self._path, f"searched for {member!r} with 'in'")
+
+    def __call__(self, *_: object, **__: object) -> Any:
+        name, *rest = self._path
+        if not rest:
+            raise self._owner.no_value(self._path, "called")
+        raise self._owner.no_value((name, *rest[:-1]), f"asked for .{rest[-1]}()")
+
+    def __str__(self) -> str:
+        raise self._owner.no_value(self._path, "written as text")
+
+    def __format__(self, spec: str) -> str:
+        raise self._owner.no_value(self._path, "written as text")
+
+    def __hash__(self) -> int:
+        raise self._owner.no_value(self._path, "put into a set, or used as a key of a dict")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        raise self._owner.no_value(self._path, "copied")
+
+    def __repr__(self) -> str:
+        return self._owner.shown(self._path)
+
+
+def _refused(how: str) -> Callable[..., Any]:
+    def method(self: Path, *_: object) -> Any:
+        raise self._owner.no_value(self._path, how)
+
+    return method
+
+
+for _name in ("int", "float", "complex", "index", "round", "trunc", "floor", "ceil", "bytes", "fspath", "reversed"):
+    setattr(Path, f"__{_name}__", _refused("turned into a value"))
+for _name in ("mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "lshift", "rshift", "and", "xor"):
+    setattr(Path, f"__{_name}__", _refused("computed with in this way"))
+    setattr(Path, f"__r{_name}__", _refused("computed with in this way"))
+for _name in ("rsub", "ror", "neg", "pos", "abs", "invert"):
+    setattr(Path, f"__{_name}__", _refused("computed with in this way"))
+
+
+class Size:
+    """The size of an attribute: length of text, bytes of binary, members of a list, map or set."""
+
+    __slots__ = ("owner", "path")
+
+    def __init__(self, path: Steps, owner: Owner) -> None:
+        self.path = path
+        self.owner = owner
+
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        return _relate(self, "=", other)
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        return _relate(self, "<>", other)
+
+    def __lt__(self, other: object) -> Condition:
+        return _relate(self, "<", other)
+
+    def __le__(self, other: object) -> Condition:
+        return _relate(self, "<=", other)
+
+    def __gt__(self, other: object) -> Condition:
+        return _relate(self, ">", other)
+
+    def __ge__(self, other: object) -> Condition:
+        return _relate(self, ">=", other)
+
+    def __bool__(self) -> bool:
+        raise self.owner.no_value(self.path, "measured and tested")
+
+    def __str__(self) -> str:
+        raise self.owner.no_value(self.path, "measured and written as text")
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+    def __hash__(self) -> int:
+        raise self.owner.no_value(self.path, "measured, and put into a set or used as a key of a dict")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        raise self.owner.no_value(self.path, "copied")
+
+    def __repr__(self) -> str:
+        return f"size({self.owner.shown(self.path)})"
+
+
+def _compare(path: Path, op: Op, other: object) -> Condition:
+    if isinstance(other, Path | Size):
+        return _relate(path, op, other)
+    if path._owner.mark is not None:
+        path._owner.check_text(other)
+    return Compare(path._path, op, other)
+
+
+def _relate(left: Path | Size, op: Op, right: object) -> Condition:
+    if isinstance(right, Path | Size) and owner_of(left) is not owner_of(right):
+        raise TableError(
+            f"{left!r} and {right!r} are of different items, and DynamoDB compares attributes of one item only: get "
+            "the other item first, and compare with its value"
+        )
+    return Relate(left, op, right)
+
+
+def owner_of(operand: Path | Size) -> Owner:
+    return operand._owner if isinstance(operand, Path) else operand.owner
+
+
+def between(attribute: T | None, low: T, high: T) -> bool:
+    """Both ends included."""
+    return cast("bool", Between(path_of(attribute), low, high))
+
+
+def begins_with(attribute: str | None, start: str) -> bool:
+    return cast("bool", Function("begins_with", path_of(attribute), start))
+
+
+def contains(attribute: Collection[T] | None, member: T) -> bool:
+    """A member of a set or list, or a part of a text."""
+    return cast("bool", Function("contains", path_of(attribute), member))
+
+
+def exists(attribute: object) -> bool:
+    return cast("bool", Exists(path_of(attribute)))
+
+
+def of_type(attribute: object, tag: TypeTag) -> bool:
+    """Whether what is there is of a type of DynamoDB's; for attributes that may be anything."""
+    return cast("bool", Function("attribute_type", path_of(attribute), tag))
+
+
+def one_of(attribute: T | None, values: Iterable[T]) -> bool:
+    found = tuple(values)
+    if not found:
+        raise TableError(f"one_of({shown(path_of(attribute))}, …) has no values: nothing could ever be one of them")
+    return cast("bool", In(path_of(attribute), found))
+
+
+def size(attribute: Sized | None) -> int:
+    """The size of an attribute, to be compared: `size(o.lines) < 100`."""
+    path_of(attribute)
+    return cast("int", Size(attribute._path, attribute._owner))  # type: ignore[union-attr]
+
+
+class _Condition(Owner):
+    """The item that a condition is about."""
+
+    __slots__ = ()
+
+    def computes(self, path: Steps) -> Mark:
+        raise NotAValue(
+            f"{self.name}.{shown(path)} is computed with in a condition, and DynamoDB compares only: compute on "
+            "the other side, with values"
+        )
+
+    def no_value(self, path: Steps, how: str) -> NotAValue:
+        return NotAValue(
+            f"{self.name}.{shown(path)} stands for an attribute in a condition that DynamoDB will test; it has no "
+            f"value here and cannot be {how}. Use ==, !=, <, <=, >, >=, between(), one_of(), begins_with(), "
+            "contains(), exists() and size()"
+        )
+
+
+class Recorder:
+    """Stands for an entity in a condition: its attributes are recorded, and no others are there."""
+
+    def __init__(self, codec: Codec[Any]) -> None:
+        self._codec = codec
+        self._owner = _Condition(codec)
+
+    def __getattr__(self, name: str) -> Path:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Path((self._codec.attribute(name).name,), self._owner)
+
+    def __str__(self) -> str:
+        raise NotAValue(f"{self!r} stands for an item in a condition, and cannot be written as text")
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        raise NotAValue(f"{self!r} stands for an item in a condition, and cannot be copied")
+
+    def __repr__(self) -> str:
+        text = f"<recorded {self._codec.name}>"
+        self._owner.remember(text)
+        return text
+
+
+def recorded(where: Callable[[Any], Any] | None, codec: Codec[Any]) -> Condition | None:
+    """The condition that a function of the entity says.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Product:
+    ...     stock: int
+    >>> recorded(lambda p: p.stock >= 3, Codec.of(Product))
+    Compare(path=('stock',), op='>=', value=3)
+    """
+    if where is None:
+        return None
+    return _condition(where(Recorder(codec)))
+
+
+def conjuncts(condition: Condition | None) -> tuple[Condition, ...]:
+    """The conditions that must all hold."""
+    return () if condition is None else _parts(condition)
+
+
+def attributes_in(condition: Condition) -> list[str]:
+    """The attributes that a condition of whole attributes tests."""
+    match condition:
+        case And(items) | Or(items):
+            return [name for item in items for name in attributes_in(item)]
+        case Not(item):
+            return attributes_in(item)
+        case Compare((str(name), *_)) | Exists((str(name), *_)):
+            return [name]
+        case _:
+            raise AssertionError(condition)
+
+
+def both(one: Condition | None, other: Condition) -> Condition:
+    """Two conditions, of which there may be only one."""
+    return other if one is None else one & other
+
+
+def step(at: str | int) -> str | int:
+    """A step into a map or a list. DynamoDB knows no position from the end."""
+    if isinstance(at, bool) or not isinstance(at, str | int) or (isinstance(at, int) and at < 0):
+        raise TableError(f"[{at!r}] is not a place that DynamoDB can find: a position is from 0, an entry has a name")
+    return at
+
+
+def path_of(attribute: object) -> Steps:
+    """The path that a recorder gave."""
+    if not isinstance(attribute, Path):
+        raise TableError(f"{attribute!r} is a value, and an attribute belongs here")
+    return attribute._path
+
+
+def _parts(condition: Condition) -> tuple[Condition, ...]:
+    return condition.items if isinstance(condition, And) else (condition,)
+
+
+def _condition(value: object) -> Condition:
+    if not isinstance(value, Condition):
+        raise TableError(f"{value!r} is not a condition: it was tested in Python, not recorded")
+    return value

@@ -1,0 +1,1 @@
+"""Reads without I/O: planned, sent, decoded, page by page."""

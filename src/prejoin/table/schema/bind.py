@@ -1,0 +1,318 @@
+"""A declared entity bound to its class: templates read, conditions turned into membership, patterns bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.keys import TABLE, Facet, KeyForm, Natural, Template, TemplateError, When
+from prejoin.keys.encoding import plain
+from prejoin.table.codec.codec import Codec
+from prejoin.table.errors import SchemaError
+
+from .declare import Entity, Index, Key, Membership
+from .key_attributes import KeyAttributes
+from .pattern import BoundPattern
+
+if TYPE_CHECKING:
+    from prejoin.table.condition.record import Condition
+
+E = TypeVar("E")
+
+
+class Bound(msgspec.Struct, Generic[E], frozen=True):
+    """An entity of a schema, ready to be used."""
+
+    tag: str
+    codec: Codec[E]
+    base: Facet
+    indexes: Mapping[str, Facet]
+    """By slot, the facets whose keys we write."""
+    natural: Mapping[str, Facet]
+    """By slot, the facets whose keys are attributes of the entity itself."""
+    binder: Binder
+    """Makes further facets, for the items that patterns add."""
+    patterns: tuple[BoundPattern, ...] = ()
+    unknown: str = "replace"
+    """What a put does with attributes that the class does not know: `replace`, `keep` or `refuse`."""
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        own = (self.base, *self.indexes.values(), *self.natural.values())
+        return own + tuple(facet for pattern in self.patterns for facet in pattern.facets)
+
+    def visible(self) -> list[Condition]:
+        """What holds for the items that reads show."""
+        return [found for pattern in self.patterns if (found := pattern.visible()) is not None]
+
+    @property
+    def tested(self) -> frozenset[str]:
+        """The attributes that decide whether an item is shown."""
+        conditions = self.visible()
+        if not conditions:
+            return frozenset()
+        from prejoin.table.condition.record import attributes_in
+
+        return frozenset([name for condition in conditions for name in attributes_in(condition)])
+
+    def vacant(self) -> list[Condition]:
+        """Of these, any holds for an item that is as good as not there."""
+        return [found for pattern in self.patterns if (found := pattern.vacant()) is not None]
+
+
+def bind(
+    entity: Entity[E],
+    indexes: Mapping[str, Index],
+    keys: Mapping[str, KeyAttributes],
+    separator: str,
+    tenant: str = "",
+    ttl: str = "",
+) -> Bound[E]:
+    """Binds a declared entity, or says what is wrong with it."""
+    if entity.unknown not in ("replace", "keep", "refuse"):
+        raise SchemaError(
+            f"{entity.cls.__name__}: unknown is {entity.unknown!r}, and has to be 'replace', 'keep' or 'refuse'"
+        )
+    codec = _codec(entity, ttl)
+    binder = Binder(entity, codec, indexes, keys, separator, tenant)
+    base = binder.facet(TABLE, entity.key)
+    _check_base(base, codec)
+    binder.check_indexes(entity.indexes)
+    in_indexes = {slot: facet for slot in indexes if (facet := binder.in_index(slot))}
+    bound = Bound(
+        binder.tag,
+        codec,
+        base,
+        {slot: facet for slot, facet in in_indexes.items() if not is_natural(facet)},
+        {slot: facet for slot, facet in in_indexes.items() if is_natural(facet)},
+        binder,
+        unknown=entity.unknown,
+    )
+    # What makes an update of a delete comes first: so the others see the update.
+    patterns = sorted(entity.patterns, key=lambda pattern: not pattern.gone)
+    return replace(bound, patterns=tuple(pattern.bind(bound) for pattern in patterns))
+
+
+def _codec(entity: Entity[E], ttl: str) -> Codec[E]:
+    """The codec of an entity. The attribute by which its items expire is called what the table calls it."""
+    expires = next((pattern.expires for pattern in entity.patterns if pattern.expires), "")
+    if not expires:
+        return Codec.of(entity.cls, entity.names)
+    from prejoin.table.codec.epoch import epoch
+
+    return Codec.of(entity.cls, {**entity.names, expires: ttl}, stored={expires: epoch})
+
+
+def acquainted(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
+    """The entities of a schema, with what the patterns of others keep in them."""
+    entities = {one.codec.cls: one for one in bound}
+    more: dict[type[Any], tuple[BoundPattern, ...]] = {}
+    for one in bound:
+        for pattern in one.patterns:
+            for cls, theirs in pattern.meet(entities).items():
+                more[cls] = (*more.get(cls, ()), theirs)
+    return [replace(one, patterns=one.patterns + more.get(one.codec.cls, ())) for one in bound]
+
+
+def is_natural(facet: Facet) -> bool:
+    """Whether nothing has to be written for an item to be in an index but its own attributes."""
+    ours = isinstance(facet.pk, Template) and not facet.local
+    return not ours and not isinstance(facet.sk, Template)
+
+
+class Binder(msgspec.Struct, frozen=True):
+    """Makes the facets of one entity of the templates that were declared."""
+
+    entity: Entity[Any]
+    codec: Codec[Any]
+    indexes: Mapping[str, Index]
+    keys: Mapping[str, KeyAttributes]
+    separator: str
+    tenant: str = ""
+    """The attribute that is the tenant, if the table has tenants: all keys begin with it."""
+
+    @property
+    def tag(self) -> str:
+        return self.entity.tag or self.codec.name
+
+    def facet(self, slot: str, key: Key, copy: str = "") -> Facet:
+        """The facet of a key in the table or an index, of the entity's own items or of a copy."""
+        names = self.keys[slot]
+        if (key.sk is None) != (not names.sk):
+            raise SchemaError(
+                f"{self.codec.name}: {key.pk} {'has a' if key.sk else 'needs a'} sort key, and the others of {slot} "
+                f"have {'none' if key.sk else 'one'}; DynamoDB wants all or none"
+            )
+        pk = self._form(key.pk, key.raw, names.pk)
+        sk = self._form(key.sk, key.raw, names.sk) if key.sk is not None else None
+        when = list(membership(key.when, self.codec))
+        own_items = slot == TABLE and not copy
+        whole = self._facet(slot, pk, sk, when, copy)
+        if own_items and whole.when:
+            raise SchemaError(
+                f"{self.codec.name}: every item is in the table; `when` and optional attributes are not for its key"
+            )
+        if when and slot != TABLE and is_natural(whole):
+            raise SchemaError(
+                f"{self.codec.name}: an item is in index {slot} when it has {' and '.join(whole.attributes)}, "
+                "which are the keys themselves; `when` cannot change that"
+            )
+        self._check_optional(whole, own_items)
+        if slot == TABLE:
+            self._check_settled(whole)
+        return whole
+
+    def _facet(self, slot: str, pk: KeyForm, sk: KeyForm | None, when: Sequence[When], copy: str = "") -> Facet:
+        fields = (*pk.fields, *(sk.fields if sk else ()))
+        said = {item.attribute for item in when}
+        # An item without an attribute of an index's key is not in the index, unless the key has a place for that.
+        needed = dict.fromkeys(found.attribute for found in fields if not found.optional)
+        sparse = [When(a) for a in needed if self.codec.attribute(a).optional and a not in said]
+        index = self.indexes.get(slot)
+        local = index is not None and index.local
+        held = self._held(index) if index else None
+        return Facet(self.tag, slot, pk, sk, (*when, *sparse), copy, held, local)
+
+    def check_indexes(self, slots: Iterable[str]) -> None:
+        """Refuses keys for an index that there is not."""
+        for slot in slots:
+            if slot not in self.indexes:
+                known = ", ".join(self.indexes) or "none"
+                raise SchemaError(
+                    f"{self.codec.name} has a key for index {slot}, which the schema does not have (it has {known})"
+                )
+
+    def in_index(self, slot: str) -> Facet | None:
+        """The entity's facet in an index: by the key it gives, or by attributes it has."""
+        return self._in_index(slot, self.entity.key, self.entity.indexes.get(slot), frozenset(self.codec.attributes))
+
+    def of_copy(self, slot: str, copy: Facet, base: Key, key: Key | None, attributes: frozenset[str]) -> Facet | None:
+        """The facet of a copy in an index: by the key it gives, or by attributes it holds."""
+        found = self._in_index(slot, base, key, attributes, copy.copy)
+        if found is None:
+            return None
+        held = attributes if found.holds is None else attributes & found.holds
+        return replace(
+            found,
+            # Where there is no copy, there is none in the index.
+            when=tuple(dict.fromkeys((*copy.when, *found.when))),
+            holds=None if len(held) == len(self.codec.attributes) else held,
+        )
+
+    def _in_index(
+        self, slot: str, base: Key, key: Key | None, attributes: frozenset[str], copy: str = ""
+    ) -> Facet | None:
+        index = self.indexes[slot]
+        if index.local and key is not None and (key.pk, key.raw) != (base.pk, base.raw):
+            raise SchemaError(
+                f"{self.codec.name}: {slot} is a local index, so its partition is the table's, {base.pk}, not {key.pk}"
+            )
+        if key is not None:
+            return self.facet(slot, key, copy)
+        wires = {self.codec.attribute(name).wire: name for name in attributes}
+        names = self.keys[slot]
+        if any(name not in wires for name in (names.sk if index.local else names.names)):
+            return None
+        pk = self._form(base.pk, base.raw, names.pk) if index.local else self._natural(slot, names.pk, wires)
+        return self._facet(slot, pk, self._natural(slot, names.sk, wires) if names.sk else None, (), copy)
+
+    def _held(self, index: Index) -> frozenset[str] | None:
+        """The attributes that items have in an index, beside those that are only part of its keys; None: all."""
+        if index.projection == "ALL":
+            return None
+        wires = () if isinstance(index.projection, str) else index.projection
+        # The keys of the table and of the index are always there: an attribute that is one itself is, too.
+        there = {*wires, *self.keys[TABLE].names, *self.keys[index.name].names}
+        held = frozenset(a.name for a in self.codec.attributes.values() if a.wire in there)
+        return None if wires and len(held) == len(self.codec.attributes) else held
+
+    def _natural(self, slot: str, names: Sequence[str], wires: Mapping[str, str]) -> Natural:
+        try:
+            return Natural.of([wires[name] for name in names], self.codec.types)
+        except TemplateError as error:
+            raise SchemaError(f"{self.codec.name} in {slot}: {error}") from None
+
+    def _form(self, text: str, raw: bool, names: Sequence[str]) -> KeyForm:
+        """A template, or the attribute itself where the key attribute has its name: then it is stored once."""
+        field = text.removeprefix("{").removesuffix("}")
+        attribute = self.codec.attributes.get(field)
+        if attribute and text == f"{{{field}}}" and tuple(names) == (attribute.wire,):
+            return self._natural(names[0], names, {attribute.wire: field})
+        try:
+            return Template.of(text, self.codec.types, self.separator, raw)
+        except TemplateError as error:
+            raise SchemaError(f"{self.codec.name}, {error}") from None
+
+    def _check_settled(self, facet: Facet) -> None:
+        for found in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
+            if not found.encoding.settled:
+                raise SchemaError(
+                    f"{self.codec.name}, {{{found.name}}}: an item of the table is found by its key, so the number of "
+                    "shards in it never changes: let an index have the shards, and the table a key without"
+                )
+
+    def _check_optional(self, facet: Facet, own_items: bool) -> None:
+        for found in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
+            if not found.optional:
+                continue
+            name, where = found.attribute, f"{self.codec.name}, {facet.pk} / {facet.sk}"
+            if own_items:
+                raise SchemaError(
+                    f"{where}: the key of an item in the table is always there, so {name} cannot be missing"
+                )
+            if found in facet.pk.fields:
+                raise SchemaError(
+                    f"{where}: a partition is asked for by its values, so one without {name} could not be: "
+                    f"write {{{name}}}, and what has none is not there"
+                )
+            if not self.codec.attribute(name).optional:
+                raise SchemaError(f"{where}: {name} is not optional: write {{{name}}}")
+
+
+def membership(when: Membership, codec: Codec[Any]) -> tuple[When, ...]:
+    """The conditions of a sparse facet as the planner knows them: an attribute is one of some values, or present."""
+    if when is None:
+        return ()
+    if not callable(when):
+        for item in when:
+            codec.attribute(item.attribute)
+        return tuple(when)
+    from prejoin.table.condition.record import conjuncts, recorded
+
+    return tuple(_when(condition, codec) for condition in conjuncts(recorded(when, codec)))
+
+
+def _when(condition: Condition, codec: Codec[Any]) -> When:
+    from prejoin.table.condition.record import Compare, Exists, In
+
+    match condition:
+        case Compare((str(name),), "=", value):
+            return When(name, frozenset({plain(value)}))
+        case Compare((str(name),), "<>", value) if codec.attribute(name).type.values:
+            return When(name, frozenset(codec.attribute(name).type.values) - {plain(value)})
+        case In((str(name),), values):
+            return When(name, frozenset(map(plain, values)))
+        case Exists((str(name),), True):
+            return When(name)
+        case _:
+            from prejoin.table.condition.describe import worded  # for the message only
+
+            raise SchemaError(
+                f"{codec.name}: {worded([condition])} cannot say what is in an index; "
+                "use ==, one_of or exists, and != for an enum"
+            )
+
+
+def _check_base(base: Facet, codec: Codec[Any]) -> None:
+    known = set()
+    for form in (base.pk, base.sk):
+        known |= {found.attribute for found in (form.fields if form else ()) if not found.encoding.derived}
+    for attribute in base.attributes:
+        if attribute not in known:
+            raise SchemaError(
+                f"{codec.name}: its key {base.pk} / {base.sk} has {attribute} only in a derived form, "
+                "so different items could share it"
+            )

@@ -1,0 +1,170 @@
+"""The attributes that are the keys of the table and its indexes: their names, their types, key values as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+
+from prejoin.keys import TABLE, Facet, KeyForm, KeyValue, KeyValueError, Natural, Scalar, Tag
+from prejoin.keys.code import Code
+from prejoin.keys.condition import SAFE_PK, SAFE_SK
+from prejoin.keys.parts import source
+from prejoin.protocol import limits
+from prejoin.table.errors import SchemaError
+
+from .declare import Index, Key
+
+
+class KeyAttributes(msgspec.Struct, frozen=True, dict=True):
+    """The names of the key attributes of the table or of an index, which may have several of either kind."""
+
+    pk: tuple[str, ...]
+    sk: tuple[str, ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return self.pk + self.sk
+
+
+def index_attributes(index: Index, ours: Sequence[Key], table: KeyAttributes) -> KeyAttributes:
+    """The key attributes of an index, to which entities give these keys of their own."""
+    pk, sk = _named(index, index.pk), _named(index, index.sk)
+    if len(pk) > limits.INDEX_PARTITION_ATTRIBUTES or len(sk) > limits.INDEX_SORT_ATTRIBUTES:
+        raise SchemaError(f"index {index.name} has more than four attributes in its partition key or its sort key")
+    if ours and (len(pk) > 1 or len(sk) > 1):
+        raise SchemaError(
+            f"index {index.name} is on several attributes as they stand; an entity cannot give it keys of another make"
+        )
+    if index.local:
+        return _local(index, pk, sk, ours, table)
+    if not ours:
+        if not pk:
+            raise SchemaError(f"no entity has a key for index {index.name}, nor does it name an attribute as its pk")
+        return KeyAttributes(pk, sk)
+    has_sort = all_or_none(f"index {index.name}", ours)
+    return KeyAttributes(pk or (f"{index.name}pk",), (sk or (f"{index.name}sk",)) if has_sort else ())
+
+
+def _local(
+    index: Index, pk: Sequence[str], sk: tuple[str, ...], ours: Sequence[Key], table: KeyAttributes
+) -> KeyAttributes:
+    if pk and tuple(pk) != table.pk:
+        raise SchemaError(
+            f"{index.name} is a local index: its partition key is the table's, {table.pk[0]}; leave pk out"
+        )
+    if not table.sk or not (ours or sk):
+        raise SchemaError(f"{index.name} is a local index: the table and the index each need a sort key")
+    if len(sk) > 1:
+        raise SchemaError(f"{index.name} is a local index: only a global one can have several attributes in a key")
+    return KeyAttributes(table.pk, sk or (f"{index.name}sk",))
+
+
+def _named(index: Index, names: str | Sequence[str]) -> tuple[str, ...]:
+    found = ((names,) if names else ()) if isinstance(names, str) else tuple(names)
+    if len(set(found)) < len(found):
+        raise SchemaError(f"index {index.name} names an attribute twice")
+    return found
+
+
+def all_or_none(what: str, keys: Sequence[Key]) -> bool:
+    """Whether these keys have a sort key."""
+    with_sort = {key.sk is not None for key in keys}
+    if len(with_sort) > 1:
+        raise SchemaError(f"some keys of {what} have a sort key and some have none; DynamoDB wants all or none")
+    return True in with_sort
+
+
+def composed(facet: Facet, keys: KeyAttributes) -> KeyAttributes:
+    """Of the key attributes of a facet, those that hold text of our making."""
+    ours = not isinstance(facet.pk, Natural) and not facet.local
+    return KeyAttributes(keys.pk if ours else (), () if isinstance(facet.sk, Natural) else keys.sk)
+
+
+def key_types(keys: Mapping[str, KeyAttributes], facets: Iterable[Facet]) -> dict[str, Tag]:
+    """The type of each key attribute. All that use one must agree, and somebody must use it."""
+    found: dict[str, tuple[Tag, Facet]] = {}
+    for facet in facets:
+        names = keys[facet.slot]
+        tags = (*_tags(facet.pk), *(_tags(facet.sk) if facet.sk else ()))
+        for name, tag in zip(names.names, tags, strict=True):
+            first, other = found.setdefault(name, (tag, facet))
+            if first != tag:
+                raise SchemaError(
+                    f"the key attribute {name} would be {_WORDS[first]} for {other} and {_WORDS[tag]} for {facet}: "
+                    "in a table it has one type"
+                )
+    for slot, names in keys.items():
+        if slot == TABLE:  # of a schema without entities nothing is known
+            continue
+        if unused := [name for name in names.names if name not in found]:
+            raise SchemaError(f"no entity has all attributes of index {slot}: nothing is known of {', '.join(unused)}")
+    return {name: tag for name, (tag, _) in found.items()}
+
+
+_WORDS: Mapping[Tag, str] = {"S": "text", "N": "a number", "B": "binary"}
+
+
+def _tags(form: KeyForm) -> tuple[Tag, ...]:
+    return form.tags if isinstance(form, Natural) else ("S",)
+
+
+KeyWriter = Callable[[Mapping[str, object]], dict[str, dict[str, str]]]
+"""From an item's values to its key attributes in a facet."""
+
+
+def key_writer(facet: Facet, keys: KeyAttributes) -> KeyWriter:
+    """The function that writes the keys of a facet, and refuses what DynamoDB does not take."""
+    pk_of, sk_of = facet.pk_of, facet.sk_of
+
+    def write(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
+        sk = sk_of(values)
+        return written(keys.pk, pk_of(values)) | ({} if sk is None else written(keys.sk, sk))
+
+    return write
+
+
+def quick_writer(facet: Facet, keys: KeyAttributes, careful: KeyWriter) -> KeyWriter:
+    """The same for the commonest keys, two texts, in one function; whatever is unusual it leaves to the other."""
+    if isinstance(facet.pk, Natural) or isinstance(facet.sk, Natural) or facet.sk is None:
+        return careful
+    code, (pk, sk) = Code(), keys.names
+    texts = f"(p := {source(facet.pk.parts, code)}) and (s := {source(facet.sk.parts, code)})"
+    attributes = f"{{{pk!r}: {{'S': p}}, {sk!r}: {{'S': s}}}}"
+    text = f"{attributes} if {texts} and len(p) + len(s) <= {_SAFE} else {code.constant(careful)}(values)"
+    return code.attempt("values", text, careful, KeyError, KeyValueError)
+
+
+_SAFE = min(SAFE_PK, SAFE_SK)
+"""So many characters of both are within the limits of each."""
+
+
+def wire(value: Scalar) -> dict[str, str]:
+    """A key value in DynamoDB JSON.
+
+    >>> wire("USER#1"), wire(7), wire(b"\\x01")
+    ({'S': 'USER#1'}, {'N': '7'}, {'B': 'AQ=='})
+    """
+    if isinstance(value, str):
+        return {"S": value}
+    if isinstance(value, bytes):
+        from base64 import b64encode  # few keys are binary
+
+        return {"B": b64encode(value).decode()}
+    return {"N": str(value)}
+
+
+def written(names: Iterable[str], value: KeyValue) -> dict[str, dict[str, str]]:
+    """A partition or sort key as the attributes it is made of."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return {name: wire(part) for name, part in zip(names, parts, strict=True)}
+
+
+def shown(key: Mapping[str, Mapping[str, str]]) -> str:
+    """A key in DynamoDB JSON as people read it.
+
+    >>> shown({"pk": {"S": "USER#1"}, "at": {"N": "7"}})
+    'USER#1 / 7'
+    """
+    return " / ".join(text for value in key.values() for text in value.values())

@@ -1,0 +1,1 @@
+"""Updates as data: recorded assignments, and values that DynamoDB computes."""

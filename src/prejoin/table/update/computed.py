@@ -1,0 +1,123 @@
+"""What an update may set an attribute to beside a value: what DynamoDB computes from what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import astuple
+
+from prejoin.table.errors import NotAValue
+
+Steps = tuple[str, *tuple[str | int, ...]]
+"""The way to a place in an item: an attribute, then names in maps and positions in lists."""
+
+
+class Beside(str):
+    """The name, in the table, of an attribute that no class has: a mark that a pattern leaves for a while."""
+
+
+class _Unencodable:
+    """A value that no encoder takes: msgspec would write recorded conditions and sums as if they were data."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "recorded"
+
+
+class Mark(_Unencodable):
+    """Tells which draft a computed value belongs to, and keeps what `repr` gave of the draft's attributes.
+
+    It is an object of its own, so that what is computed does not refer to the draft that it is recorded in.
+    """
+
+    __slots__ = ("texts",)
+
+    def __init__(self) -> None:
+        self.texts: tuple[str, ...] = ()
+
+
+UNENCODABLE = _Unencodable()
+
+
+class _Recorded(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    recorded: Any = UNENCODABLE
+
+
+class Computed(_Recorded, frozen=True):
+    """A new value that only DynamoDB knows, made of the old one at `path`.
+
+    Like a recorded attribute it has no value here: whatever would need one raises `NotAValue`.
+    """
+
+    path: Steps
+
+    def __bool__(self) -> bool:
+        raise self._no_value("tested")
+
+    def __str__(self) -> str:
+        raise self._no_value("written as text")
+
+    def __format__(self, spec: str) -> str:
+        raise self._no_value("written as text")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Computed):
+            raise self._no_value("compared")
+        return type(self) is type(other) and astuple(self)[:-1] == astuple(other)[:-1]
+
+    def __hash__(self) -> int:
+        raise self._no_value("put into a set, or used as a key of a dict")
+
+    def __repr__(self) -> str:
+        text = f"<recorded {type(self).__name__} of {shown(self.path)}>"
+        if isinstance(self.recorded, Mark):
+            self.recorded.texts += (text,)
+        return text
+
+    def _no_value(self, how: str) -> NotAValue:
+        return NotAValue(
+            f"what is made of {shown(self.path)} is computed by DynamoDB when the update is sent; it has no value here "
+            f"and cannot be {how}. Assign it to an attribute of the draft, or get the item first and compute with its "
+            "value"
+        )
+
+
+class Sum(Computed, frozen=True):
+    """A number plus or minus an amount; `from_zero`, where an absent number counts as 0."""
+
+    sign: Literal["+", "-"]
+    amount: Any
+    from_zero: bool = False
+
+
+class Joined(Computed, frozen=True):
+    """A list with more elements behind it, or before it. An absent list counts as empty."""
+
+    elements: Sequence[Any]
+    before: bool = False
+
+
+class Members(Computed, frozen=True):
+    """A set with some members more, or without them. An absent set counts as empty."""
+
+    sign: Literal["+", "-"]
+    members: AbstractSet[Any]
+
+
+class First(Computed, frozen=True):
+    """A value for what is absent; what is there stays."""
+
+    value: Any
+
+
+def shown(path: Steps) -> str:
+    """A path as it is written in Python.
+
+    >>> shown(("lines", 0, "qty"))
+    'lines[0].qty'
+    """
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")

@@ -1,0 +1,231 @@
+"""An update written as assignments and recorded: `p.stock -= 1`, `p.note = None`, `p.address.city = "Berlin"`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, SupportsIndex, TypeVar, cast
+
+from prejoin.table.codec.codec import Codec
+from prejoin.table.condition.record import Condition, Owner, Path, Recorder, Size, path_of, step
+from prejoin.table.errors import NotAValue, TableError
+
+from .changes import At, Changes, computed, steps
+from .computed import Computed, First, Joined, Mark, Steps, Sum, shown
+
+T = TypeVar("T")
+L = TypeVar("L", bound=Sequence[Any] | None)
+
+
+def add(attribute: T, amount: T) -> T:
+    """A number plus an amount, where an absent one counts as 0: `p.views = add(p.views, 1)`."""
+    return cast("T", Sum(path_of(attribute), "+", amount, from_zero=True, recorded=mark(attribute)))
+
+
+def appended(attribute: L, elements: L) -> L:
+    """A list with more at its end, where an absent one counts as empty: `p.tags = appended(p.tags, ["new"])`."""
+    return cast("L", Joined(path_of(attribute), cast("Sequence[Any]", elements), recorded=mark(attribute)))
+
+
+def prepended(attribute: L, elements: L) -> L:
+    """A list with more at its beginning, where an absent one counts as empty."""
+    return cast("L", Joined(path_of(attribute), cast("Sequence[Any]", elements), before=True, recorded=mark(attribute)))
+
+
+def if_absent(attribute: T | None, value: T) -> T:
+    """A value for what is absent; what is there stays: `p.color = if_absent(p.color, "red")`."""
+    return cast("T", First(path_of(attribute), value, recorded=mark(attribute)))
+
+
+def mark(attribute: object) -> Mark:
+    return cast("Path", attribute)._owner.computes(path_of(attribute))
+
+
+class Record(Owner):
+    """The changes that a draft has recorded."""
+
+    __slots__ = ("adds", "closed", "deletes", "removes", "sets")
+
+    def __init__(self, codec: Codec[Any]) -> None:
+        self._codec = codec
+        self.mark = None
+        self.sets: dict[At, Any] = {}
+        self.adds: dict[At, Any] = {}
+        self.removes: set[At] = set()
+        self.deletes: dict[At, Any] = {}
+        self.closed = False
+
+    def set(self, at: At, value: Any) -> None:
+        if self.closed:
+            self.open()
+        if isinstance(value, Computed):
+            if value.recorded is not self.mark:
+                raise self._of_another(at, value)
+            if isinstance(value, Sum) and not value.from_zero:
+                self.sets[at] = value
+            else:
+                found = computed(at, value)
+                self.sets |= found.sets
+                self.adds |= found.adds
+                self.deletes |= found.deletes
+            return
+        if type(value) not in _PLAIN and isinstance(value, _RECORDED):
+            raise self._not_this(at, value)
+        if self.mark is not None:
+            self.check_text(value)
+        self.sets[at] = value
+
+    def remove(self, at: At) -> None:
+        self.open()
+        self.removes.add(at)
+
+    def open(self) -> None:
+        """Refuses a draft whose block has ended: it would be changed, and nothing sent."""
+        if self.closed:
+            raise TableError(
+                f"the update of this {self.name} was sent when its block ended: change it inside the block, or begin "
+                "another update"
+            )
+
+    def check(self, path: Steps) -> None:
+        """A place that was changed cannot be read, for nothing has been written yet."""
+        for changed in (self.sets, self.adds, self.removes, self.deletes):
+            for at in changed:
+                if path[: len(steps(at))] == steps(at):
+                    raise TableError(
+                        f"{shown(path)} has been changed in this update already; its new value is not here to be read"
+                    )
+
+    def no_value(self, path: Steps, how: str) -> NotAValue:
+        return NotAValue(
+            f"{self.name}.{shown(path)} stands for an attribute in an update that is being written; it has no value "
+            f"here and cannot be {how}. {self._advice(path)}"
+        )
+
+    def _advice(self, path: Steps) -> str:
+        name = path[0]
+        return (
+            f"Get the item first and compute with its value, then pass {name}=<that value> to the update, which is "
+            "refused if it has changed; or let DynamoDB compute: +=, -=, |=, add(), appended(), prepended(), "
+            "if_absent()"
+        )
+
+    def _of_another(self, at: At, value: Computed) -> TableError:
+        """The error for what is computed of another item: by its path alone it would be taken for one of this item."""
+        return TableError(
+            f"{self.name}.{shown(steps(at))} cannot be computed from {shown(value.path)} of another item: get that "
+            "item first, and use its value"
+        )
+
+    def _not_this(self, at: At, value: object) -> TableError:
+        place = f"{self.name}.{shown(steps(at))}"
+        if isinstance(value, Path) and value._owner is self:
+            return NotAValue(
+                f"{place} cannot be set to another attribute, {shown(value._path)}. {self._advice(value._path)}"
+            )
+        return NotAValue(
+            f"{place} cannot be set to {value!r}, which is recorded and has no value here: get the item first, and use "
+            "its value"
+        )
+
+
+class Draft:
+    """Stands for an entity in an update: what is assigned to its attributes is recorded."""
+
+    __slots__ = ("_codec", "_record")
+    _codec: Codec[Any]
+    _record: Record
+
+    def __init__(self, codec: Codec[Any]) -> None:
+        object.__setattr__(self, "_codec", codec)
+        object.__setattr__(self, "_record", Record(codec))
+
+    def __getattr__(self, name: str) -> Path:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._codec.attribute(name)
+        return DraftPath(self._record, (name,))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._codec.attribute(name)
+        self._record.set(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        setattr(self, name, None)
+
+    def __eq__(self, other: object) -> bool:
+        raise self._no_value("compared")
+
+    def __hash__(self) -> int:
+        raise self._no_value("put into a set, or used as a key of a dict")
+
+    def __str__(self) -> str:
+        raise self._no_value("written as text")
+
+    def __format__(self, spec: str) -> str:
+        raise self._no_value("written as text")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        raise self._no_value("copied")
+
+    def _no_value(self, how: str) -> NotAValue:
+        return NotAValue(
+            f"this {self._codec.name} is the draft of an update, whose attributes have no values here: it cannot be "
+            f"{how}. Get the item first"
+        )
+
+    def __repr__(self) -> str:
+        text = f"<draft of {self._codec.name}>"
+        self._record.remember(text)
+        return text
+
+
+class DraftPath(Path):
+    """Stands for a place in an entity: what is assigned to places inside it is recorded."""
+
+    __slots__ = ()
+    _owner: Record  # pyright: ignore[reportIncompatibleVariableOverride] - set once, by __init__
+
+    def __init__(self, record: Record, path: Steps) -> None:
+        if record.closed:
+            record.open()
+        if record.sets or record.adds or record.removes or record.deletes:
+            record.check(path)
+        object.__setattr__(self, "_path", path)
+        object.__setattr__(self, "_owner", record)
+
+    def __getattr__(self, name: str) -> Path:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return DraftPath(self._owner, (*self._path, name))
+
+    def __getitem__(self, at: str | int) -> Path:
+        return DraftPath(self._owner, (*self._path, step(at)))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._owner.set((*self._path, name), value)
+
+    def __setitem__(self, at: str | int, value: Any) -> None:
+        self._owner.set((*self._path, step(at)), value)
+
+    def __delattr__(self, name: str) -> None:
+        self._owner.remove((*self._path, name))
+
+    def __delitem__(self, at: str | int) -> None:
+        self._owner.remove((*self._path, step(at)))
+
+
+_PLAIN = frozenset({str, int, float, bool, bytes, Decimal, list, tuple, dict, set, frozenset, type(None)})
+_RECORDED = (Path, Size, Condition, Draft, Recorder)
+
+
+def changes_of(draft: Draft) -> Changes:
+    """The recorded changes. The draft takes no more."""
+    record = draft._record
+    record.closed = True
+    return Changes(record.sets, record.adds, frozenset(record.removes), record.deletes)
+
+
+def closed(draft: Draft) -> None:
+    """Makes a draft refuse whatever is done with it."""
+    draft._record.closed = True
