@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from prejoin.design.files import read_design
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload

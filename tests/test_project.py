@@ -66,7 +66,13 @@ SLOW = (
         for name in ("actions", "batches", "draft", "expand", "expressions", "perform", "writes")
     }
     | {f"prejoin.table.{name}" for name in ("asks", "async_client", "cursor", "drift", "get_many", "pages", "reads")}
-    | {"prejoin.engine", "prejoin.patterns", "prejoin.transport.aio", "prejoin.transport.sync", "prejoin.transport.tls"}
+    | {
+        "prejoin.engine",
+        "prejoin.patterns",
+        "prejoin.transport.connection.aio",
+        "prejoin.transport.connection.sync",
+        "prejoin.transport.connection.tls",
+    }
 )
 
 

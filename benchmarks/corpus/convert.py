@@ -13,9 +13,9 @@ from corpus.reads import asked_together, convert_read
 from corpus.source import CorpusError, Fields, in_words, load
 from corpus.writes import changed_attributes, convert_write, is_delete
 from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.workload.document.write_document import UnwritableError, write_document
 from prejoin.workload.files import read_text
 from prejoin.workload.model import CheckKind, Decision, Entity, OutOfScope, Read, Workload, Write
-from prejoin.workload.write_document import UnwritableError, write_document
 
 DOCUMENT = "access-patterns.md"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")

@@ -31,7 +31,7 @@ from prejoin.design.model import (
     Slot,
 )
 from prejoin.keys import fields_of
-from prejoin.keys.natural import tag_of
+from prejoin.keys.template.natural import tag_of
 from prejoin.workload.model import Entity, Workload
 
 EXPERT = "expert.yaml"

@@ -17,9 +17,9 @@ from corpus.source import CorpusError, Fields, load
 from designs.experts import Answered, Expert, read_expert
 from prejoin.design import codes
 from prejoin.design.checks import check_design
+from prejoin.design.cost.bill import bill
 from prejoin.design.model import Call, Design, Operation
-from prejoin.design.price import bill
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Severity
 from prejoin.proof.bench import Bench
 from prejoin.proof.run import run_all

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from prejoin.design.document.read_document import parse_document
-from prejoin.design.growth import keeps
+from prejoin.design.layout.growth import keeps
 from prejoin.design.model import Design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.workload.files import read_text
 from tests.cli.conftest import Prejoin
 

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from prejoin.cli.run import run
-from prejoin.workload.markdown import _cells
+from prejoin.workload.document.markdown import _cells
 from tests.cli.conftest import Prejoin
 from tests.render.infrastructure.documents import read_template
 from tests.render.infrastructure.hcl import Reader

@@ -11,8 +11,8 @@ import pytest
 
 from prejoin.cli.outcome import envelope_schema
 from prejoin.design.files import read_design_file
-from prejoin.design.program import OutOfTimeError, Program, TimeLimit
-from prejoin.design.solve import solve
+from prejoin.design.solver.integer_program import OutOfTimeError, Program, TimeLimit
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import has_errors
 from prejoin.workload.files import read_file
 from prejoin.workload.model import AtMost

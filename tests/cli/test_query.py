@@ -17,7 +17,7 @@ from prejoin.cli.outcome import CommandError
 from prejoin.cli.query_arguments import example, missing, read_value
 from prejoin.cli.query_page import page
 from prejoin.cli.show import cells
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
 from prejoin.proof.bench import Bench

@@ -20,6 +20,7 @@ from corpus import references, source, writes
 from corpus.convert import convert, convert_file, convert_folder
 from corpus.source import CorpusError, Fields
 from prejoin.types import Kind
+from prejoin.workload.document.write_document import UnwritableError, write_document
 from prejoin.workload.files import read_text
 from prejoin.workload.model import (
     Cardinality,
@@ -39,7 +40,6 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
-from prejoin.workload.write_document import UnwritableError, write_document
 
 T = TypeVar("T")
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "convert_corpus.py"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from prejoin.diagnostics import Severity
-from prejoin.workload import columns
+from prejoin.workload.document import columns
+from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Combine, Read, Workload
-from prejoin.workload.write_document import write_document
 
 DOCUMENTS = sorted(Path(__file__).parent.glob("*/access-patterns.md"))
 PATTERNS = {

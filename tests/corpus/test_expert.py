@@ -15,11 +15,11 @@ from corpus.expert import expert_design, has_design
 from corpus.source import CorpusError, Fields
 from prejoin.design.checks import check_design
 from prejoin.design.model import Design, Facet, Projection, ProjectionKind
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.workload.data_tree import convert_tree, read_tree
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
-from prejoin.workload.trees import convert_tree, read_tree
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.parent.name for path in HERE.glob("*/expert.yaml"))

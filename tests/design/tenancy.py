@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from prejoin.design.assumed import size_of
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.cost.assumptions import size_of
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Facet, Projection
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Attribute, Cardinality, Context, Entity, Input, Read, Tenant, Workload, Write

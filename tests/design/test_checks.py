@@ -8,13 +8,13 @@ from tests.shop import shop_design, shop_workload
 from prejoin.design import codes
 from prejoin.design.checks import check_design, fit
 from prejoin.design.checks.fit import Verdict
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity, Span
+from prejoin.workload.data_tree import convert_tree, read_tree
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
-from prejoin.workload.trees import convert_tree, read_tree
 
 DOCUMENT = """\
 # Library

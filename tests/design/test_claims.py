@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 from tests.design.workloads import workloads
 
+from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.explain import considered, explain
 from prejoin.design.explain.claims import established
 from prejoin.design.model import Design
-from prejoin.design.objective import Objective, objective
-from prejoin.design.program import InfeasibleError
-from prejoin.design.solve import Solution, solve
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.solve import Solution, solve
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import AtMost, Decision, FixedKey, Pin, Under, Workload
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from prejoin.design.conflicts import conflict, conflicts
-from prejoin.design.growth import growth
+from prejoin.design.layout.growth import growth
 from prejoin.design.model import Design, KeyAttribute
-from prejoin.design.program import InfeasibleError
-from prejoin.design.solve import Solution, solve
+from prejoin.design.solver.conflicts import conflict, conflicts
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.solve import Solution, solve
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.grammar.statements import read_pin
 from prejoin.workload.model import Consistency, Decision, Workload

@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from prejoin.design.checks import check_design
-from prejoin.design.conflicts import conflicts
+from prejoin.design.cost.bill import bill
 from prejoin.design.model import Design
-from prejoin.design.price import bill
-from prejoin.design.program import InfeasibleError
-from prejoin.design.solve import solve
+from prejoin.design.solver.conflicts import conflicts
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import has_errors
 from prejoin.workload.checks import check
 from prejoin.workload.files import read_text

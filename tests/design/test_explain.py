@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.shop import shop_design, shop_workload
 
+from prejoin.design.cost.bill import amplification, bill
 from prejoin.design.explain import (
     Explanation,
     UnknownTopicError,
     as_markdown,
     as_text,
-    choices,
     considered,
     explain,
     explain_design,
@@ -25,11 +25,11 @@ from prejoin.design.explain import (
     why,
     without,
 )
+from prejoin.design.explain import decisions as choices
 from prejoin.design.explain.model import AboutCopy, AboutEntity, AboutIndex, AboutKey, AboutPattern, Because
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design
-from prejoin.design.price import amplification, bill
-from prejoin.design.solve import Solution, solve
+from prejoin.design.solver.solve import Solution, solve
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import AtMost, Combine, Consistency, Decision, Minimise, OutOfScope, Workload
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from prejoin.design.explain import Explanation, considered, explain, why, without
-from prejoin.design.explain.render import block_lines, partition_block, sections
-from prejoin.design.solve import Solution, solve
+from prejoin.design.explain.text import block_lines, partition_block, sections
+from prejoin.design.solver.solve import Solution, solve
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 

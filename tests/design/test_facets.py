@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from prejoin import keys
-from prejoin.design.facets import planner_facets
+from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot, When
 from prejoin.keys import Natural, TemplateError
 from prejoin.types import Kind, Type

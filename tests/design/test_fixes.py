@@ -31,7 +31,7 @@ from tests.design.test_checks import (
 
 from prejoin.design import codes
 from prejoin.design.checks import check_design
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload.files import read_text
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.proof.league import league_design, league_workload
 
-from prejoin.design.addressing import actions_of, known, unknown
 from prejoin.design.files import read_design
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.addressing import actions_of, known, unknown
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design, Did, Operation
-from prejoin.design.needs import finds
+from prejoin.design.solver.read_needs import finds
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload, Write
 

@@ -7,7 +7,7 @@ import string
 import pytest
 
 from prejoin.design.checks import check_design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.run import prove
 from prejoin.types import Kind, Type

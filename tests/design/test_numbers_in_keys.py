@@ -13,7 +13,7 @@ from tests.design.test_cardinality import helpdesk
 from prejoin.design.checks import check_design
 from prejoin.design.document.write_document import write_document
 from prejoin.design.model import Design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError, Template, TemplateError
 from prejoin.proof.run import prove

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from prejoin.design import program
-from prejoin.design.program import InfeasibleError, Program
+from prejoin.design.solver import integer_program as program
+from prejoin.design.solver.integer_program import InfeasibleError, Program
 
 
 def covering(random: Random, choices: int, rows: int) -> tuple[list[list[int]], dict[int, int]]:

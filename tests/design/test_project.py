@@ -9,7 +9,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.cost.bill import bill
+from prejoin.design.layout.projection import projected
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import (
     TABLE,
     Design,
@@ -20,9 +22,7 @@ from prejoin.design.model import (
     ProjectionKind,
     Slot,
 )
-from prejoin.design.price import bill
-from prejoin.design.project import projected
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.schema import schema_of
 from prejoin.table import Client, NotServed

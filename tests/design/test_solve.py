@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prejoin.design import program
-from prejoin.design.candidates import base_candidates, index_candidates
-from prejoin.design.choose import choose, task_of
-from prejoin.design.chosen import BASE, OWN, Placed, answers
 from prejoin.design.files import write_design
-from prejoin.design.needs import questions
-from prejoin.design.solve import solve
+from prejoin.design.solver import integer_program as program
+from prejoin.design.solver.candidates import base_candidates, index_candidates
+from prejoin.design.solver.choice import BASE, OWN, Placed, answers
+from prejoin.design.solver.choose import choose, task_of
+from prejoin.design.solver.read_needs import questions
+from prejoin.design.solver.solve import solve
 from prejoin.types import STRING
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Attribute, Direction, Entity, Input, Read, Result, Sort, Workload

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from prejoin.design.checks import check_design
-from prejoin.design.price import bill
-from prejoin.design.solve import solve
+from prejoin.design.cost.bill import bill
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic
 from prejoin.engine import Embedded
 from prejoin.proof.run import prove

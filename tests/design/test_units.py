@@ -12,9 +12,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from prejoin.design.facts import Entry, Page, Seen, entries_of
-from prejoin.design.figures import Figures
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.cost.estimates import Figures
+from prejoin.design.cost.request_facts import Entry, Page, Seen, entries_of
+from prejoin.design.cost.units import predicted
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import (
     TABLE,
     Call,
@@ -30,8 +31,7 @@ from prejoin.design.model import (
     Units,
     When,
 )
-from prejoin.design.solve import solve
-from prejoin.design.units import predicted
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.data import Maker
 from prejoin.proof.schema import Built, schema_of

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from prejoin.design.checks import check_design
+from prejoin.design.cost.bill import amplification, bill
 from prejoin.design.document.write_document import write_document
 from prejoin.design.explain import as_markdown, as_text, explain_design, topics, why
-from prejoin.design.fits import DesignError, misfits
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.mapping.validate import DesignError, misfits
 from prejoin.design.model import Design, Facet, Projection, ProjectionKind, When
-from prejoin.design.price import amplification, bill
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, has_errors
 from prejoin.engine import Embedded
 from prejoin.proof.run import prove
@@ -32,9 +32,9 @@ from prejoin.render.pictures.render_pictures import render_pictures
 from prejoin.render.python import Options, render_python
 from prejoin.render.workbench import render_workbench
 from prejoin.workload.checks import check
+from prejoin.workload.document.write_document import UnwritableError
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
-from prejoin.workload.write_document import UnwritableError
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 NAMES = ("debrie_session_store", "aws_bookmarks", "aws_bank_payments", "aws_ski_resort", "debrie_ecommerce")

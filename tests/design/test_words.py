@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prejoin.design.model import Design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.schema import schema_of
 from prejoin.table import Client

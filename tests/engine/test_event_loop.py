@@ -269,7 +269,7 @@ def test_totals_are_those_of_the_items_whatever_is_done(steps: list[tuple[str, i
 
 
 def test_loop_leaves_the_checkpoint_of_a_long_log_to_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prejoin.engine.file.store._LOG_BYTES", 0)
+    monkeypatch.setattr("prejoin.engine.store.file.store._LOG_BYTES", 0)
     write = json.dumps({"TableName": "shop", "Item": {"pk": {"S": "1"}, "sk": {"S": "1"}}}).encode()
     with Embedded(tmp_path / "shop.db") as dynamodb:
         send(dynamodb, "CreateTable", **SHOP)

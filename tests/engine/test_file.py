@@ -22,8 +22,8 @@ import pytest
 from tests.attack.file_store import Interrupted, run_bit_flips, run_forks, run_signals
 
 from prejoin.engine import Embedded, OpenError
-from prejoin.engine.file import FileStore, fork, store
-from prejoin.engine.session import StoreError
+from prejoin.engine.store.file import FileStore, fork, store
+from prejoin.engine.store.interface import StoreError
 from prejoin.protocol.errors import DynamoDBError
 
 from .conftest import SHOP, item, refusal, send, values
@@ -152,7 +152,7 @@ def test_exit_of_a_child_that_may_not_use_the_file_leaves_the_log(
     program = f"""
 import os, sys, threading, time
 from prejoin.engine import Embedded
-from prejoin.engine.file import fork
+from prejoin.engine.store.file import fork
 fork.WAIT_SECONDS = 0.05
 engine = Embedded({str(path)!r})
 begun, end = threading.Event(), threading.Event()
@@ -449,7 +449,7 @@ def test_upgrade_that_is_interrupted_leaves_the_old_file(shop: Embedded, path: P
     old = tmp_path / "old.db"
     make_version_3(old, path)
     program = (
-        "import sys\nfrom prejoin.engine.file import format\nimport os\n"
+        "import sys\nfrom prejoin.engine.store.file import format\nimport os\n"
         "format.table_checksum = lambda *_: os._exit(9)\n"
         "from prejoin.engine import Embedded\nEmbedded(sys.argv[1])"
     )
@@ -668,8 +668,8 @@ def told_of_damage(engine: Embedded) -> str:
 
 
 def test_oldest_tokens_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    monkeypatch.setattr("prejoin.engine.tokens.MOST", 20)
-    monkeypatch.setattr("prejoin.engine.tokens._FORGETTING_TOKENS", 5)
+    monkeypatch.setattr("prejoin.engine.operations.tokens.MOST", 20)
+    monkeypatch.setattr("prejoin.engine.operations.tokens._FORGETTING_TOKENS", 5)
     for engine in (Embedded(), Embedded(path)):
         with engine:
             send(engine, "CreateTable", **SHOP)

@@ -18,9 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.engine import Embedded, memory, rows
-from prejoin.engine.memory import MemoryStore, Ordered
-from prejoin.engine.session import Row, StoreError, Stretch, packed_expiry
+from prejoin.engine import Embedded
+from prejoin.engine.items import rows
+from prejoin.engine.store import memory
+from prejoin.engine.store.interface import Row, StoreError, Stretch, packed_expiry
+from prejoin.engine.store.memory import MemoryStore, Ordered
 from prejoin.protocol.keybytes import EVERYTHING, Range
 from prejoin.protocol.sizes import item_size
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.engine.places import entry_key, item_key, partition_bytes
+from prejoin.engine.store.layout import entry_key, item_key, partition_bytes
 from prejoin.protocol import keybytes
 
 texts = st.text(st.sampled_from("\x00\x01 #ab\x7fé\uffff\U0001f600"), max_size=4) | st.sampled_from(

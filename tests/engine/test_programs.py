@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from prejoin.engine import programs
-from prejoin.engine.programs import program
+from prejoin.engine.items import write_expressions as programs
+from prejoin.engine.items.write_expressions import program
 from prejoin.protocol.errors import DynamoDBError
 
 

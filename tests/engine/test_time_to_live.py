@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prejoin.engine import Embedded
-from prejoin.engine.operations.timetolive import EXPIRED_AT_ONCE
+from prejoin.engine.operations.time_to_live import EXPIRED_AT_ONCE
 
 from .conftest import SHOP, Ask, item, send, values
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from prejoin.diagnostics import Severity
+from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import form_of, read_file
 from prejoin.workload.model import Workload
-from prejoin.workload.write_document import write_document
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DOCUMENTS = sorted(EXAMPLES.glob("*/access-patterns.md"))

@@ -11,7 +11,10 @@ import pytest
 from prejoin.diagnostics import Severity
 from prejoin.types import Kind
 from prejoin.workload import codes
-from prejoin.workload.columns import CONTEXT_LABELS, SECTIONS
+from prejoin.workload.document.columns import CONTEXT_LABELS, SECTIONS
+from prejoin.workload.document.markdown import parse
+from prejoin.workload.document.read_document import read_document
+from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_text
 from prejoin.workload.grammar.answers import (
     read_combine,
@@ -27,9 +30,6 @@ from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_rate, read_size
 from prejoin.workload.grammar.statements import read_pin, read_relationship, read_tenant
 from prejoin.workload.grammar.writes import read_actions, read_checks
-from prejoin.workload.markdown import parse
-from prejoin.workload.read_document import read_document
-from prejoin.workload.write_document import write_document
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "access-patterns.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```markdown\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prejoin.keys import Bounds, Field, KeyValueError, Template, disjoint
-from prejoin.keys.condition import ranged
-from prejoin.keys.shape import Chars, Either, Shape, meet
-from prejoin.keys.specs import BUCKETS, buckets
+from prejoin.keys.planner.sort_condition import ranged
+from prejoin.keys.template.shape import Chars, Either, Shape, meet
+from prejoin.keys.template.specs import BUCKETS, buckets
 from prejoin.types import Kind, Type
 
 # A loaded machine is no reason to fail.

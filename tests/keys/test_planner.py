@@ -6,20 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prejoin.keys import (
-    TABLE,
-    Ask,
-    Bounds,
-    Facet,
-    KeyValueError,
-    Order,
-    Plan,
-    Refusal,
-    Template,
-    When,
-    conditions,
-    plan,
-)
+from prejoin.keys import TABLE, Ask, Bounds, Facet, KeyValueError, Order, Plan, Refusal, Template, When, plan
+from prejoin.keys.planner import conditions
 from prejoin.types import Kind, Type
 
 TYPES = {

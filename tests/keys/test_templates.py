@@ -10,7 +10,7 @@ from enum import Enum
 import pytest
 
 from prejoin.keys import KeyValueError, Template, TemplateError, disjoint, prefix_free
-from prejoin.keys.specs import buckets
+from prejoin.keys.template.specs import buckets
 from prejoin.types import Kind, Type
 
 TYPES = {

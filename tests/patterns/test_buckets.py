@@ -15,7 +15,7 @@ from tests.place import fresh
 from tests.table.both import Connect, Watched, both
 
 from prejoin.engine import Embedded
-from prejoin.keys.specs import buckets
+from prejoin.keys.template.specs import buckets
 from prejoin.table import Client, CursorError, Entity, Index, Key, NotServed, Page, Schema, between
 
 T = datetime(2026, 3, 1, tzinfo=UTC)

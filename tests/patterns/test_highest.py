@@ -77,7 +77,7 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes here have what was written at once."""
-    monkeypatch.setattr(sys.modules["prejoin.patterns.recounting"], "CATCH_UP", 0.0)
+    monkeypatch.setattr(sys.modules["prejoin.patterns.aggregates.recount"], "CATCH_UP", 0.0)
 
 
 def shop(connect: Connect = waiting, schema: Schema = SCHEMA, **more: Any) -> Client:

@@ -15,7 +15,7 @@ from tests.patterns.faults import items, made, with_every_fault, wrong
 from tests.place import fresh
 
 from prejoin.patterns import Recounted, recount, recount_all
-from prejoin.patterns.counted import Counted
+from prejoin.patterns.aggregates.counted import Counted
 from prejoin.table import AsyncClient, Client, Conflict, Entity, Index, Key, NotServed, Schema, SchemaError
 
 BARE = Schema(
@@ -32,7 +32,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes here have what was written at once."""
     import sys
 
-    monkeypatch.setattr(sys.modules["prejoin.patterns.recounting"], "CATCH_UP", 0.0)
+    monkeypatch.setattr(sys.modules["prejoin.patterns.aggregates.recount"], "CATCH_UP", 0.0)
 
 
 def before_it_counted() -> Client:

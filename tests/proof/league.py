@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from prejoin.design.files import read_design
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
 from prejoin.proof.answer import Proof

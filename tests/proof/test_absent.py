@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.bench import Bench
 from prejoin.proof.reference import Reference

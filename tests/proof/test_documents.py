@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.proof.league import NOW
 
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.run import prove
 from prejoin.workload.files import read_file

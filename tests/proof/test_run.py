@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.shop import shop_design, shop_workload
 
 from prejoin.design.files import read_design
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
 from prejoin.proof.bench import Bench

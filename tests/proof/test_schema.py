@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from prejoin.design.facets import planner_facets
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.facets import planner_facets
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot, When
 from prejoin.engine import Embedded
 from prejoin.keys import TemplateError

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from prejoin.design.model import Design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 

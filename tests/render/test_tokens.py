@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.render.python.driving import Driver, designed
 
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.render.python import Options
 from prejoin.render.python.method import Method, Option
 from prejoin.workload.files import read_text

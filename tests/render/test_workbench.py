@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from prejoin.design.files import read_design_file
 from prejoin.design.model import Billing, Design, KeyAttribute, Projection, ProjectionKind, Slot
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.design.workbench.description import left_out
 from prejoin.design.workbench.read_model import read_workbench
 from prejoin.diagnostics import Severity

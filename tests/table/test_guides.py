@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.keys.specs import BUCKETS
+from prejoin.keys.template.specs import BUCKETS
 
 pytest_plugins = ["pytester"]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.transport import http
-from prejoin.transport.http import Answer, BrokenAnswer, Opening, Reply, damage
+from prejoin.transport.connection import http
+from prejoin.transport.connection.http import Answer, BrokenAnswer, Opening, Reply, damage
 from prejoin.transport.url import read_url
 
 from .scripted import answer, chunked

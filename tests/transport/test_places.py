@@ -11,7 +11,7 @@ import pytest
 from botocore.config import Config
 
 from prejoin.transport import AWS, Endpoint, NotConfigured
-from prejoin.transport.proxy import from_environment, read_proxy
+from prejoin.transport.connection.proxy import from_environment, read_proxy
 from prejoin.transport.regions import host_of
 from prejoin.transport.url import read_url
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from prejoin.engine.http.request import Request
 from prejoin.engine.http.signature import KeyPair, refusal
 from prejoin.transport import Credentials
-from prejoin.transport.http import Opening
-from prejoin.transport.sign import Signer
+from prejoin.transport.connection.http import Opening
+from prejoin.transport.request.sign import Signer
 from prejoin.transport.url import read_url
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"

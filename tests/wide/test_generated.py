@@ -12,7 +12,7 @@ from tests.render.python.test_package import RANDOM as EVERYDAY
 from tests.render.python.test_package import faults, random_package
 from tests.render.python.workloads import random_workload
 
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.render.python import Options
 from prejoin.render.python.entities import Style
 from prejoin.transport import Endpoint

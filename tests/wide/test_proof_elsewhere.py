@@ -15,7 +15,7 @@ from tests.proof.league import league_design, league_workload
 from tests.shop import shop_design, shop_workload
 
 from prejoin.design.model import Design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.answer import Proof
 from prejoin.proof.run import prove

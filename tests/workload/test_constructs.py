@@ -13,7 +13,8 @@ from types import ModuleType
 import pytest
 
 from prejoin.types import Kind
-from prejoin.workload import columns, grammar, model
+from prejoin.workload import grammar, model
+from prejoin.workload.document import columns
 from prejoin.workload.grammar import constructs
 from prejoin.workload.grammar.constructs import TABLES, Construct, Table
 from prejoin.workload.grammar.lexer import Inexact

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from prejoin.workload.document.read_document import read_document
+from prejoin.workload.document.write_document import UnwritableError, write_document
 from prejoin.workload.files import read_text, write_text
 from prejoin.workload.model import Workload
-from prejoin.workload.read_document import read_document
-from prejoin.workload.write_document import UnwritableError, write_document
 from tests.workload.strategies import workloads
 
 EXAMPLES = sorted(Path(__file__).parents[2].joinpath("examples").glob("*/access-patterns.md"))

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prejoin.diagnostics import Severity, has_errors
+from prejoin.workload.document.write_document import UnwritableError
 from prejoin.workload.files import read_text, write_text
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.interview import answer, begin, question
 from prejoin.workload.model import Combine, Result, Status, Verb, Workload
 from prejoin.workload.starter import starter
-from prejoin.workload.write_document import UnwritableError
 
 _FILE = Path(__file__).with_name("interview-answers.txt")
 ANSWERS = [line for line in _FILE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from prejoin.types import Kind
+from prejoin.workload.document.read_document import read_document
+from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_text
 from prejoin.workload.model import CheckKind, Combine, Direction, Rate, Result, Under
-from prejoin.workload.read_document import read_document
-from prejoin.workload.write_document import write_document
 
 LOOSE = """\
 DynamoDB Access Patterns

@@ -19,7 +19,7 @@ from prejoin.cli.progress import Progress
 from prejoin.cli.show import coded, messages, safe
 from prejoin.design.explain import UnknownTopicError, considered, topics, why, without
 from prejoin.design.explain.phrases import money
-from prejoin.design.explain.render import block_lines, sections
+from prejoin.design.explain.text import block_lines, sections
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.statements import read_pin, write_pin
 from prejoin.workload.lookup import suggest

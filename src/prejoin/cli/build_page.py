@@ -21,7 +21,7 @@ from prejoin.cli.show import coded, counted, tally
 from prejoin.cli.sources import DEFAULT
 from prejoin.cli.status import Status
 from prejoin.design.codes import NEW_ATTRIBUTE, NOT_BACKFILLED
-from prejoin.design.growth import Growth
+from prejoin.design.layout.growth import Growth
 from prejoin.diagnostics import Code, Severity
 from prejoin.render.python.package import Options, package_name
 

@@ -25,13 +25,13 @@ from prejoin.cli.progress import Progress
 from prejoin.cli.show import shown
 from prejoin.cli.sources import load
 from prejoin.cli.status import Status
+from prejoin.design.cost.bill import Bill, bill
 from prejoin.design.explain.phrases import money
 from prejoin.design.files import read_design_file
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.price import Bill, bill
-from prejoin.design.program import InfeasibleError
-from prejoin.design.solve import solve
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Span, has_errors
 from prejoin.engine import Embedded
 from prejoin.proof.answer import Answer

@@ -29,7 +29,7 @@ from prejoin.cli.status import Status
 from prejoin.cli.writing import check_writable
 from prejoin.design.explain import UnknownTopicError, as_text, why, without
 from prejoin.design.files import design_beside
-from prejoin.design.program import OutOfTimeError
+from prejoin.design.solver.integer_program import OutOfTimeError
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.statements import write_pin

@@ -14,7 +14,7 @@ from prejoin.cli.show import tally
 from prejoin.cli.status import Status
 from prejoin.cli.writing import form_for, write, written_for
 from prejoin.design.checks import fit
-from prejoin.design.document.kept import Kept, Validation
+from prejoin.design.document.annotations import Kept, Validation
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.document.write_document import rewrite_document, write_document
 from prejoin.design.explain.claims import established

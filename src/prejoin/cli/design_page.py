@@ -16,11 +16,11 @@ from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
 from prejoin.cli.show import coded, counted, shown, tally
 from prejoin.design.checks.fit import Verdict
-from prejoin.design.conflicts import Statement
 from prejoin.design.explain.claims import established
 from prejoin.design.explain.phrases import listed, money
-from prejoin.design.growth import Growth
+from prejoin.design.layout.growth import Growth
 from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, ProjectionKind, Slot
+from prejoin.design.solver.conflicts import Statement
 from prejoin.keys import fields_of
 from prejoin.render.python.package import Options, package_name
 from prejoin.workload.model import Workload

@@ -10,8 +10,8 @@ from msgspec import UNSET
 
 from prejoin.cli.design_answers import DesignAnswers, OtherDesign, Why, Without
 from prejoin.cli.making import Made
-from prejoin.design.conflicts import Statement
 from prejoin.design.explain import Alternative, Explanation
+from prejoin.design.solver.conflicts import Statement
 from prejoin.proof.answer import Answer
 from prejoin.workload.grammar.statements import write_pin
 

@@ -16,16 +16,16 @@ from prejoin.cli.progress import Progress
 from prejoin.cli.record import Record, digest, program
 from prejoin.cli.sources import Document
 from prejoin.cli.status import Status
-from prejoin.design.additions import recorded
 from prejoin.design.checks import check_design
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain import explain_design, told
 from prejoin.design.files import read_design_text
-from prejoin.design.growth import Growth, growth, keeps
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.layout.growth import Growth, growth, keeps
+from prejoin.design.layout.new_attributes import recorded
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.program import InfeasibleError
-from prejoin.design.solve import solve
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity, has_errors
 from prejoin.workload.model import Status as DocumentStatus
 from prejoin.workload.model import Workload

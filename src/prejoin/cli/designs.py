@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from prejoin.cli.codes import NO_PATTERNS
 from prejoin.cli.outcome import Source
 from prejoin.cli.sources import DEFAULT, Document, load
-from prejoin.design.beyond import beyond, unmet
 from prejoin.design.checks import At, check_design, new_attributes
-from prejoin.design.document.kept import Reading
+from prejoin.design.document.annotations import Reading
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain.phrases import count, listed
 from prejoin.design.files import design_beside, read_design_file, read_design_text
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
+from prejoin.design.solver.broken_decisions import beyond, unmet
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.workload.files import form_of
 from prejoin.workload.grammar.statements import write_pin

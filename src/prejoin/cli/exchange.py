@@ -11,10 +11,10 @@ from prejoin.cli.outcome import Outcome, Source
 from prejoin.cli.sources import DEFAULT, FORMS
 from prejoin.cli.status import Status
 from prejoin.cli.writing import as_text, check_writable, refuse_to_overwrite, write, written_for
-from prejoin.design.document.kept import Kept
+from prejoin.design.document.annotations import Kept
 from prejoin.design.document.write_document import write_document
 from prejoin.design.files import write_design
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.workbench.description import left_out
 from prejoin.design.workbench.read_model import is_model, read_workbench

@@ -14,14 +14,14 @@ from prejoin.cli.progress import Progress
 from prejoin.cli.show import counted
 from prejoin.cli.sources import Document
 from prejoin.design.checks import Fit, check_design, fit, new_attributes
-from prejoin.design.conflicts import Statement, conflicts
-from prejoin.design.decided import decided as pins_of
+from prejoin.design.cost.bill import Bill, bill
 from prejoin.design.explain import Explanation, considered, explain_design, told
-from prejoin.design.growth import Growth, growth
+from prejoin.design.layout.growth import Growth, growth
 from prejoin.design.model import Design, Operation
-from prejoin.design.price import Bill, bill
-from prejoin.design.program import InfeasibleError, TimeLimit
-from prejoin.design.solve import Solution, solve
+from prejoin.design.solver.conflicts import Statement, conflicts
+from prejoin.design.solver.decisions import decided as pins_of
+from prejoin.design.solver.integer_program import InfeasibleError, TimeLimit
+from prejoin.design.solver.solve import Solution, solve
 from prejoin.diagnostics import Diagnostic, Severity, Span, in_order
 from prejoin.engine import Embedded
 from prejoin.proof.answer import Answer, Proof

@@ -28,10 +28,10 @@ from prejoin.cli.show import safe
 from prejoin.cli.sources import Document, files_or_default, load
 from prejoin.cli.status import Status
 from prejoin.design.files import design_beside
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.program import InfeasibleError
-from prejoin.design.solve import solve
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity, has_errors
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError

@@ -18,7 +18,7 @@ import msgspec
 from prejoin.cli import codes
 from prejoin.cli.outcome import CommandError
 from prejoin.cli.status import Status
-from prejoin.design.addressing import NEW, links
+from prejoin.design.mapping.addressing import NEW, links
 from prejoin.proof.bench import Bench
 from prejoin.proof.inputs import cases
 from prejoin.proof.provoke import supply

@@ -13,11 +13,11 @@ from prejoin.cli.outcome import CommandError, Source
 from prejoin.cli.sources import load
 from prejoin.cli.status import Status
 from prejoin.cli.writing import form_for, keep_original, lost, write
+from prejoin.workload.document.write_document import UnwritableError
 from prejoin.workload.files import Form, read_text, write_text
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.interview import Question, answer, begin, question
 from prejoin.workload.model import Workload
-from prejoin.workload.write_document import UnwritableError
 
 
 class UnusableError(Exception):

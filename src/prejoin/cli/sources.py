@@ -11,10 +11,10 @@ import click
 from prejoin.cli.outcome import Source
 from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload import codes
+from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.files import Form, form_of, read_file, read_text
 from prejoin.workload.model import Workload
-from prejoin.workload.read_document import MOST_CHARACTERS
-from prejoin.workload.reading import Places, Reading
+from prejoin.workload.read_result import Places, Reading
 
 FORMS: tuple[Form, ...] = ("md", "yaml", "json")
 DEFAULT = "access-patterns.md"

@@ -16,9 +16,9 @@ from prejoin.cli.outcome import CommandError
 from prejoin.cli.output_files import check_outputs, write_file
 from prejoin.cli.sources import DEFAULT, load
 from prejoin.cli.status import Status
+from prejoin.workload.document.write_document import UnwritableError
 from prejoin.workload.files import Form, form_of, write_text
 from prejoin.workload.model import Workload
-from prejoin.workload.write_document import UnwritableError
 
 
 @contextmanager

@@ -7,18 +7,18 @@ from pathlib import Path
 import msgspec
 
 from prejoin.design.codes import NO_DESIGN, NOT_A_DESIGN
+from prejoin.design.document.annotations import Reading
 from prejoin.design.document.codes import UNREADABLE
-from prejoin.design.document.kept import Reading
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
-from prejoin.design.fits import misfits
+from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import Design
 from prejoin.diagnostics import Code, Diagnostic, has_errors
+from prejoin.workload.data_tree import NotATreeError, convert_tree, read_tree, write_tree
+from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.files import Form, form_of
 from prejoin.workload.model import Workload
-from prejoin.workload.read_document import MOST_CHARACTERS
-from prejoin.workload.reading import Places
-from prejoin.workload.trees import NotATreeError, convert_tree, read_tree, write_tree
+from prejoin.workload.read_result import Places
 
 NAME = "table-design.md"
 _NAMES = (NAME, "table-design.yaml", "table-design.yml", "table-design.json")

@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
-from prejoin.engine import damage
-from prejoin.engine.catalog import Catalog
-from prejoin.engine.decoding import decode
 from prejoin.engine.operations import LATER, OPERATIONS, Engine
-from prejoin.engine.operations.timetolive import EXPIRED_AT_ONCE, expire
-from prejoin.engine.session import BusyError, DamageError, Durability, Store, StoreError
+from prejoin.engine.operations.time_to_live import EXPIRED_AT_ONCE, expire
+from prejoin.engine.operations.tokens import Tokens
+from prejoin.engine.request.decode import decode
+from prejoin.engine.store import damage
+from prejoin.engine.store.interface import BusyError, DamageError, Durability, Store, StoreError
+from prejoin.engine.tables.catalog import Catalog
+from prejoin.engine.tables.totals import Counter
 from prejoin.engine.threads import Threads
-from prejoin.engine.tokens import Tokens
-from prejoin.engine.totals import Counter
 from prejoin.protocol.errors import DynamoDBError
 
 _encode = msgspec.json.Encoder().encode
@@ -175,9 +175,9 @@ class Embedded:
 def _open(path: str | os.PathLike[str] | None, durability: Durability, *, verify_all: bool) -> Store:
     """A store. Neither kind is imported for the sake of the other."""
     if path is None:
-        from prejoin.engine.memory import MemoryStore
+        from prejoin.engine.store.memory import MemoryStore
 
         return MemoryStore()
-    from prejoin.engine.file import FileStore
+    from prejoin.engine.store.file import FileStore
 
     return FileStore(path, durability, verify_all=verify_all)

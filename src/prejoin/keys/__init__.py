@@ -1,17 +1,18 @@
 """Key templates, and the planner: from attributes given to the index and key condition that answer."""
 
-from .ask import Ask, Order, Role, Within
-from .condition import Bounds, KeyCondition, KeyValue, Scalar
+from prejoin.keys.planner.ask import Ask, Order, Role, Within
+from prejoin.keys.planner.fit import Fan
+from prejoin.keys.planner.planner import Plan, Reason, Refusal, conditions, plan
+from prejoin.keys.planner.region import Region
+from prejoin.keys.planner.sort_condition import Bounds, KeyCondition, KeyValue, Scalar
+from prejoin.keys.template.natural import Natural, Tag, tag_of
+from prejoin.keys.template.parts import Field, Literal
+from prejoin.keys.template.separator import Separator
+from prejoin.keys.template.template import Template, disjoint, fields_of, prefix_free, renamed
+
 from .errors import KeyValueError, TemplateError
 from .facet import TABLE, Facet, KeyForm, When
-from .fit import Fan
 from .guard import guard_key
-from .natural import Natural, Tag, tag_of
-from .parts import Field, Literal
-from .planner import Plan, Reason, Refusal, conditions, plan
-from .region import Region
-from .separator import Separator
-from .template import Template, disjoint, fields_of, prefix_free, renamed
 
 __all__ = [
     "TABLE",

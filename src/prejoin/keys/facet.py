@@ -7,10 +7,10 @@ from functools import cached_property
 
 import msgspec
 
-from .condition import MOST_PK_BYTES, MOST_SK_BYTES, KeyValue, checked
-from .encoding import plain
-from .natural import Natural
-from .template import Template
+from prejoin.keys.planner.sort_condition import MOST_PK_BYTES, MOST_SK_BYTES, KeyValue, checked
+from prejoin.keys.template.encoding import plain
+from prejoin.keys.template.natural import Natural
+from prejoin.keys.template.template import Template
 
 KeyForm = Template | Natural
 """What a partition key or a sort key is: text made by a template, or attributes as they stand."""

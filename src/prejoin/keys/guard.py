@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from prejoin.keys.template.parts import Literal
+from prejoin.keys.template.separator import Separator
+from prejoin.keys.template.template import Template
 from prejoin.types import Type
-
-from .parts import Literal
-from .separator import Separator
-from .template import Template
 
 
 def guard_key(

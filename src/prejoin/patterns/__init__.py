@@ -6,23 +6,24 @@ A file is named after its pattern, or after what its functions do: a function's 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .auditing import audit
+    from prejoin.patterns.aggregates.counted import Counted, Summed
+    from prejoin.patterns.aggregates.highest import Highest, Lowest
+    from prejoin.patterns.aggregates.recount import Recounted, recount, recount_all
+    from prejoin.patterns.aggregates.sharded import total
+    from prejoin.patterns.integrity.audit import audit
+    from prejoin.patterns.integrity.expected import Finding
+    from prejoin.patterns.integrity.repair import repair
+    from prejoin.patterns.integrity.reshard import Resharded, reshard
+    from prejoin.patterns.trees.move import MoveUnfinished, move, resume_moves
+    from prejoin.patterns.trees.tree import Tree, ancestors, children, subtree
+
     from .cascade import delete_tree
     from .child import Child
     from .copies import Copy
-    from .counted import Counted, Summed
-    from .highest import Highest, Lowest
-    from .judge import Finding
-    from .moves import MoveUnfinished, move, resume_moves
     from .receipt import Receipt, TokenReused, once, receipts
-    from .recounting import Recounted, recount, recount_all
-    from .repairing import repair
-    from .resharding import Resharded, reshard
-    from .shard_counters import total
     from .soft_delete import SoftDelete, purge, restore
     from .tenant import tenant_policy
     from .timestamps import Timestamps
-    from .tree import Tree, ancestors, children, subtree
     from .ttl import TimeToLive
     from .unique import Unique
     from .version import Version
@@ -67,23 +68,23 @@ __all__ = [
 
 # A cold start is for the user to wait for: who declares one pattern does not import all.
 _HOMES = {
-    "auditing": ("audit",),
+    "integrity.audit": ("audit",),
     "cascade": ("delete_tree",),
     "child": ("Child",),
     "copies": ("Copy",),
-    "counted": ("Counted", "Summed"),
-    "highest": ("Highest", "Lowest"),
-    "judge": ("Finding",),
-    "moves": ("MoveUnfinished", "move", "resume_moves"),
+    "aggregates.counted": ("Counted", "Summed"),
+    "aggregates.highest": ("Highest", "Lowest"),
+    "integrity.expected": ("Finding",),
+    "trees.move": ("MoveUnfinished", "move", "resume_moves"),
     "receipt": ("Receipt", "TokenReused", "once", "receipts"),
-    "recounting": ("Recounted", "recount", "recount_all"),
-    "repairing": ("repair",),
-    "resharding": ("Resharded", "reshard"),
-    "shard_counters": ("total",),
+    "aggregates.recount": ("Recounted", "recount", "recount_all"),
+    "integrity.repair": ("repair",),
+    "integrity.reshard": ("Resharded", "reshard"),
+    "aggregates.sharded": ("total",),
     "soft_delete": ("SoftDelete", "purge", "restore"),
     "tenant": ("tenant_policy",),
     "timestamps": ("Timestamps",),
-    "tree": ("Tree", "ancestors", "children", "subtree"),
+    "trees.tree": ("Tree", "ancestors", "children", "subtree"),
     "ttl": ("TimeToLive",),
     "unique": ("Unique",),
     "version": ("Version",),

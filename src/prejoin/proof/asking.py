@@ -8,7 +8,7 @@ from operator import and_, eq, ge, gt, le, lt, ne
 from typing import Any
 
 from prejoin import keys
-from prejoin.design.map_reads import ask_of, is_filtered
+from prejoin.design.mapping.map_reads import ask_of, is_filtered
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
 from prejoin.proof.inputs import Given

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from prejoin.design.facets import planner_facets
+from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design
 from prejoin.keys import Facet, KeyValueError, Natural
 from prejoin.proof.data import Maker, Values

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
-from prejoin.design.addressing import known, known_of_checked
+from prejoin.design.mapping.addressing import known, known_of_checked
 from prejoin.design.model import Call
 from prejoin.proof.asking import test
 from prejoin.proof.data import Values

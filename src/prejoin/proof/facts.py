@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.addressing import held as held_by
-from prejoin.design.facets import ending
-from prejoin.design.facts import Entry, Page, Seen, entries_of, held
+from prejoin.design.cost.request_facts import Entry, Page, Seen, entries_of, held
+from prejoin.design.cost.units import predicted
+from prejoin.design.mapping.addressing import held as held_by
+from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Operation
 from prejoin.design.model import Call as Called
-from prejoin.design.units import predicted
 from prejoin.proof.bench import Bench
 from prejoin.proof.state import Dump, Json, State
 from prejoin.proof.steps import Case, Step

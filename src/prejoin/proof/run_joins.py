@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.design.map_reads import followed
+from prejoin.design.mapping.map_reads import followed
 from prejoin.design.model import Call
 from prejoin.proof.bench import Bench
 from prejoin.proof.reference import Found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.design.map_reads import map_read
+from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.model import TABLE, Operation, Request
 from prejoin.proof.answer import Answer
 from prejoin.proof.asking import Asking

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from prejoin import keys
-from prejoin.design.facets import ending, is_natural, planner_facets, unsaid_ending, when_values
+from prejoin.design.mapping.facets import ending, is_natural, planner_facets, unsaid_ending, when_values
 from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot
 from prejoin.patterns import Copy, TimeToLive, Unique
 from prejoin.table import Client, Entity, Index, Key, Schema

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from prejoin.design.addressing import held
-from prejoin.design.facets import ending, types_of
+from prejoin.design.mapping.addressing import held
+from prejoin.design.mapping.facets import ending, types_of
 from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.bench import Bench

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from prejoin.design.addressing import NEW, actions_of, is_absence, links, looked_at
-from prejoin.design.agreement import Agreement, agreements, shared_inputs
+from prejoin.design.mapping.addressing import NEW, actions_of, is_absence, links, looked_at
+from prejoin.design.mapping.shared_values import Agreement, agreements, shared_inputs
 from prejoin.design.model import Operation
 from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 import msgspec
 
 from prejoin.design.document.samples import sample_item, sample_values, varying
-from prejoin.design.facets import types_of
-from prejoin.design.fits import must_fit
+from prejoin.design.mapping.facets import types_of
+from prejoin.design.mapping.validate import must_fit
 from prejoin.design.model import TABLE, Billing, Design, Guard, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.workbench.description import in_form, write_description
 from prejoin.design.workbench.form import (

@@ -17,9 +17,9 @@ from prejoin.transport.url import Url
 if TYPE_CHECKING:
     import asyncio
 
-    from prejoin.transport.aio import AsyncDriver
-    from prejoin.transport.core import Core
-    from prejoin.transport.sync import SyncDriver
+    from prejoin.transport.connection.aio import AsyncDriver
+    from prejoin.transport.connection.sync import SyncDriver
+    from prejoin.transport.request.attempt import Core
 
 R = TypeVar("R", bound="Remote")
 
@@ -109,7 +109,7 @@ class Remote:
             if self._closed:
                 raise TransportError("the transport is closed")
             if self._core is None:
-                from prejoin.transport.core import Core
+                from prejoin.transport.request.attempt import Core
 
                 url, region = self._locate(os.environ)
                 given = self._credentials
@@ -118,7 +118,7 @@ class Remote:
             return self._core
 
     def _open_sync(self) -> SyncDriver:
-        from prejoin.transport.sync import SyncDriver
+        from prejoin.transport.connection.sync import SyncDriver
 
         core = self._open()
         with self._lock:
@@ -127,7 +127,7 @@ class Remote:
             return self._sync
 
     def _open_async(self, loop: asyncio.AbstractEventLoop) -> AsyncDriver:
-        from prejoin.transport.aio import AsyncDriver
+        from prejoin.transport.connection.aio import AsyncDriver
 
         core = self._open()
         with self._lock:
@@ -138,7 +138,7 @@ class Remote:
     def _find_proxy(self, url: Url) -> Url | None:
         if self._proxy is False:
             return None
-        from prejoin.transport.proxy import from_environment, read_proxy
+        from prejoin.transport.connection.proxy import from_environment, read_proxy
 
         try:
             return from_environment(url, os.environ) if self._proxy is True else read_proxy(self._proxy)

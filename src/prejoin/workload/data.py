@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from prejoin.workload import codes
-from prejoin.workload.markdown import Text
+from prejoin.workload.data_tree import Form, NotATreeError, convert_tree, read_tree, write_tree
+from prejoin.workload.document.markdown import Text
 from prejoin.workload.model import Workload
-from prejoin.workload.reading import Notes, Reading
+from prejoin.workload.read_result import Notes, Reading
 from prejoin.workload.tenants import expand, move_places
-from prejoin.workload.trees import Form, NotATreeError, convert_tree, read_tree, write_tree
 
 SCHEMA_ID = "urn:prejoin:workload:1"
 _FIX = "compare with the JSON Schema (`prejoin schema`), or with a document turned into YAML (`prejoin convert`)"

@@ -9,10 +9,10 @@ from prejoin.diagnostics import in_order
 from prejoin.workload import codes
 from prejoin.workload.checks import check
 from prejoin.workload.data import read_data, write_data
+from prejoin.workload.document.read_document import MOST_CHARACTERS, read_document
+from prejoin.workload.document.write_document import write_document
 from prejoin.workload.model import Workload
-from prejoin.workload.read_document import MOST_CHARACTERS, read_document
-from prejoin.workload.reading import Notes, Places, Reading
-from prejoin.workload.write_document import write_document
+from prejoin.workload.read_result import Notes, Places, Reading
 
 Form = Literal["md", "yaml", "json"]
 _FORMS: dict[str, Form] = {".md": "md", ".markdown": "md", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}

@@ -7,6 +7,7 @@ from importlib import resources
 
 from msgspec.structs import replace
 
+from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.answers import read_sort
 from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact, Tokens
@@ -14,7 +15,6 @@ from prejoin.workload.grammar.writes import read_actions
 from prejoin.workload.interview.step import read_attributes
 from prejoin.workload.lookup import equalities
 from prejoin.workload.model import Combine, Entity, Input, Op, Read, Result, Verb, Workload, Write
-from prejoin.workload.read_entities import read_names
 
 ENTITY_FIX = "write `User: userId (uuid, id), email (string, unique)`"
 READ_FIX = (

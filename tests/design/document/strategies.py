@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from prejoin.design.document.kept import Kept, Validation
+from prejoin.design.document.annotations import Kept, Validation
 from prejoin.design.model import (
     TABLE,
     Billing,

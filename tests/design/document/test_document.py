@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from tests.shop import shop_design, shop_workload
 
-from prejoin.design.document.kept import Reading, Validation
+from prejoin.design.document.annotations import Reading, Validation
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import rewrite_document, write_document
 from prejoin.design.files import design_beside, read_design, read_design_file, write_design

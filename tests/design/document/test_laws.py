@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from tests.design.document.strategies import HOSTILE, designs, kept, texts
 from tests.shop import shop_design, shop_workload
 
-from prejoin.design.document.kept import Kept
+from prejoin.design.document.annotations import Kept
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.write_document import rewrite_document, write_document
 from prejoin.design.model import Design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import has_errors
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload

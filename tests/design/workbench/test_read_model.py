@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prejoin.design.fits import misfits
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import Design, Facet, Item, When
 from prejoin.design.workbench.read_model import FromWorkbench, is_model, read_workbench
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.engine import Embedded
 from prejoin.proof.run import prove
 from prejoin.workload.checks import check
-from prejoin.workload.write_document import write_document
+from prejoin.workload.document.write_document import write_document
 
 S = str
 

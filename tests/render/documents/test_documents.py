@@ -12,7 +12,7 @@ from tests.design.document.strategies import designs
 from tests.render.designed import NAMES, designed
 from tests.workload.strategies import workloads
 
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design
 from prejoin.render.documents.found import calls_in, methods_in
 from prejoin.render.documents.key_map import changers, key_map, named, readers, writers
@@ -20,7 +20,7 @@ from prejoin.render.documents.query_interfaces import query_interfaces
 from prejoin.render.documents.render_documents import DocumentOptions, render_documents
 from prejoin.render.naming import method_names
 from prejoin.render.python import render_python
-from prejoin.workload.markdown import parse
+from prejoin.workload.document.markdown import parse
 from prejoin.workload.model import Read, Workload
 
 CODE = {

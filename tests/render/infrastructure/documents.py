@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from prejoin.design.model import Design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 

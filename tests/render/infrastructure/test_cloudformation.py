@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Billing, Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot
 from prejoin.engine import Embedded
 from prejoin.proof.schema import schema_of

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Slot
 from prejoin.engine import Embedded
 from prejoin.proof.answer import Answer

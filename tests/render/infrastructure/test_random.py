@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.infrastructure.options import Infrastructure
 from prejoin.types import STRING, Kind, Type

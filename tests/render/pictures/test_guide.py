@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.render.pictures.render_pictures import render_pictures
 from prejoin.workload.files import read_file
 

@@ -16,7 +16,7 @@ from tests.design.test_cardinality import helpdesk
 from tests.render.designed import NAMES, designed
 from tests.workload.strategies import workloads
 
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot
 from prejoin.render.pictures.collections import draw_slot
 from prejoin.render.pictures.drawing import Box, Drawing, Words, write_svg

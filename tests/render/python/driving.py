@@ -22,10 +22,10 @@ from tests.proof.league import NOW, league_design, league_workload
 from tests.render.designed import NAMES as PUBLIC
 from tests.render.designed import designed as public
 
-from prejoin.design.addressing import NEW, links
-from prejoin.design.map_reads import followed
+from prejoin.design.mapping.addressing import NEW, links
+from prejoin.design.mapping.map_reads import followed
 from prejoin.design.model import Design
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.bench import Bench
 from prejoin.proof.inputs import Given, cases

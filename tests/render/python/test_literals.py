@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.render.python.driving import written
 
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.render.python import Options, render_python
 from prejoin.render.python.layout import Group, Noted, Part, call, comment, docstring, keyword, lay, listing, string
 from prejoin.render.python.names import names_of

@@ -16,7 +16,7 @@ from tests.proof.league import NOW
 from tests.render.python.driving import NAMES, Driver, designed
 from tests.render.python.workloads import random_workload
 
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.run import prove
 from prejoin.proof.state import State

@@ -15,7 +15,7 @@ from tests.render.python.driving import DOCUMENTS, NAMES, ROOT, designed, writte
 from tests.render.python.workloads import random_workload
 
 from prejoin import keys
-from prejoin.design.solve import solve
+from prejoin.design.solver.solve import solve
 from prejoin.proof.schema import schema_of
 from prejoin.render.python import Options, render_python
 from prejoin.render.python.entities import Style

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from prejoin.design.checks.additions import check_additions, new_attributes
 from prejoin.design.checks.fit import Fit, check_fit, fit
 from prejoin.design.checks.indexes import check_indexes
 from prejoin.design.checks.load import check_load
 from prejoin.design.checks.names import check_names
+from prejoin.design.checks.new_attributes import check_additions, new_attributes
 from prejoin.design.checks.reads import check_prefixes, check_reads
 from prejoin.design.checks.report import At, Report
 from prejoin.design.checks.templates import check_dates, check_keys

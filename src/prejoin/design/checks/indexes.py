@@ -8,15 +8,15 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from prejoin.design import codes
-from prejoin.design.beyond import beyond, unmet
-from prejoin.design.checks.answers import answer, nearest
-from prejoin.design.checks.bound import Bound
+from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.key_answers import answer, nearest
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.checks.writes import finds, known_to
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.cost.bill import bill
+from prejoin.design.layout.projection import WORTH
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
-from prejoin.design.price import bill
-from prejoin.design.project import WORTH
+from prejoin.design.solver.broken_decisions import beyond, unmet
 from prejoin.keys import Ask, fields_of
 from prejoin.protocol import limits
 from prejoin.workload.grammar.statements import write_pin

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from prejoin.design import codes
-from prejoin.design.assumed import count_of, per_second, size_of
-from prejoin.design.candidates import Candidate
-from prejoin.design.checks.bound import Bound
+from prejoin.design.checks.bound_keys import Bound
 from prejoin.design.checks.reads import expected
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.checks.writes import check_appends
+from prejoin.design.cost.assumptions import count_of, per_second, size_of
+from prejoin.design.layout.sharding import Heat, heat
 from prejoin.design.model import TABLE, ProjectionKind
-from prejoin.design.spread import Heat, heat
+from prejoin.design.solver.candidates import Candidate
 from prejoin.protocol import limits
 from prejoin.protocol.prices import read_units, write_units
 from prejoin.types import Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from prejoin.design import codes
-from prejoin.design.checks.bound import Bound
+from prejoin.design.checks.bound_keys import Bound
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.model import TABLE
 from prejoin.keys import Natural, Template, disjoint

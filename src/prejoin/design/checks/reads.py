@@ -7,16 +7,16 @@ import re
 from msgspec.structs import replace
 
 from prejoin.design import codes
-from prejoin.design.assumed import KEPT, count_of, count_said, size_of
-from prejoin.design.checks.answers import Answer, answer, obstacles
-from prejoin.design.checks.bound import Bound
+from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.key_answers import Answer, answer, obstacles
 from prejoin.design.checks.report import Report, listed
-from prejoin.design.map_reads import ask_of, filter_text, is_tested
+from prejoin.design.cost.assumptions import KEPT, count_of, count_said, size_of
+from prejoin.design.cost.bill import pattern_cost
+from prejoin.design.cost.units import predicted
+from prejoin.design.mapping.map_reads import ask_of, filter_text, is_tested
 from prejoin.design.model import TABLE, Call, Request, Units
-from prejoin.design.price import pattern_cost
-from prejoin.design.units import predicted
 from prejoin.keys import Ask, KeyForm, Literal, Plan, Template, disjoint
-from prejoin.keys.shape import ANYTHING, literal, meet
+from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
 from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 

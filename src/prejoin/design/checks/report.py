@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from prejoin.design.checks.answers import Answer, answer
-from prejoin.design.checks.bound import Bound, Flaw, bind
-from prejoin.design.map_reads import ask_of
+from prejoin.design.checks.bound_keys import Bound, Flaw, bind
+from prejoin.design.checks.key_answers import Answer, answer
+from prejoin.design.mapping.map_reads import ask_of
 from prejoin.design.model import TABLE, Design
 from prejoin.diagnostics import Code, Diagnostic, Span
 from prejoin.keys import Ask

@@ -6,9 +6,9 @@ import re
 from itertools import combinations
 
 from prejoin.design import codes
-from prejoin.design.checks.bound import Bound, Wrong
+from prejoin.design.checks.bound_keys import Bound, Wrong
 from prejoin.design.checks.report import Report, listed
-from prejoin.design.facets import types_of
+from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE
 from prejoin.keys import Ask, Field, KeyForm, Natural, Template, TemplateError, disjoint, guard_key
 from prejoin.protocol import limits

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 
 from prejoin.design import codes
-from prejoin.design.assumed import size_of
-from prejoin.design.checks.answers import answer
-from prejoin.design.checks.bound import Bound
+from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report, listed
-from prejoin.design.facets import ending
+from prejoin.design.cost.assumptions import size_of
+from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
 from prejoin.keys import Ask, Template, fields_of
 from prejoin.protocol import limits

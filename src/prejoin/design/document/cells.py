@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from prejoin.design.model import TABLE, Billing, KeyAttribute, Projection, ProjectionKind, When
+from prejoin.workload.document.markdown import Text
 from prejoin.workload.grammar.lexer import WORD, Inexact
-from prejoin.workload.markdown import Text
 
 NONE = frozenset({"", "-", "–", "—", "n/a", "none"})
 """What stands for nothing, in a cell that has no backticks."""

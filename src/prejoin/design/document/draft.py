@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from prejoin.design.document import codes, titles
+from prejoin.design.document.annotations import Kept, Reading, Validation
 from prejoin.design.document.cells import (
     read_billing,
     read_code,
@@ -16,15 +17,14 @@ from prejoin.design.document.cells import (
     read_prose,
     read_separator,
 )
-from prejoin.design.document.kept import Kept, Reading, Validation
 from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import in_order
+from prejoin.workload.document.markdown import Block, Text
+from prejoin.workload.document.tables import Row, TableCodes, read_rows
 from prejoin.workload.grammar.answers import read_yes_no
-from prejoin.workload.markdown import Block, Text
 from prejoin.workload.model import Section as OwnSection
 from prejoin.workload.model import Status
-from prejoin.workload.reading import Notes, Path
-from prejoin.workload.tables import Row, TableCodes, read_rows
+from prejoin.workload.read_result import Notes, Path
 
 T = TypeVar("T")
 _SAY = TableCodes(codes.NEAR, codes.NO_COLUMN, codes.TOO_MANY_CELLS)

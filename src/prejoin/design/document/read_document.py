@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from prejoin.design.document import codes, titles
+from prejoin.design.document.annotations import Reading, Validation
 from prejoin.design.document.cells import (
     read_code,
     read_key,
@@ -21,20 +22,19 @@ from prejoin.design.document.cells import (
     read_when,
 )
 from prejoin.design.document.draft import Draft, Stored
-from prejoin.design.document.kept import Reading, Validation
 from prejoin.design.document.stale import stale_rows
-from prejoin.design.fits import misfits
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import TABLE, Choice, Facet, Guard, Slot
 from prejoin.diagnostics import has_errors, in_order
-from prejoin.workload.markdown import Block, Section, Text, TooLargeError, parse, whole_text
-from prejoin.workload.markdown import Item as Entry
+from prejoin.workload.document.markdown import Block, Section, Text, TooLargeError, parse, whole_text
+from prejoin.workload.document.markdown import Item as Entry
+from prejoin.workload.document.read_document import MOST_CHARACTERS
+from prejoin.workload.document.read_entities import split_label
+from prejoin.workload.document.tables import Row
 from prejoin.workload.model import Section as OwnSection
 from prejoin.workload.model import Status, Workload
-from prejoin.workload.read_document import MOST_CHARACTERS
-from prejoin.workload.read_entities import split_label
-from prejoin.workload.reading import Path
-from prejoin.workload.tables import Row
+from prejoin.workload.read_result import Path
 
 _SECTIONS = titles.names(*titles.SECTIONS)
 _SETTINGS = titles.names(*titles.SETTINGS)

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.design.assumed import Assumption, assumptions
 from prejoin.design.checks import check_design
+from prejoin.design.cost.assumptions import Assumption, assumptions
+from prejoin.design.cost.bill import Bill, PatternCost
 from prejoin.design.explain.phrases import count, money
 from prejoin.design.model import Design
-from prejoin.design.price import Bill, PatternCost
 from prejoin.diagnostics import Severity
 from prejoin.keys import KeyValueError, Template, TemplateError
-from prejoin.keys.encoding import Encoding
+from prejoin.keys.template.encoding import Encoding
 from prejoin.workload.model import Workload
 
 MOST_PATTERNS = 5

@@ -10,11 +10,11 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
 
-from prejoin.design.document.states import late
-from prejoin.design.facets import types_of
+from prejoin.design.document.lifecycle import late
+from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import Design, Facet, Item, Slot, When
 from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
-from prejoin.keys.encoding import encode_datetime
+from prejoin.keys.template.encoding import encode_datetime
 from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant
 from prejoin.workload.lookup import root

@@ -9,8 +9,8 @@ from prejoin.design.document.cells import NONE
 from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic
+from prejoin.workload.document.tables import Row
 from prejoin.workload.model import Workload
-from prejoin.workload.tables import Row
 
 _COMPARED = (
     "Operation", "Action", "Item", "Table or Index", "Partition Key", "Sort Key", "Parameters", "Changes", "Conditions",

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from prejoin.design.cost.bill import PatternCost, bill
 from prejoin.design.document import titles
+from prejoin.design.document.annotations import Kept, Validation
 from prejoin.design.document.cells import (
     write_code,
     write_heading,
@@ -21,20 +23,18 @@ from prejoin.design.document.cells import (
     write_title,
     write_when,
 )
-from prejoin.design.document.kept import Kept, Validation
 from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.review import dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
 from prejoin.design.explain.phrases import amount, money
-from prejoin.design.facets import types_of
-from prejoin.design.growth import keeps
+from prejoin.design.layout.growth import keeps
+from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, Slot
-from prejoin.design.price import PatternCost, bill
 from prejoin.keys import KeyValueError, TemplateError, guard_key
-from prejoin.workload.markdown import escape_cell, write_row
+from prejoin.workload.document.markdown import escape_cell, write_row
+from prejoin.workload.document.write_document import UnwritableError, difference
 from prejoin.workload.model import Pattern, Status, Workload
-from prejoin.workload.write_document import UnwritableError, difference
 
 _WIDEST = 48
 """Cells are filled up to a column's width as far as this; a long one does not widen all the others."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from prejoin.design.decided import decided
-from prejoin.design.objective import BETWEEN_EQUALS, IN_WORDS
-from prejoin.design.solve import Solution
+from prejoin.design.cost.objective import BETWEEN_EQUALS, IN_WORDS
+from prejoin.design.solver.decisions import decided
+from prejoin.design.solver.solve import Solution
 from prejoin.workload.model import Workload
 
 

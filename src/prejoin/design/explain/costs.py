@@ -7,13 +7,13 @@ from decimal import Decimal
 import msgspec
 from msgspec.structs import replace
 
+from prejoin.design.cost.bill import Amplification, Bill, amplification, bill
+from prejoin.design.cost.estimates import Figures
+from prejoin.design.cost.units import units_of
 from prejoin.design.explain.model import Written
 from prejoin.design.explain.phrases import amount, count
-from prejoin.design.figures import Figures
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design, Units
-from prejoin.design.price import Amplification, Bill, amplification, bill
-from prejoin.design.units import units_of
 from prejoin.protocol.prices import dollars
 from prejoin.workload.model import Verb, Workload
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prejoin.design.assumed import count_of, size_of
+from prejoin.design.cost.assumptions import count_of, size_of
+from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.costs import Costs
-from prejoin.design.explain.keyed import worded
+from prejoin.design.explain.keys import worded
 from prejoin.design.explain.model import AboutEntity, AboutKey, Written
 from prejoin.design.explain.phrases import coded, count, in_order, listed, size, verb
-from prejoin.design.keeping import writes_of
 from prejoin.design.model import TABLE, Design
 from prejoin.keys import Plan
 from prejoin.protocol.prices import STORAGE_OVERHEAD

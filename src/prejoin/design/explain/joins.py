@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.assumed import count_by, per_second, size_of, value_sizes
+from prejoin.design.cost.assumptions import count_by, per_second, size_of, value_sizes
+from prejoin.design.cost.units import predicted
 from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.phrases import amount, coded, listed, money
-from prejoin.design.map_reads import plain
+from prejoin.design.mapping.map_reads import plain
 from prejoin.design.model import Design, Operation
-from prejoin.design.units import predicted
 from prejoin.protocol.prices import MONTH_SECONDS, dollars, write_units
 from prejoin.workload.lookup import changes, foreign_key
 from prejoin.workload.model import Entity, Read, Verb, Workload

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.design.assumed import per_second
-from prejoin.design.candidates import Candidate
+from prejoin.design.cost.assumptions import per_second
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
 from prejoin.design.explain.phrases import amount, count, share
+from prejoin.design.layout.sharding import MOST_WRITES, Heat, heat
 from prejoin.design.model import TABLE, Design
-from prejoin.design.spread import MOST_WRITES, Heat, heat
+from prejoin.design.solver.candidates import Candidate
 from prejoin.workload.model import Workload
 
 MOST_READS = 3000

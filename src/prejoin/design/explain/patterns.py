@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from prejoin.design.assumed import per_second
+from prejoin.design.cost.assumptions import per_second
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.joins import join_words
 from prejoin.design.explain.model import AboutPattern, Alternative
 from prejoin.design.explain.operations import operation_words
 from prejoin.design.explain.phrases import count, money, rate
 from prejoin.design.explain.unserved import unserved_words
-from prejoin.design.explain.ways import alternatives
+from prejoin.design.explain.workarounds import alternatives
 from prejoin.design.model import Design, Units
 from prejoin.workload.model import Combine, Pattern, Read, Workload
 

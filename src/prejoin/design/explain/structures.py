@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.model import AboutCopy, AboutIndex, AboutKey
 from prejoin.design.explain.phrases import coded, in_order, listed, money, verb
+from prejoin.design.layout.projection import WORTH, projected
 from prejoin.design.model import Design, Projection, ProjectionKind, Slot
-from prejoin.design.project import WORTH, projected
 from prejoin.workload.model import Consistency, Read, Workload
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.design.candidates import index_candidates
+from prejoin.design.cost.upkeep import index_cents
 from prejoin.design.explain.phrases import coded, listed, money, verb
-from prejoin.design.keeping import index_cents
 from prejoin.design.model import Design, Operation
-from prejoin.design.needs import questions
+from prejoin.design.solver.candidates import index_candidates
+from prejoin.design.solver.read_needs import questions
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.lookup import bindings
 from prejoin.workload.model import AtMost, Combine, Consistency, Pattern, Read, Without, Workload

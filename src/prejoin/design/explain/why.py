@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prejoin.design.explain.model import Explanation
 from prejoin.design.explain.phrases import listed
-from prejoin.design.explain.render import (
+from prejoin.design.explain.text import (
     WIDTH,
     Block,
     block_lines,

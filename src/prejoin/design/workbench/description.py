@@ -26,12 +26,12 @@ from prejoin.design.document.cells import (
 )
 from prejoin.design.model import TABLE, Design, Facet, Item, Slot
 from prejoin.diagnostics import Severity
+from prejoin.workload.document.read_document import read_document
+from prejoin.workload.document.write_document import write_document
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.lexer import Inexact, write_name
 from prejoin.workload.model import Entity, Read, Workload, Write
-from prejoin.workload.read_document import read_document
 from prejoin.workload.starter import read_entity
-from prejoin.workload.write_document import write_document
 
 ENTITIES = "Entities:"
 PATTERNS = "## Access Patterns"

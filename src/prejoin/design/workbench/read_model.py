@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from prejoin.design.additions import recorded
-from prejoin.design.fits import misfits
+from prejoin.design.layout.new_attributes import recorded
+from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import (
     TABLE,
     Billing,
@@ -44,9 +44,9 @@ from prejoin.diagnostics import Code, Diagnostic, Severity, Span, has_errors, in
 from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
 from prejoin.types import Kind, Type
 from prejoin.workload.checks import check
+from prejoin.workload.data_tree import NotATreeError, Path, convert_tree, read_tree
+from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.model import Attribute, Entity, Status, Workload
-from prejoin.workload.read_document import MOST_CHARACTERS
-from prejoin.workload.trees import NotATreeError, Path, convert_tree, read_tree
 
 GUARD = ".unique."
 """What stands between the entity and the attributes in the name of a guard's facet."""

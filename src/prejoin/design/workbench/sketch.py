@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prejoin.design.facets import planner_facet
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.facets import planner_facet
+from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, Item, When
 from prejoin.keys import fields_of
 from prejoin.workload.model import Combine, Entity, Input, Op, Pattern, Read, Result, Value, Workload

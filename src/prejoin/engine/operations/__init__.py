@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from prejoin.engine import requests
 from prejoin.engine.operations.batches import batch_get_item, batch_write_item
 from prejoin.engine.operations.engine import Answer, Engine
 from prejoin.engine.operations.items import delete_item, get_item, put_item, update_item
@@ -22,8 +21,9 @@ from prejoin.engine.operations.tables import (
     list_tables,
     update_table,
 )
-from prejoin.engine.operations.timetolive import describe_time_to_live, update_time_to_live
+from prejoin.engine.operations.time_to_live import describe_time_to_live, update_time_to_live
 from prejoin.engine.operations.transactions import transact_get_items, transact_write_items
+from prejoin.engine.request import structs as requests
 
 __all__ = ["LATER", "OPERATIONS", "Engine", "Operation"]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from prejoin.engine.capacity import Capacities
-from prejoin.engine.checks import CAPACITY, METRICS, Constraints, is_table_name, table_name
-from prejoin.engine.definition import Table
-from prejoin.engine.keys import check_key_elements, check_scalar, key_bytes
+from prejoin.engine.items.capacity import Capacities
+from prejoin.engine.items.keys import check_key_elements, check_scalar, key_bytes
+from prejoin.engine.items.write import Pending, Write, bind, perform
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.operations.items import collection_metrics, key_to_read, projection_of, shown
-from prejoin.engine.requests import Attributes, BatchGetItem, BatchWriteItem, WriteRequest
-from prejoin.engine.writes import Pending, Write, bind, perform
+from prejoin.engine.request.checks import CAPACITY, METRICS, Constraints, is_table_name, table_name
+from prejoin.engine.request.structs import Attributes, BatchGetItem, BatchWriteItem, WriteRequest
+from prejoin.engine.tables.definition import Table
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.expressions import Projection

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from prejoin.engine.catalog import Catalog
-from prejoin.engine.session import Store
-from prejoin.engine.tokens import Tokens
-from prejoin.engine.totals import Counter
+from prejoin.engine.operations.tokens import Tokens
+from prejoin.engine.store.interface import Store
+from prejoin.engine.tables.catalog import Catalog
+from prejoin.engine.tables.totals import Counter
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,12 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from prejoin.engine import rows
-from prejoin.engine.capacity import consumed, counting
-from prejoin.engine.checks import (
+from prejoin.engine.items import rows
+from prejoin.engine.items.capacity import consumed, counting
+from prejoin.engine.items.keys import check_scalar, key_bytes
+from prejoin.engine.items.write import Outcome, Pending, bind, perform, prepare
+from prejoin.engine.operations.engine import Engine
+from prejoin.engine.request.checks import (
     CAPACITY,
     METRICS,
     ON_FAILURE,
@@ -17,11 +20,8 @@ from prejoin.engine.checks import (
     expression_parameters,
     table_name,
 )
-from prejoin.engine.definition import Table
-from prejoin.engine.keys import check_scalar, key_bytes
-from prejoin.engine.operations.engine import Engine
-from prejoin.engine.requests import DeleteItem, GetItem, PutItem, UpdateItem, WriteOptions
-from prejoin.engine.writes import Outcome, Pending, bind, perform, prepare
+from prejoin.engine.request.structs import DeleteItem, GetItem, PutItem, UpdateItem, WriteOptions
+from prejoin.engine.tables.definition import Table
 from prejoin.protocol.errors import DynamoDBError, newly_worded, refuse
 from prejoin.protocol.expressions import Projection, Substitutions, bind_projection, project
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units

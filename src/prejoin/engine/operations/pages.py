@@ -6,16 +6,16 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from prejoin.engine import rows
-from prejoin.engine.capacity import Capacity, consumed, wanted
-from prejoin.engine.catalog import index_of
-from prejoin.engine.checks import CAPACITY, SELECT, Constraints, expression_parameters, table_name
-from prejoin.engine.definition import Index, Keys, Table
-from prejoin.engine.keyranges import KeyRange, key_range
-from prejoin.engine.keys import check_not_empty, check_scalar, stored_under
+from prejoin.engine.items import rows
+from prejoin.engine.items.capacity import Capacity, consumed, wanted
+from prejoin.engine.items.key_ranges import KeyRange, key_range
+from prejoin.engine.items.keys import check_not_empty, check_scalar, stored_under
+from prejoin.engine.items.pages import Cut, Page, read_page, segment_range
 from prejoin.engine.operations.engine import Answer, Engine
-from prejoin.engine.pages import Cut, Page, read_page, segment_range
-from prejoin.engine.requests import Query, ReadPage, Scan
+from prejoin.engine.request.checks import CAPACITY, SELECT, Constraints, expression_parameters, table_name
+from prejoin.engine.request.structs import Query, ReadPage, Scan
+from prejoin.engine.tables.catalog import index_of
+from prejoin.engine.tables.definition import Index, Keys, Table
 from prejoin.protocol.errors import DynamoDBError, invalid, newly_worded, refuse
 from prejoin.protocol.expressions import (
     BoundCondition,

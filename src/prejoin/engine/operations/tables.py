@@ -7,16 +7,16 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
-from prejoin.engine import rows
-from prejoin.engine.checks import Constraints, table_name
-from prejoin.engine.definition import Index, Keys, Table
-from prejoin.engine.encryption import described
+from prejoin.engine.items import rows
 from prejoin.engine.operations.engine import Engine
-from prejoin.engine.requests import CreateTable, ListTables, Request, TableNamed, UpdateTable
-from prejoin.engine.session import Session
-from prejoin.engine.tabledefinitions import check_create_table, read_definition
-from prejoin.engine.tableupdates import check_update_table, next_definition
-from prejoin.engine.totals import NOTHING, Totals
+from prejoin.engine.request.checks import Constraints, table_name
+from prejoin.engine.request.structs import CreateTable, ListTables, Request, TableNamed, UpdateTable
+from prejoin.engine.store.interface import Session
+from prejoin.engine.tables.create import check_create_table, read_definition
+from prejoin.engine.tables.definition import Index, Keys, Table
+from prejoin.engine.tables.encryption import described
+from prejoin.engine.tables.totals import NOTHING, Totals
+from prejoin.engine.tables.update import check_update_table, next_definition
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
 
 _PAGE_OF_NAMES = 100

@@ -8,13 +8,14 @@ from typing import Any, ParamSpec, TypeVar
 
 from msgspec.structs import astuple
 
-from prejoin.engine.capacity import Capacities, Uncounted
-from prejoin.engine.checks import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
-from prejoin.engine.definition import Table
-from prejoin.engine.keys import EmptyKeyError, check_scalar, key_bytes
+from prejoin.engine.items.capacity import Capacities, Uncounted
+from prejoin.engine.items.keys import EmptyKeyError, check_scalar, key_bytes
+from prejoin.engine.items.write import Pending, Write, bind, check_expressions, perform, prepare
 from prejoin.engine.operations.engine import Engine
 from prejoin.engine.operations.items import collection_metrics, projection_of, shown
-from prejoin.engine.requests import (
+from prejoin.engine.operations.tokens import digest_of, hashed_token
+from prejoin.engine.request.checks import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
+from prejoin.engine.request.structs import (
     ConditionCheck,
     DeleteItem,
     PutItem,
@@ -24,9 +25,8 @@ from prejoin.engine.requests import (
     UpdateItem,
     WriteOptions,
 )
-from prejoin.engine.session import Session
-from prejoin.engine.tokens import digest_of, hashed_token
-from prejoin.engine.writes import Pending, Write, bind, check_expressions, perform, prepare
+from prejoin.engine.store.interface import Session
+from prejoin.engine.tables.definition import Table
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.prices import TRANSACTIONAL, read_units

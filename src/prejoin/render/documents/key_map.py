@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from prejoin.design.document.cells import write_code, write_list, write_prose, write_title, write_when
-from prejoin.design.facets import types_of
+from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE, Design, Did, Facet, Guard, Item, Request, Slot
 from prejoin.keys import TemplateError, fields_of, guard_key
 from prejoin.render.documents.tables import write_table

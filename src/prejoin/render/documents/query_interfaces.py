@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
+from prejoin.design.cost.bill import PatternCost, pattern_cost
 from prejoin.design.document.cells import has_html, write_code, write_name, write_prose, write_title
 from prejoin.design.explain.operations import operation_words, shape
 from prejoin.design.explain.phrases import listed, money, rate
 from prejoin.design.model import Design, Operation, Units
-from prejoin.design.price import PatternCost, pattern_cost
 from prejoin.render.documents.found import Code, Found, calls_in, methods_in
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title

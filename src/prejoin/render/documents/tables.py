@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from prejoin.workload.markdown import escape_cell, write_row
+from prejoin.workload.document.markdown import escape_cell, write_row
 
 _WIDEST = 48
 """A cell that is longer does not widen all the others."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prejoin.design.fits import DesignError, must_fit
-from prejoin.design.map_patterns import map_patterns
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.mapping.validate import DesignError, must_fit
 from prejoin.design.model import TABLE, Design
 from prejoin.workload.model import Model, Workload
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from prejoin.design.facets import planner_facets
+from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Billing, Design, KeyAttribute, ProjectionKind, Slot
 from prejoin.protocol import limits
 from prejoin.workload.model import Model, Workload

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from prejoin.design.document.samples import held_attributes, plain, sample_values, varying, written_key
-from prejoin.design.facets import types_of
+from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.keys import KeyValueError, TemplateError, guard_key
 from prejoin.workload.model import Entity, Workload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.design.facets import planner_facet
+from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.model import Design
 from prejoin.render.python.layout import STEP, Group, Imports, call, docstring, keyword, lay
 from prejoin.render.python.names import Names, identifier

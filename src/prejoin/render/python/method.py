@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from prejoin.design.cost.bill import Bill
 from prejoin.design.explain.operations import operation_words
 from prejoin.design.model import Design, Operation
-from prejoin.design.price import Bill
 from prejoin.keys import Facet
 from prejoin.render.python.entities import View
 from prejoin.render.python.layout import STEP, WIDTH, Group, Imports, Noted, Part, docstring, lay, wide

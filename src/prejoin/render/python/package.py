@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from prejoin.design.facets import planner_facets
+from prejoin.design.cost.bill import bill
+from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design
-from prejoin.design.price import bill
 from prejoin.render.keeping import stamped
 from prejoin.render.python.entities import Style, entities_module
 from prejoin.render.python.keys import keys_module

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.map_reads import Link, ask_of, followed, is_filtered, plain, varying, wanted_of
+from prejoin.design.mapping.map_reads import Link, ask_of, followed, is_filtered, plain, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string

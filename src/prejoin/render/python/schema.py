@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from prejoin import keys
-from prejoin.design.facets import ending, is_natural, planner_facets, unsaid_ending, when_values
+from prejoin.design.mapping.facets import ending, is_natural, planner_facets, unsaid_ending, when_values
 from prejoin.design.model import Design, Facet, Item, ProjectionKind, Slot, When
 from prejoin.render.python.layout import (
     Group,

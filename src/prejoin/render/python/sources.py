@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from prejoin.design.addressing import NEW, actions_of, known, links, looked_at, said_equal, unknown
+from prejoin.design.mapping.addressing import NEW, actions_of, known, links, looked_at, said_equal, unknown
 from prejoin.design.model import Operation
 from prejoin.keys import TABLE
 from prejoin.render.naming import RESERVED

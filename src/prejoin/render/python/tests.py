@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from prejoin.design.addressing import NEW, actions_of, is_absence, known, links, looked_at, said_equal
-from prejoin.design.agreement import agreements
 from prejoin.design.document.samples import sample_values
-from prejoin.design.facets import ending
-from prejoin.design.map_reads import followed, varying
+from prejoin.design.mapping.addressing import NEW, actions_of, is_absence, known, links, looked_at, said_equal
+from prejoin.design.mapping.facets import ending
+from prejoin.design.mapping.map_reads import followed, varying
+from prejoin.design.mapping.shared_values import agreements
 from prejoin.keys import TABLE
 from prejoin.render.python.layout import (
     STEP,

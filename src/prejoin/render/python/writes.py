@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.addressing import NEW, is_absence, known, known_of_checked
-from prejoin.design.agreement import agreements, shared_inputs
-from prejoin.design.facets import ending
+from prejoin.design.mapping.addressing import NEW, is_absence, known, known_of_checked
+from prejoin.design.mapping.facets import ending
+from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.design.model import Call, Operation
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
 from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, Param, Refusal, bodied

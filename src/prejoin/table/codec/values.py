@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from prejoin.keys.encoding import encode_datetime
+from prejoin.keys.template.encoding import encode_datetime
 from prejoin.table.errors import CodecError
 from prejoin.types import Kind, Type
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from prejoin.keys import TABLE, Ask, KeyValueError, Order, Plan, Role, Within, conditions
-from prejoin.keys.encoding import plain
+from prejoin.keys.template.encoding import plain
 from prejoin.table.codec.codec import Codec
 from prejoin.table.errors import CursorError, TableError
 from prejoin.table.lazy import Lazy

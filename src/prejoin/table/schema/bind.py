@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet, KeyForm, Natural, Template, TemplateError, When
-from prejoin.keys.encoding import plain
+from prejoin.keys.template.encoding import plain
 from prejoin.table.codec.codec import Codec
 from prejoin.table.errors import SchemaError
 

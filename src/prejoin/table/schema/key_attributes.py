@@ -8,9 +8,9 @@ from functools import cached_property
 import msgspec
 
 from prejoin.keys import TABLE, Facet, KeyForm, KeyValue, KeyValueError, Natural, Scalar, Tag
-from prejoin.keys.code import Code
-from prejoin.keys.condition import SAFE_PK, SAFE_SK
-from prejoin.keys.parts import source
+from prejoin.keys.planner.sort_condition import SAFE_PK, SAFE_SK
+from prejoin.keys.template.compile import Code
+from prejoin.keys.template.parts import source
 from prejoin.protocol import limits
 from prejoin.table.errors import SchemaError
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Natural, Role, Template
-from prejoin.keys.encoding import Encoding, plain
-from prejoin.keys.shape import ANYTHING, Shape, literal, meet
+from prejoin.keys.template.encoding import Encoding, plain
+from prejoin.keys.template.shape import ANYTHING, Shape, literal, meet
 from prejoin.table.conversation import Request
 from prejoin.table.errors import CursorError, OtherTenant, SchemaError
 

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
-from prejoin.workload.columns import normal
+from prejoin.workload.document.columns import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
 from prejoin.workload.model import Attribute, Combine, Entity, Read, Result, Verb, Write
-from prejoin.workload.reading import Path
+from prejoin.workload.read_result import Path
 
 _LONG = 5_000
 """Items past this do not fit a page of 1 MB, or are close to it."""

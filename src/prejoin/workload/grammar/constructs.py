@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from prejoin.workload.document.markdown import escape_cell, write_row
 from prejoin.workload.grammar.answers import (
     read_combine,
     read_consistency,
@@ -25,7 +26,6 @@ from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_count, read_rate, read_size
 from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_relationship, read_tenant
 from prejoin.workload.grammar.writes import read_actions, read_checks
-from prejoin.workload.markdown import escape_cell, write_row
 from prejoin.workload.model import Pin
 
 

@@ -7,13 +7,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.lexer import Inexact, Tokens, write_name
 from prejoin.workload.grammar.quantities import read_cardinality, write_cardinality
 from prejoin.workload.grammar.statements import RELATIONSHIP_FIX, read_relationship, write_relationship
 from prejoin.workload.interview.step import HELP, NONE, Kind, Question, Step, Taken, put_entity, read_attributes, yes
 from prejoin.workload.model import Attribute, Entity, Relationship, RelationshipKind, Workload
-from prejoin.workload.read_entities import read_names
 from prejoin.workload.stubs import one, parents, plural
 
 ENTITIES, RELATIONSHIPS = "entities", "relationships"

@@ -7,6 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.answers import (
     read_sort,
 )
@@ -17,7 +18,6 @@ from prejoin.workload.interview import about_reads, about_writes
 from prejoin.workload.interview.about_writes import CREATING
 from prejoin.workload.interview.step import HELP, NONE, Asked, Kind, Question, Step, Taken, found_entities, several, yes
 from prejoin.workload.model import Combine, Entity, Input, Pattern, Read, Result, Verb, Workload, Write
-from prejoin.workload.read_entities import read_names
 from prejoin.workload.stubs import add, create, delete, parents
 
 KINDS = ("reads", "writes", "deletes")

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from prejoin.diagnostics import Severity
 from prejoin.workload import codes
 from prejoin.workload.checks import check
+from prejoin.workload.document.settle_names import settle
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.interview import about_entities, about_patterns, probes
 from prejoin.workload.interview.step import HELP, Kind, Question, Step, Taken
 from prejoin.workload.model import Status, Workload
-from prejoin.workload.settle import settle
 
 MARK = "Interview"
 """The line of the document's header that says where the interview stands."""

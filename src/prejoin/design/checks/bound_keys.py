@@ -1,0 +1,184 @@
+"""The keys of a design as the planner knows them, however they were written; what is wrong with one is a flaw, no end.
+
+Designs made elsewhere say things that our templates do not: a date's picture, `{day:MM/DD/YY}`, or that a number is
+rounded, `{score:floor}`. They are understood here, so that the rest of the key can still be looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import Enum
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin import keys
+from prejoin.design.mapping.facets import planner_facet, types_of
+from prejoin.design.model import Design, Facet, Item, Slot
+from prejoin.keys import Field, KeyForm, Template, TemplateError
+from prejoin.types import STRING, Kind, Type
+from prejoin.workload.model import Attribute, Entity, Workload
+
+_FIELD = re.compile(r"\{(?P<name>[^{}:?]+)\??(?::(?P<spec>[^{}]*))?\}")
+# One way to read each text: a repeated `M{1,2}` would have as many as there are ways to cut it.
+_PICTURE = re.compile(r"(?:YY|[MDhmsS/. :TZ-])+")
+_LOSSY = re.compile(r"floor|ceil|round|trunc")
+_COARSER = ("Y", "M", "D", "h", "m", "s", "S")
+
+
+class Wrong(Enum):
+    UNKNOWN = "unknown"
+    """It names an attribute that the entity does not have, or cannot be read at all."""
+    TOGETHER = "together"
+    """A value is followed by another with nothing between."""
+    PICTURE = "picture"
+    """A date whose parts stand in an order that does not sort."""
+    LOSSY = "lossy"
+    """A number that is rounded."""
+
+
+class Flaw(msgspec.Struct, frozen=True):
+    """What is wrong with one template."""
+
+    what: Wrong
+    entity: str
+    slot: str
+    text: str
+    about: str
+    """The attribute, or the message."""
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """A key of an item in a slot: as it is written, and as the planner knows it."""
+
+    item: Item
+    entity: Entity
+    facet: Facet
+    form: keys.Facet
+    place: Slot
+
+    @property
+    def slot(self) -> str:
+        return self.facet.slot
+
+    @property
+    def name(self) -> str:
+        return f"{self.item.entity}/{self.item.copy}" if self.item.copy else self.item.entity
+
+    @property
+    def text(self) -> str:
+        return " / ".join((*self.facet.pk, *self.facet.sk))
+
+    @property
+    def forms(self) -> tuple[keys.KeyForm, ...]:
+        """The partition key and, where there is one, the sort key."""
+        return (self.form.pk, self.form.sk) if self.form.sk else (self.form.pk,)
+
+
+def bind(design: Design, workload: Workload) -> tuple[tuple[Bound, ...], tuple[Flaw, ...]]:
+    """All keys of a design that can be read, and what is wrong with keys."""
+    bound: list[Bound] = []
+    flaws: list[Flaw] = []
+    for item in design.items:
+        entity = workload.entity(item.entity)
+        if entity is None:
+            continue
+        for facet in item.facets:
+            place = design.slot(facet.slot)
+            if place is None or len(facet.pk) != len(place.pk) or len(facet.sk) != len(place.sk):
+                continue
+            found = _bound(design, entity, item, facet, place, flaws)
+            if found:
+                bound.append(found)
+    return tuple(bound), tuple(flaws)
+
+
+def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot, flaws: list[Flaw]) -> Bound | None:
+    retyped: dict[str, Type] = {}
+    known = types_of(entity)
+
+    def plain(text: str) -> str:
+        """The template as ours, with a flaw for all that is not."""
+
+        def say(what: Wrong, about: str) -> None:
+            flaws.append(Flaw(what, entity.name, facet.slot, text, about))
+
+        def field(match: re.Match[str]) -> str:
+            name, spec = match["name"], match["spec"] or ""
+            if name not in known and name not in retyped:
+                say(Wrong.UNKNOWN, name)
+                retyped[name] = STRING
+            if spec and _PICTURE.fullmatch(spec):
+                retyped[name] = Type(Kind.DATE)
+                if not sorts(spec):
+                    say(Wrong.PICTURE, f"{name}:{spec}")
+                return f"{{{name}}}"
+            words = [word.strip() for word in spec.split(",")]
+            lossy = [word for word in words if _LOSSY.fullmatch(word)]
+            if lossy:
+                say(Wrong.LOSSY, f"{name}:{lossy[0]}")
+                rest = ",".join(word for word in words if word not in lossy)
+                return f"{{{name}:{rest}}}" if rest else f"{{{name}}}"
+            return match[0]
+
+        written = _FIELD.sub(field, text)
+        return _apart(written, {**known, **retyped}, design, lambda about: say(Wrong.TOGETHER, about))
+
+    pk, sk = tuple(map(plain, facet.pk)), tuple(map(plain, facet.sk))
+    attributes = tuple(replace(a, type=retyped.get(a.name, a.type)) for a in entity.attributes)
+    attributes += tuple(Attribute(name, type_) for name, type_ in retyped.items() if name not in known)
+    shown = replace(entity, attributes=attributes)
+    try:
+        form = planner_facet(design, shown, item, replace(facet, pk=pk, sk=sk))
+        form = replace(form, pk=_in_order(form.pk), sk=form.sk and _in_order(form.sk), local=place.local)
+    except TemplateError as problem:
+        flaws.append(Flaw(Wrong.UNKNOWN, entity.name, facet.slot, " / ".join((*pk, *sk)), str(problem)))
+        return None
+    return Bound(item, shown, facet, form, place)
+
+
+def sorts(picture: str) -> bool:
+    """Whether dates written so sort by time: the year first and whole, each part of two digits.
+
+    >>> sorts("YYYY-MM-DD"), sorts("MM/DD/YY"), sorts("YYYY-M-D")
+    (True, False, False)
+    """
+    parts = re.findall(r"Y+|M+|D+|h+|m+|s+|S+", picture)
+    ranks = [_COARSER.index(part[0]) for part in parts]
+    return ranks == list(range(len(ranks))) and parts[:1] == ["YYYY"] and all(len(p) == 2 for p in parts[1:6])
+
+
+def _apart(text: str, types: dict[str, Type], design: Design, say: Callable[[str], None]) -> str:
+    """The template with a separator where a value of no fixed width is followed by something else."""
+    found, end = "", 0
+    for match in _FIELD.finditer(text):
+        found += text[end : match.end()]
+        end = match.end()
+        follows = text[end : end + 1]
+        loose = follows == "{" or (follows not in ("", design.separator) and not design.raw_keys)
+        if loose and not _fixed(match[0], types, design):
+            say(match["name"])
+            found += design.separator
+    return found + text[end:]
+
+
+def _fixed(field: str, types: dict[str, Type], design: Design) -> bool:
+    try:
+        (only,) = Template.of(field, types, design.separator, design.raw_keys).fields
+    except (TemplateError, ValueError):
+        return True  # said elsewhere
+    return only.encoding.width is not None
+
+
+def _in_order(form: KeyForm) -> KeyForm:
+    """A raw key, with text in it taken to be in order: what could upset it, the separator in a value, is said apart."""
+    if not isinstance(form, Template) or not form.raw:
+        return form
+    parts = tuple(
+        replace(part, encoding=replace(part.encoding, ordered=True))
+        if isinstance(part, Field) and part.encoding.prefixes
+        else part
+        for part in form.parts
+    )
+    return replace(form, parts=parts)

@@ -1,0 +1,170 @@
+"""How the keys of a design answer a question; and where they do not, the one thing that stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin import keys
+from prejoin.design import codes
+from prejoin.design.checks.bound_keys import Bound
+from prejoin.diagnostics import Code
+from prejoin.keys import Ask, Plan, Refusal, Template
+
+MOST_GIVEN_UP = 3
+"""Demands that are tried to be given up together; beyond that all of them: combinations explode."""
+_FOLDS = frozenset({"lower", "upper"})
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A plan, and in what it is not quite what was asked for."""
+
+    plan: Plan
+    rank: int = 0
+    """0 is exactly that; then the less, the better."""
+    code: Code | None = None
+    more: str = ""
+
+    @property
+    def price(self) -> tuple[int, bool, int, int]:
+        """What makes one answer worse than another."""
+        filtered = bool(self.plan.filtered) or (self.plan.ask.within is not None and self.plan.within is None)
+        return self.rank, filtered, len(self.plan.fans), self.plan.shards
+
+
+def answer(bound: Sequence[Bound], ask: Ask) -> Answer | None:
+    """The answer, or one that finds a little more or less, which has to be said."""
+    forms = [one.form for one in bound]
+    if found := planned(forms, ask):
+        return Answer(found)
+    own = [form for form in forms if not (form.copy and form.entity in ask.entities)]
+    if len(own) < len(forms) and (found := planned(own, ask)):
+        return Answer(found, 1, codes.FINDS_MORE, "also finds copies of the same items")
+    unfolded = [_unfolded(form) for form in forms]
+    if unfolded != forms and (found := planned(unfolded, ask)):
+        text = "also finds what is the same in another case, for the key holds it folded"
+        return Answer(found, 2, codes.FINDS_MORE, text)
+    dense = [_dense(one) for one in bound]
+    if dense != forms and (found := planned(dense, ask)):
+        return Answer(found, 3, codes.ABSENT, _missed(bound, dense, found))
+    for rank, some in ((4, forms), (5, dense)):
+        alone = [form for form in some if form.entity in ask.entities]
+        if len(alone) < len(some) and (found := planned(alone, ask)):
+            return Answer(found, rank, codes.READS_OTHERS, _between(some, found))
+    return None
+
+
+def _missed(bound: Sequence[Bound], dense: Sequence[keys.Facet], found: Plan) -> str:
+    sparse = {
+        when.attribute
+        for one, form in zip(bound, dense, strict=True)
+        if form in found.facets
+        for when in one.form.when
+        if when not in form.when and found.ask.name(form.entity, when.attribute) not in found.ask.given
+    }
+    return f"misses items without {' or '.join(sorted(sparse))}, which the key in {found.slot} needs"
+
+
+def _between(forms: Sequence[keys.Facet], found: Plan) -> str:
+    others = {
+        form.entity
+        for form in forms
+        if form.slot == found.slot and form.entity not in found.ask.entities
+        if not keys.disjoint(form.pk, found.facets[0].pk)
+    }
+    return f"also reads {' and '.join(sorted(others))}, which may lie between in {found.slot}"
+
+
+def _dense(one: Bound) -> keys.Facet:
+    """The key as if every item had what it is made of."""
+    said = {when.attribute for when in one.facet.when}
+    return replace(one.form, when=tuple(when for when in one.form.when if when.attribute in said))
+
+
+def planned(forms: Sequence[keys.Facet], ask: Ask) -> Plan | None:
+    found = keys.plan(forms, ask)
+    return None if isinstance(found, Refusal) else found
+
+
+def _unfolded(form: keys.Facet) -> keys.Facet:
+    """The key as if text stood in it as it is."""
+
+    def plain(one: keys.KeyForm | None) -> keys.KeyForm | None:
+        if not isinstance(one, Template) or not any(field.spec in _FOLDS for field in one.fields):
+            return one
+        parts = tuple(
+            replace(part, spec="", encoding=replace(part.encoding, decode=str, prefixes=True))
+            if isinstance(part, keys.Field) and part.spec in _FOLDS
+            else part
+            for part in one.parts
+        )
+        return replace(one, parts=parts)
+
+    pk = plain(form.pk)
+    assert pk is not None
+    return replace(form, pk=pk, sk=plain(form.sk))
+
+
+class Obstacle(msgspec.Struct, frozen=True):
+    """Why no key answers: of which kind it is, and in words."""
+
+    code: Code
+    why: str
+    slot: str = ""
+    """Where it would be answered without that."""
+
+
+def obstacles(bound: Sequence[Bound], ask: Ask) -> list[Obstacle]:
+    """What stands in the way; the least there is."""
+    found, _ = nearest(bound, ask)
+    if found:
+        return found
+    missing = [name for name in ask.entities if not any(one.form.entity == name for one in bound)]
+    if missing:
+        return [Obstacle(codes.NOT_TOGETHER, f"{' and '.join(missing)} has no item that could be read")]
+    if len(ask.entities) > 1 and all(answer(bound, _alone(ask, name)) for name in ask.entities):
+        why = "each of them has a key for it, but they are not side by side in one partition"
+        return [Obstacle(codes.NOT_TOGETHER, why)]
+    return [Obstacle(codes.NOT_SERVED, "only a scan of the whole table would answer it")]
+
+
+def nearest(bound: Sequence[Bound], ask: Ask) -> tuple[list[Obstacle], Ask | None]:
+    """The demands that a question has to give up to be answered, and what is left of it; None where nothing helps."""
+    ways = list(_easier(ask))
+    for size in sorted({*range(1, min(MOST_GIVEN_UP, len(ways)) + 1), len(ways)}):
+        for some in combinations(ways, size):
+            easier = ask
+            for _, _, demand in some:
+                easier = demand(easier)
+            if found := answer(bound, easier):
+                return [Obstacle(code, why, found.plan.slot) for code, why, _ in some], easier
+    return [], None
+
+
+def _alone(ask: Ask, entity: str) -> Ask:
+    order = tuple(one for one in ask.order if one.entity in ("", entity))
+    return replace(ask, entities=(entity,), order=order)
+
+
+def _easier(ask: Ask) -> Iterator[tuple[Code, str, Callable[[Ask], Ask]]]:
+    """The demands of a question, each with the question without it."""
+    if ask.consistent:
+        yield codes.STRONG_INDEX, "an index is never read consistently", lambda one: replace(one, consistent=False)
+    text = "the index does not hold all attributes that are asked for"
+    yield codes.NOT_HELD, text, lambda one: replace(one, needs=frozenset())
+    if ask.order:
+        sort = ", ".join(f"{o.attribute}{' descending' if o.descending else ''}" for o in ask.order)
+        yield codes.NOT_SORTED, f"the keys are not in the order of {sort}", lambda one: replace(one, order=())
+    if ask.within:
+        name = ask.within.attribute
+        text = f"the range over {name} would be left to a filter"
+        yield codes.NOT_RANGED, text, _leaving(name)
+    for name in sorted(ask.given - ask.filtered):
+        yield codes.FILTERED, f"{name} would be left to a filter", _leaving(name)
+
+
+def _leaving(name: str) -> Callable[[Ask], Ask]:
+    return lambda one: replace(one, filtered=one.filtered | {name})

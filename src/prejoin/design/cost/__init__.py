@@ -1,0 +1,1 @@
+"""Cost: units, sizes and rates, declared or assumed, and the monthly bill."""

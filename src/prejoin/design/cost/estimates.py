@@ -1,0 +1,311 @@
+"""The document's figures as facts: how large and how many, from sizes and cardinalities, and what is assumed else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from msgspec.structs import replace
+
+from prejoin import keys
+from prejoin.design.cost.assumptions import (
+    BUCKET_SECONDS,
+    BUCKETS,
+    GUARD,
+    KEPT,
+    LISTED,
+    SEVERAL,
+    count_by,
+    count_of,
+    several,
+    share_within,
+    size_of,
+    span,
+    value_sizes,
+    values_of,
+)
+from prejoin.design.cost.request_facts import Entry, Page
+from prejoin.design.cost.sparse import chances, changed_by, share_in
+from prejoin.design.mapping.facets import usable_facets
+from prejoin.design.mapping.map_reads import filter_text
+from prejoin.design.model import (
+    TABLE,
+    Call,
+    Design,
+    Did,
+    Item,
+    ItemAction,
+    Operation,
+    Projection,
+    ProjectionKind,
+    Request,
+)
+from prejoin.protocol.limits import PAGE_SIZE
+from prejoin.workload.lookup import bindings
+from prejoin.workload.model import RANGES, Entity, Input, Op, Read, Result, Verb, Workload, Write
+
+_BUCKET_SIZES = {"year": 4, "month": 7, "week": 8, "day": 10, "hour": 13}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Facts about a design's table, as the document lets one expect them."""
+
+    design: Design
+    workload: Workload
+
+    # --- Reading ----------------------------------------------------------------------------------------------------
+
+    def pages(self, operation: Operation, request: Request) -> Iterable[Page]:
+        pattern = self.workload.pattern(operation.pattern)
+        sizes = [self.size(name, request.slot) for name in self._read(request)]
+        if isinstance(pattern, Write):  # what it has to know first
+            return [Page(size * self._looked_up(pattern, operation, request)) for size in sizes]
+        if pattern is None:
+            return []
+        first = operation.requests[0]
+        if request is not first:
+            return [Page(size, self.items(pattern, first)) for size in sizes]  # what was found names it, one by one
+        times = float(pattern.limit or LISTED) if request.each else 1.0
+        if request.call is not Call.QUERY:
+            return [Page(size, times) for size in sizes]
+        return [replace(page, times=page.times * times) for page in self._query(pattern, request)]
+
+    def _looked_up(self, write: Write, operation: Operation, request: Request) -> int:
+        """How many items a write finds before it writes them."""
+        actions = [a for r in operation.requests for a in r.actions if a.many and _whose(a.item)[0] in request.entities]
+        return self._times(write, actions[0]) if actions and request.call is Call.QUERY else 1
+
+    def items(self, read: Read, request: Request) -> float:
+        """How many items one call of a read gets, of all its entities."""
+        limit = read.limit or read.page
+        kept = math.prod(self._kept(read, i) for i in _filtered(read, request))
+        found = max(1.0, kept * sum(self.found(read, request, name) for name in request.entities))
+        if request.each:
+            found *= LISTED
+        return min(found, float(limit)) if limit else found
+
+    def found(self, read: Read, request: Request, name: str) -> float:
+        """How many items of an entity the keys find for one call, all pages together, before any filter."""
+        entity = self.workload.entity(name)
+        if entity is None:
+            return 0.0
+        left = _filtered(read, request)
+        bound = {
+            i: attribute
+            for i in read.inputs
+            if i not in left and (attribute := bindings(self.workload, request.entities, i.attribute).get(name))
+        }
+        if read.result is Result.ONE and len(request.entities) == 1 and not left:
+            return 1.0
+        found = count_by(self.workload, entity, [a for i, a in bound.items() if i.op is Op.EQ])
+        for one in bound:
+            if one.op in RANGES:
+                found *= share_within(self.workload, entity, one)
+        return max(1.0, found)
+
+    def _query(self, read: Read, request: Request) -> Iterator[Page]:
+        """The pages of one question: of each shard and each unit of time, cut at the limit and at 1 MB."""
+        counts = {name: self.found(read, request, name) for name in request.entities}
+        total = sum(counts.values())
+        sizes = dict(zip(request.entities, (self.size(n, request.slot) for n in self._read(request)), strict=True))
+        average = sum(counts[name] * sizes[name] for name in counts) / total
+        buckets = float(self._buckets(read, request))
+        each = total / buckets / request.shards
+        if limit := read.limit or read.page:
+            wanted = limit / math.prod(self._kept(read, i) for i in _filtered(read, request))
+            each_wanted = min(each, wanted)
+            # Units of time are read one after the other, until there is enough.
+            buckets = min(buckets, math.ceil(wanted / (each * request.shards)))
+        else:
+            each_wanted = each
+        size = round(each_wanted * average)
+        whole, rest = divmod(size, PAGE_SIZE)
+        if whole and read.paginated and not limit:
+            whole, rest = 1, 0
+        parts = buckets * request.shards
+        if whole:
+            yield Page(PAGE_SIZE, parts * whole)
+        if rest or not whole:
+            yield Page(rest, parts)
+
+    def _buckets(self, read: Read, request: Request) -> int:
+        if not request.bucket:
+            return 1
+        for one in read.inputs:
+            if one.op in RANGES and (seconds := span(one)) is not None:
+                return seconds // BUCKET_SECONDS[request.bucket] + 1
+        return BUCKETS
+
+    def _kept(self, read: Read, one: Input) -> float:
+        """The part of what is read that a filter lets through."""
+        for name in read.entities:
+            entity = self.workload.entity(name)
+            attribute = bindings(self.workload, read.entities, one.attribute).get(name)
+            if entity and attribute and one.op is Op.EQ:
+                return 1 / values_of(self.workload, entity, attribute)
+        return KEPT
+
+    def _read(self, request: Request) -> list[str]:
+        """The items that a request reads: those of its entities, or copies of them."""
+        copies = {copy.partition("/")[0]: copy for copy in request.copies}
+        return [copies.get(name, name) for name in request.entities]
+
+    # --- Writing ----------------------------------------------------------------------------------------------------
+
+    def entries(self, operation: Operation, request: Request) -> Iterable[Entry]:
+        write = self.workload.pattern(operation.pattern)
+        for action in request.actions:
+            if isinstance(write, Write) and _expires(write, action):
+                continue  # what DynamoDB removes on its own is not charged
+            times = float(self._times(write, action)) if isinstance(write, Write) and action.many else 1.0
+            for entry in self.touched(action):
+                yield replace(entry, times=entry.times * times)
+
+    def touched(self, action: ItemAction) -> Iterator[Entry]:
+        """What an action does to one item, and to its entries in the indexes."""
+        name, copy = _whose(action.item)
+        entity, item = self.workload.entity(name), self.design.item(name, copy)
+        if "!" in action.item:
+            yield _changed(TABLE, GUARD, action.action)
+        elif entity is None or item is None:
+            return
+        elif action.action is Did.CHECK:
+            yield _changed(TABLE, self.size(action.item), action.action)
+        elif copy and action.action is Did.UPDATE and self._moves(action, entity, item):
+            for did in (Did.DELETE, Did.PUT):
+                yield from self.touched(replace(action, action=did))
+        elif not (copy and action.action is Did.UPDATE and self._unheld(action, entity, item)):
+            for facet in self._facets[name, copy]:
+                yield from self._entries(action, entity, facet)
+
+    def _moves(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
+        """Whether an update changes what a copy's key is made of."""
+        facets = self._facets[entity.name, copy.copy]
+        return bool(facets) and not changed_by(action, entity).isdisjoint(facets[0].placing)
+
+    def _unheld(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
+        """Whether an update changes nothing that a copy holds."""
+        changed = changed_by(action, entity)
+        return bool(copy.attributes) and bool(changed) and changed.isdisjoint(copy.attributes)
+
+    def _entries(self, action: ItemAction, entity: Entity, facet: keys.Facet) -> Iterator[Entry]:
+        size = self.size(action.item, facet.slot)
+        stays, enters, leaves = chances(self.workload, action, entity, facet)
+        if stays:
+            changed = changed_by(action, entity)
+            moved = facet.slot != TABLE and not changed.isdisjoint(facet.attributes)
+            same = facet.slot != TABLE and not moved and self._spared(facet.slot, changed)
+            yield Entry(facet.slot, size, size, moved, same, stays)
+        if enters:
+            yield Entry(facet.slot, after=size, times=enters)
+        if leaves:
+            yield Entry(facet.slot, before=size, times=leaves)
+
+    def _spared(self, slot: str, changed: set[str]) -> bool:
+        """Whether an index holds nothing of what changes."""
+        projection = self._projection(slot)
+        if projection.kind is ProjectionKind.ALL or not changed:
+            return False
+        return not changed & set(projection.attributes)
+
+    def _times(self, write: Write, action: ItemAction) -> int:
+        entity = self.workload.entity(_whose(action.item)[0])
+        return (several(self.workload, write, entity) if entity else None) or SEVERAL
+
+    # --- Sizes ------------------------------------------------------------------------------------------------------
+
+    def size(self, name: str, slot: str = TABLE) -> int:
+        """Bytes of a typical item, `Order` or `Order/lookup`, as the table or an index holds it."""
+        owner, copy = _whose(name)
+        if "!" in name:
+            return GUARD
+        entity, item = self.workload.entity(owner), self.design.item(owner, copy)
+        if entity is None or item is None:
+            return 0
+        projection = self._projection(slot)
+        whole = size_of(entity)
+        if projection.kind is ProjectionKind.ALL and not item.attributes:
+            return whole
+        sizes = value_sizes(entity)
+        facets = {facet.slot: facet for facet in self._facets[owner, copy]}
+        found = sum(self._key_size(facets[place], sizes) for place in dict.fromkeys((TABLE, slot)) if place in facets)
+        names = set(item.attributes or sizes)
+        if item.attributes:  # a copy has, beside what it holds, what its keys are made of
+            names |= {name for facet in facets.values() for name in facet.attributes}
+        if projection.kind is not ProjectionKind.ALL:
+            names &= set(projection.attributes)
+        if projection.kind is ProjectionKind.ALL or self.design.type_attribute in projection.attributes:
+            found += len(self.design.type_attribute) + len(item.tag)
+        return min(whole, found + sum(len(name) + sizes[name] for name in names if name in sizes))
+
+    def stored(self) -> Iterator[tuple[str, str, float, int]]:
+        """All that is kept: the item, the slot, how many entries there are, and bytes of each."""
+        for item in self.design.items:
+            entity = self.workload.entity(item.entity)
+            if entity is None:
+                continue
+            name = f"{item.entity}/{item.copy}" if item.copy else item.entity
+            count = float(count_of(self.workload, entity))
+            for facet in self._facets[item.entity, item.copy]:
+                share = share_in(self.workload, entity, facet)
+                yield name, facet.slot, count * share, self.size(name, facet.slot)
+        for guard in self.design.guards:
+            if entity := self.workload.entity(guard.entity):
+                count = float(count_of(self.workload, entity))
+                yield f"{guard.entity}!{'+'.join(guard.attributes)}", TABLE, count, GUARD
+
+    def _key_size(self, facet: keys.Facet, sizes: Mapping[str, int]) -> int:
+        slot = self.design.slot(facet.slot)
+        assert slot is not None  # a facet is in one of the slots
+        names = sum(len(key.name) for key in (*slot.pk, *slot.sk))
+        return names + sum(_form_size(form, sizes) for form in (facet.pk, facet.sk) if form)
+
+    def _projection(self, slot: str) -> Projection:
+        found = self.design.slot(slot)
+        return found.projection if found and slot != TABLE else Projection()
+
+    @cached_property
+    def _facets(self) -> dict[tuple[str, str], list[keys.Facet]]:
+        """By entity and copy. A design is priced also where it has mistakes."""
+        found: dict[tuple[str, str], list[keys.Facet]] = {(item.entity, item.copy): [] for item in self.design.items}
+        for facet in usable_facets(self.design, self.workload):
+            found[facet.entity, facet.copy].append(facet)
+        return found
+
+
+def _form_size(form: keys.KeyForm, sizes: Mapping[str, int]) -> int:
+    if isinstance(form, keys.Natural):
+        return sum(sizes.get(name, 0) for name in form.attributes)
+    return sum(_part_size(part, sizes) for part in form.parts)
+
+
+def _part_size(part: keys.Literal | keys.Field, sizes: Mapping[str, int]) -> int:
+    if isinstance(part, keys.Literal):
+        return len(part.text)
+    if part.encoding.shards:
+        return len(str(part.encoding.shards - 1))
+    if part.encoding.bucket:
+        return _BUCKET_SIZES.get(part.encoding.bucket, 10)
+    return part.encoding.width or sizes.get(part.attribute, 0)
+
+
+def _whose(item: str) -> tuple[str, str]:
+    """The entity and the copy that a name means."""
+    owner, _, copy = item.partition("!")[0].partition("/")
+    return owner, copy
+
+
+def _changed(slot: str, size: int, did: Did) -> Entry:
+    return Entry(slot, 0 if did is Did.PUT else size, 0 if did is Did.DELETE else size)
+
+
+def _expires(write: Write, action: ItemAction) -> bool:
+    name, _ = _whose(action.item)
+    return action.action is Did.DELETE and any(a.verb is Verb.EXPIRE and a.entity == name for a in write.actions)
+
+
+def _filtered(read: Read, request: Request) -> list[Input]:
+    return [i for i in read.inputs if filter_text(i) in request.filters]

@@ -1,0 +1,56 @@
+"""The units of one call of an operation, by DynamoDB's rules: `predicted(operation, design, workload, facts)`."""
+
+from __future__ import annotations
+
+from prejoin.design.cost.estimates import Figures
+from prejoin.design.cost.request_facts import Entry, Facts
+from prejoin.design.model import TABLE, Call, Design, Operation, Request, Units
+from prejoin.protocol.prices import EVENTUAL, STRONG, TRANSACTIONAL, read_units, write_units
+from prejoin.workload.model import Workload
+
+_READS = frozenset({Call.GET, Call.QUERY, Call.BATCH_GET, Call.TRANSACT_GET})
+_EXACT = 6
+"""Digits that are kept: sums of parts of units end somewhere."""
+
+
+def predicted(operation: Operation, design: Design, workload: Workload, facts: Facts | None = None) -> Units:
+    """What one call of an operation uses; by the document's figures, unless other facts are given."""
+    facts = facts or Figures(design, workload)
+    read = write = 0.0
+    for request in operation.requests:
+        if request.call in _READS:
+            factor = _factor(request)
+            read += sum(page.times * read_units(page.size, factor) for page in facts.pages(operation, request))
+        else:
+            together = request.call is Call.TRANSACT_WRITE
+            write += sum(entry.times * units_of(entry, together) for entry in facts.entries(operation, request))
+    return Units(round(read, _EXACT), round(write, _EXACT))
+
+
+def _factor(request: Request) -> float:
+    if request.call is Call.TRANSACT_GET:
+        return TRANSACTIONAL
+    return STRONG if request.consistent else EVENTUAL
+
+
+def units_of(entry: Entry, transactional: bool = False) -> float:
+    """Write units of one item, or of one entry in an index.
+
+    The item is charged by its larger version, twice in a transaction. An index is charged for what changes in it: a
+    put or a delete once, a change of its key twice, what it does not hold not at all; in a transaction the same.
+
+    >>> units_of(Entry("table", 900, 1100)), units_of(Entry("table", after=300), transactional=True)
+    (2.0, 2.0)
+    >>> units_of(Entry("gsi1", 300, 300)), units_of(Entry("gsi1", 300, 300, moved=True), transactional=True)
+    (1.0, 2.0)
+    >>> units_of(Entry("gsi1", 300, 300, same=True)), units_of(Entry("gsi1", before=300)), units_of(Entry("gsi1"))
+    (0.0, 1.0, 0.0)
+    """
+    larger = max(entry.before, entry.after)
+    if entry.slot == TABLE:
+        return write_units(larger, transactional=transactional)
+    if not larger or (entry.same and not entry.moved):
+        return 0.0
+    if entry.moved:
+        return write_units(entry.before) + write_units(entry.after)
+    return write_units(larger)

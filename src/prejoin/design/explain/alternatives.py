@@ -1,0 +1,203 @@
+"""Other designs for the same workload, solved and priced: what was considered, and what dropping a pattern would save.
+
+Each of these is solved anew, so they are made on demand, and there are few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from prejoin.design.explain.costs import total
+from prejoin.design.explain.model import Alternative, Explanation
+from prejoin.design.explain.phrases import count, in_order, listed, money
+from prejoin.design.layout.key_words import upper
+from prejoin.design.model import Design
+from prejoin.design.solver.candidates import Candidate, base_candidates
+from prejoin.design.solver.choice import BASE, OWN, Placed, answers
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.read_needs import questions
+from prejoin.design.solver.solve import Solution, solve
+from prejoin.workload.lookup import root
+from prejoin.workload.model import (
+    AtMost,
+    Decision,
+    Entity,
+    FixedKey,
+    Minimise,
+    Pin,
+    Under,
+    Without,
+    Workload,
+)
+
+MOST_SOLVED = 8
+"""Other designs that are solved for one explanation."""
+
+
+def without(
+    workload: Workload, pattern: str, solution: Solution | None = None, kept: Design | None = None
+) -> Alternative:
+    """What the table would be without an access pattern: what asking for it costs, all in all.
+
+    A design that was kept is kept without it, too.
+    """
+    if workload.pattern(pattern) is None:
+        raise LookupError(f"there is no access pattern {pattern}")
+    before = solution or solve(workload, kept)
+    rest = _dropped(workload, pattern)
+    after = solve(rest, kept)
+    return _compared(
+        f"without {pattern}", before, after, total(workload, before.design), total(rest, after.design), {pattern}
+    )
+
+
+def _dropped(workload: Workload, pattern: str) -> Workload:
+    def kept(of: Iterable[object]) -> tuple[object, ...]:
+        return tuple(one for one in of if getattr(one, "id", "") != pattern)
+
+    decisions = tuple(d for d in workload.decisions if getattr(d.pin, "pattern", "") != pattern)
+    return replace(
+        workload,
+        reads=kept(workload.reads),
+        writes=kept(workload.writes),
+        deletes=kept(workload.deletes),
+        decisions=decisions,
+    )
+
+
+def considered(
+    workload: Workload,
+    solution: Solution,
+    explanation: Explanation,
+    kept: Design | None = None,
+    most: int = MOST_SOLVED,
+) -> Explanation:
+    """The explanation with the alternatives of the whole, of the copies and of the entities' keys, in that order.
+
+    No more designs are solved than `most`; a design that was kept is kept by the others, too.
+    """
+    tries = _Tries(workload, solution, kept, most)
+    whole: dict[object, Alternative] = {}
+    for one in _as_a_whole(tries):
+        whole.setdefault((one.structures, one.dollars, one.unserved), one)  # the same design is told once
+    staying = {item.entity for item in kept.copies} if kept else set()
+    copies = tuple(
+        replace(about, alternatives=tuple(tries.tried(f"no copy of {about.entity}", Without("copies", about.entity))))
+        if about.entity not in staying
+        else about
+        for about in explanation.copies
+    )
+    entities = tuple(
+        replace(about, alternatives=tuple(_other_keys(tries, about.entity))) for about in explanation.entities
+    )
+    return replace(explanation, entities=entities, copies=copies, alternatives=tuple(whole.values()))
+
+
+class _Tries:
+    """Other designs, solved as long as there is something left of the effort."""
+
+    def __init__(self, workload: Workload, solution: Solution, kept: Design | None, most: int) -> None:
+        self.workload = workload
+        self.solution = solution
+        self.kept = kept
+        self._left = most
+        self._paid = total(workload, solution.design)
+
+    def tried(self, what: str, pin: Pin) -> Iterator[Alternative]:
+        """The design with one more decision, if it is another one."""
+        if self._left <= 0:
+            return
+        self._left -= 1
+        pinned = replace(self.workload, decisions=(*self.workload.decisions, Decision(pin)))
+        try:
+            after = solve(pinned, self.kept)
+        except InfeasibleError:
+            decided = bool(self.workload.decisions) or self.kept is not None
+            yield Alternative(f"{what}: {'what is decided does not allow that' if decided else 'no design was found'}")
+            return
+        if _keys(after.design) != _keys(self.solution.design):
+            yield _compared(what, self.solution, after, self._paid, total(self.workload, after.design))
+
+
+def _as_a_whole(tries: _Tries) -> Iterator[Alternative]:
+    """One index fewer, no copies, least money; of what is kept there is no less."""
+    design, kept = tries.solution.design, tries.kept or Design("")
+    if len(design.indexes) > len(kept.indexes):
+        most = sum(not slot.local for slot in design.indexes) - 1
+        yield from tries.tried(f"at most {count(most, 'GSI')}", AtMost("GSIs", most))
+    if design.copies and not kept.copies:
+        yield from tries.tried("no copies", AtMost("copies", 0))
+    goal = Minimise("money")
+    if goal not in [d.pin for d in tries.workload.decisions]:
+        tried = tries.tried("the least money, however many structures", goal)
+        yield from (one for one in tried if round(one.dollars, 2) < 0)
+
+
+def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
+    """The next best key of an entity in the table: the one that answers most of its reads by itself."""
+    workload, solution = tries.workload, tries.solution
+    entity = workload.entity(name)
+    assert entity is not None
+    if any(isinstance(d.pin, FixedKey | Under) and d.pin.entity == name for d in workload.decisions):
+        return  # that was decided
+    asked, _ = questions(workload)
+    needs = [need for question in asked for need in question.needs if need.entity == name]
+    chosen = next(p.candidate for p in solution.chosen.placed if (p.entity, p.item, p.slot) == (name, OWN, BASE))
+
+    def served(candidate: Candidate) -> list[str]:
+        return in_order(n.read for n in needs if answers(Placed(name, OWN, BASE, candidate), n))
+
+    now = served(chosen)
+    others = [(reads, c) for c in base_candidates(workload, entity, needs) if (reads := served(c)) and reads != now]
+    if others and not chosen.fixed:
+        reads, other = min(others, key=lambda one: (-len(one[0]), len(one[1].pk), len(one[1].sk), one[1]))
+        pin = _pinned(workload, solution.design, entity, other)
+        yield from tries.tried(f"the key `{pin.pk}` / `{pin.sk}`, where {listed(reads)} would find it", pin)
+
+
+def _pinned(workload: Workload, design: Design, entity: Entity, candidate: Candidate) -> FixedKey:
+    """A key as somebody could decide it, in the words that keys are made of."""
+    between = design.separator
+    words = []
+    for name in candidate.pk:
+        attribute = entity.attribute(name)
+        assert attribute is not None
+        owner, field = root(workload, entity, attribute)
+        whose = workload.entity(owner)
+        words += [upper(owner if whose and len(whose.id) == 1 and whose.id[0].name == field else field), f"{{{name}}}"]
+    sk = between.join([upper(entity.name), *(f"{{{one.attribute}}}" for one in candidate.sk)])
+    return FixedKey(entity.name, between.join(words) or upper(entity.name), sk)
+
+
+def _keys(design: Design) -> object:
+    return [(item.entity, item.copy, item.facets) for item in design.items]
+
+
+def _compared(
+    what: str, before: Solution, after: Solution, paid: float, then: float, aside: Iterable[str] = ()
+) -> Alternative:
+    structures = _structures(after.design) - _structures(before.design)
+    lost = tuple(in_order(_unserved(after.design) - _unserved(before.design) - set(aside)))
+    now = [f"{count(len(after.design.indexes), 'GSI')} and {count(len(after.design.copies), 'copy', 'copies')}"]
+    now.append(_difference(structures, then - paid))
+    if lost:
+        now.append(f"{listed(lost)} not served")
+    if gained := in_order(_unserved(before.design) - _unserved(after.design) - set(aside)):
+        now.append(f"{listed(gained)} served")
+    return Alternative(f"{what}: {', '.join(now)}", structures, then - paid, lost)
+
+
+def _difference(structures: int, dollars: float) -> str:
+    counted = f"{count(abs(structures), 'structure')} {'more' if structures > 0 else 'fewer'}" if structures else ""
+    paid = f"{money(abs(dollars))} a month {'more' if dollars > 0 else 'less'}" if round(dollars, 2) else ""
+    return " and ".join(part for part in (counted, paid) if part) or "the same price"
+
+
+def _structures(design: Design) -> int:
+    return len(design.indexes) + len(design.copies)
+
+
+def _unserved(design: Design) -> set[str]:
+    return {operation.pattern for operation in design.operations if not operation.served}

@@ -1,0 +1,190 @@
+"""Every key of a design with what put each attribute there: the reads that it answers, or what makes it unique."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from prejoin import keys
+from prejoin.design.cost.assumptions import count_of
+from prejoin.design.cost.estimates import Figures
+from prejoin.design.explain.model import AboutKey, Because, KeyPart
+from prejoin.design.explain.phrases import coded, in_order, listed, share, verb
+from prejoin.design.mapping.facets import planner_facets
+from prejoin.design.mapping.map_reads import ask_of
+from prejoin.design.model import TABLE, Design, Request
+from prejoin.keys import Plan, Refusal
+from prejoin.workload.model import Entity, Read, Workload
+
+_FIELD = re.compile(r"\{[^{}]*\}")
+
+
+def plans(workload: Workload, design: Design) -> dict[str, Plan]:
+    """How the planner answers each read that some key serves."""
+    facets = planner_facets(design, workload)
+    wanted = {operation.pattern for operation in design.operations}
+    found = {}
+    for read in workload.reads:
+        answer = _planned(read, workload, facets) if read.id in wanted else None
+        if answer is not None:
+            found[read.id] = answer
+    return found
+
+
+def _planned(read: Read, workload: Workload, facets: Sequence[keys.Facet]) -> Plan | None:
+    try:
+        answer = keys.plan(facets, ask_of(read, workload))
+    except ValueError:
+        return None
+    return None if isinstance(answer, Refusal) else answer
+
+
+def keyed(workload: Workload, design: Design, planned: Mapping[str, Plan]) -> tuple[AboutKey, ...]:
+    """All keys, in the order of the design's items."""
+    shares = _shares(workload, design)
+    found = []
+    for facet in planner_facets(design, workload):
+        entity = workload.entity(facet.entity)
+        assert entity is not None
+        mine = {name: plan for name, plan in planned.items() if facet in plan.facets}
+        part = shares.get((facet.entity, facet.copy, facet.slot), 1.0)
+        found.append(_about(entity, facet, mine, _also(design, facet, planned), part))
+    return tuple(found)
+
+
+def _also(design: Design, facet: keys.Facet, planned: Mapping[str, Plan]) -> list[str]:
+    """Patterns that read by a key on their way: writes that find an item first, joins that follow an id."""
+    found = []
+    for operation in design.operations:
+        for request in operation.requests[1 if operation.pattern in planned else 0 :]:
+            same = not request.actions and request.slot == facet.slot and facet.entity in request.entities
+            if same and _meant(facet, request):
+                found.append(operation.pattern)
+    return in_order(found)
+
+
+def _meant(facet: keys.Facet, request: Request) -> bool:
+    """Whether a request is for this key: its words are the same, the names of what is given may be others."""
+    condition = request.sk.rpartition(" ")[2]
+    sk = facet.sk.text if facet.sk else ""
+    return worded(request.pk) == worded(facet.pk.text) and worded(sk).startswith(worded(condition))
+
+
+def worded(template: str) -> str:
+    """A key without the names in it: partitions of the same words are the same, whatever each entity calls the id.
+
+    >>> worded("USER#{userId}") == worded("USER#{followerId}")
+    True
+    """
+    return _FIELD.sub("{}", template)
+
+
+def _about(entity: Entity, facet: keys.Facet, mine: Mapping[str, Plan], also: Sequence[str], part: float) -> AboutKey:
+    about = AboutKey(
+        entity=entity.name,
+        slot=facet.slot,
+        pk=facet.pk.text,
+        sk=facet.sk.text if facet.sk else "",
+        copy=facet.copy,
+        partition=tuple(part for field in facet.pk.fields for part in _parts(entity, field, mine, also)),
+        sort=tuple(part for field in (facet.sk.fields if facet.sk else ()) for part in _parts(entity, field, mine)),
+        patterns=tuple(in_order((*mine, *also))),
+        share=part,
+        sparse=" and ".join(map(str, facet.when)),
+    )
+    return replace(about, text=tuple(_sentences(about, entity)))
+
+
+def _parts(entity: Entity, field: keys.Field, mine: Mapping[str, Plan], also: Sequence[str] = ()) -> Iterator[KeyPart]:
+    """Why a field is in a key: each reason with the reads that have it."""
+    if field.encoding.derived:
+        yield KeyPart(field.name, Because.SPREAD)
+        return
+    why: dict[Because, list[str]] = {Because.GIVEN: list(also)} if also else {}
+    for read, plan in mine.items():
+        asked = plan.ask.name(entity.name, field.attribute)
+        if asked in plan.ask.given - plan.filtered:
+            why.setdefault(Because.GIVEN, []).append(read)
+            continue
+        if plan.within and asked == plan.within.attribute:
+            why.setdefault(Because.RANGE, []).append(read)
+        if any(asked == order.attribute and order.entity in ("", entity.name) for order in plan.ask.order):
+            why.setdefault(Because.ORDER, []).append(read)
+    for because, reads in sorted(why.items(), key=lambda one: list(Because).index(one[0])):
+        yield KeyPart(field.attribute, because, tuple(in_order(reads)))
+    if not why:
+        attribute = entity.attribute(field.attribute)
+        yield KeyPart(field.attribute, Because.UNIQUE if attribute and attribute.id else Because.ABOVE)
+
+
+def _shares(workload: Workload, design: Design) -> dict[tuple[str, str, str], float]:
+    """The part of an entity's items that is in each slot, as it is billed."""
+    found = {}
+    for item, slot, entries, _ in Figures(design, workload).stored():
+        name, _, copy = item.partition("/")
+        if entity := workload.entity(name):
+            found[name, copy, slot] = min(1.0, entries / count_of(workload, entity))
+    return found
+
+
+# --- In words -------------------------------------------------------------------------------------------------------
+
+
+def _sentences(about: AboutKey, entity: Entity) -> Iterator[str]:
+    yield from _partition_words(about, entity)
+    yield from _sort_words(about)
+    if about.sparse:
+        much = f", taken to be {share(about.share)} of them" if about.share < 1 else ""
+        yield f"Only items where {about.sparse} are there{much}: the index is sparse, the others cost nothing in it."
+
+
+def _partition_words(about: AboutKey, entity: Entity) -> Iterator[str]:
+    kept = [part for part in about.partition if part.because is not Because.SPREAD]
+    reads = in_order(read for part in kept for read in part.patterns)
+    names = coded(dict.fromkeys(part.attribute for part in kept))
+    cut = "".join(f", cut by `{p.attribute}`" for p in about.partition if p.because is Because.SPREAD)
+    if not kept and entity.singleton:
+        yield "There is only one of it, so its key needs no attribute."
+    elif not kept:
+        asked = f": {listed(about.patterns)} {verb(about.patterns, 'gives', 'give')} no id to look under"
+        yield f"All of them are in one partition{cut}{asked if about.patterns else ''}."
+    elif reads:
+        yield f"Its partition is made of {names}, which {listed(reads)} {verb(reads, 'gives', 'give')}{cut}."
+    elif about.slot == TABLE and not about.copy:
+        yield f"Its partition is made of {names}{cut}: no read needs it there, but writes find it by that."
+    else:
+        yield f"Its partition is made of {names}{cut}."
+
+
+def _sort_words(about: AboutKey) -> Iterator[str]:
+    """One sentence: what each attribute of the sort key is for, in their order."""
+    said: list[tuple[list[str], list[str]]] = []
+    for part in about.sort:
+        why = _why(part)
+        if said and said[-1][0] == [part.attribute]:
+            said[-1][1].append(why)
+        elif said and said[-1][1] == [why]:
+            said[-1][0].append(part.attribute)
+        else:
+            said.append(([part.attribute], [why]))
+    if said:
+        yield f"Its sort key goes by {'; then '.join(f'{coded(names)}, {listed(why)}' for names, why in said)}."
+
+
+def _why(part: KeyPart) -> str:
+    reads = listed(part.patterns)
+    match part.because:
+        case Because.GIVEN:
+            return f"which {reads} {verb(part.patterns, 'gives', 'give')}"
+        case Because.RANGE:
+            return f"for the range of {reads}"
+        case Because.ORDER:
+            return f"for the order of {reads}"
+        case Because.UNIQUE:
+            return "so that no two have the same key"
+        case Because.ABOVE:
+            return "which says what it belongs to"
+        case Because.SPREAD:
+            return "to spread the writes"

@@ -1,0 +1,174 @@
+"""A read that no key serves: the ways there are all the same, priced, and what would have to change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.design.cost.assumptions import count_by, count_of, per_second, size_of
+from prejoin.design.cost.estimates import Figures
+from prejoin.design.cost.units import predicted
+from prejoin.design.explain.model import Alternative
+from prejoin.design.explain.operations import shape
+from prejoin.design.explain.phrases import count, listed, money
+from prejoin.design.mapping.facets import planner_facets
+from prejoin.design.mapping.map_reads import map_read, plain
+from prejoin.design.model import TABLE, Design, Operation, ProjectionKind
+from prejoin.keys import fields_of
+from prejoin.protocol.prices import EVENTUAL, MONTH_SECONDS, READ_UNIT_SIZE, STRONG, dollars, read_units
+from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.lookup import bindings
+from prejoin.workload.model import (
+    RANGES,
+    Accept,
+    Combine,
+    Consistency,
+    Decision,
+    Op,
+    Read,
+    Workload,
+)
+
+_MOST = 3
+"""Ways that are told; there is always one, to read everything."""
+
+
+class Way(msgspec.Struct, frozen=True):
+    """One way to answer a read that no key serves."""
+
+    how: tuple[str, ...]
+    """What is given up, in words."""
+    does: str
+    """The requests, in a few words."""
+    units: float
+    accept: str = ""
+    """The word of the decision that makes it part of the design: `filter`."""
+
+
+def ways(workload: Workload, design: Design, read: Read) -> list[Way]:
+    """The cheapest first. The last resort, a Scan, is among them only if nothing is cheaper."""
+    found: dict[str, Way] = {}
+    for way in (*_relaxed(workload, design, read), *_apart(workload, design, read), _scan(workload, design, read)):
+        if way.does not in found or way.units < found[way.does].units:
+            found[way.does] = way
+    return sorted(found.values(), key=lambda way: (way.units, len(way.how), way.does))[:_MOST]
+
+
+def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Alternative, ...]:
+    """The ways as they are told, with their price."""
+    found = []
+    for way in ways(workload, design, read):
+        cost = float(dollars(reads=way.units * per_second(read.rate) * MONTH_SECONDS))
+        text = f"{way.does}, {listed(way.how)}: {count(way.units, 'read unit')} a call, {money(cost)} a month"
+        if way.accept:
+            text += f" (write `{write_pin(Accept(read.id, way.accept))}` under Decisions)"
+        found.append(Alternative(text, dollars=cost))
+    return tuple(found)
+
+
+def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
+    """What keys can serve if the read asks for less, and the rest is done afterwards."""
+    for left, unsorted, later, joined in product((False, True), repeat=4):
+        asked, how = read, []
+        if left:
+            asked = _filtering(asked)
+            how.append("the rest left to a filter")
+        if unsorted:
+            asked = replace(asked, sort=(), limit=None, page=None)
+            how.append("sorted by the application")
+        if later:
+            asked = replace(asked, consistency=Consistency.EVENTUAL)
+            how.append("then each item once more, consistently")
+        if joined:
+            asked = replace(asked, combine=Combine.JOIN)
+            how.append("then the others by the ids found")
+        if asked == read or (left and not _filterable(read)):
+            continue
+        operation = _mapped(workload, design, asked, left)
+        if operation is None:
+            continue
+        units = predicted(operation, design, workload).read
+        if later:
+            units += _again(workload, read)
+        accept = "filter" if left and len(how) == 1 else "second request" if joined and len(how) == 1 else ""
+        yield Way(tuple(how), shape(operation), units, accept)
+
+
+def _filterable(read: Read) -> bool:
+    return any(i.op is Op.EQ or i.op in RANGES for i in read.inputs)
+
+
+def _filtering(read: Read) -> Read:
+    """With all ranges but the first left to a filter, where there are two; with the one, where there is one."""
+    ranges = [i for i in read.inputs if i.op in RANGES and not i.filter and not i.optional]
+    others = ranges[1:] if len(ranges) > 1 else ranges
+    return replace(read, inputs=tuple(replace(i, filter=True) if i in others else i for i in read.inputs))
+
+
+def _mapped(workload: Workload, design: Design, read: Read, filtering: bool) -> Operation | None:
+    """What the planner makes of a read, if it is let filter what is given."""
+    if filtering:
+        pin = Decision(Accept(read.id, "filter"))
+        workload = replace(workload, decisions=(*workload.decisions, pin))
+    operation = map_read(read, workload, planner_facets(design, workload))
+    return operation if operation.served else None
+
+
+def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
+    """One entity after the other, each by itself."""
+    if len(read.entities) < 2:
+        return
+    units, calls = 0.0, []
+    for name in read.entities:
+        known = [i for i in read.inputs if name in bindings(workload, read.entities, i.attribute)]
+        sort = tuple(s for s in read.sort if name in bindings(workload, read.entities, s.attribute))
+        alone = replace(read, entities=(name,), inputs=tuple(known), sort=sort, combine=None)
+        operation = _mapped(workload, design, alone, filtering=False)
+        if operation is None or not known:
+            return
+        units += predicted(operation, design, workload).read
+        calls.append(shape(operation))
+    yield Way(("each entity in a request of its own",), ", then ".join(calls), units, "second request")
+
+
+def _again(workload: Workload, read: Read) -> float:
+    """Units of reading what was found once more, consistently."""
+    units = 0.0
+    for name in read.entities:
+        entity = workload.entity(name)
+        if entity is not None:
+            given = [plain(i.attribute) for i in read.inputs if i.op is Op.EQ]
+            many = min(read.limit or read.page or count_of(workload, entity), count_by(workload, entity, given))
+            units += many * read_units(size_of(entity), STRONG)
+    return units
+
+
+def _scan(workload: Workload, design: Design, read: Read) -> Way:
+    """Everything, of the smallest place that has all items that are asked for."""
+    consistent = read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL)
+    places = {TABLE: 0.0}
+    for slot in design.indexes:
+        whole = slot.projection.kind is ProjectionKind.ALL and not consistent
+        if whole and all(_all_in(workload, design, name, slot.name) for name in read.entities):
+            places[slot.name] = 0.0
+    for _, name, entries, size in Figures(design, workload).stored():
+        if name in places:
+            places[name] += entries * size
+    name, stored = min(places.items(), key=lambda one: (one[1], one[0] != TABLE))
+    units = max(1, math.ceil(stored / READ_UNIT_SIZE)) * (STRONG if consistent else EVENTUAL)
+    where = "the table" if name == TABLE else name
+    return Way(("everything read, and left out unless it is asked for",), f"Scan of {where}", units, "scan")
+
+
+def _all_in(workload: Workload, design: Design, name: str, slot: str) -> bool:
+    """Whether an index has every item of an entity: its key is neither sparse nor made of what may be missing."""
+    entity, item = workload.entity(name), design.item(name)
+    facet = item.facet(slot) if item else None
+    if entity is None or facet is None or facet.when:
+        return False
+    optional = {a.name for a in entity.attributes if a.optional}
+    return not optional & {field for text in (*facet.pk, *facet.sk) for field in fields_of(text)}

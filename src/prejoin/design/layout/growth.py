@@ -1,0 +1,144 @@
+"""What a new design adds to one that is in use: indexes to make, keys and items to write for what is there already."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from prejoin.design.cost.assumptions import count_of
+from prejoin.design.model import TABLE, Design, Facet, Guard, Item, Slot
+from prejoin.keys import fields_of
+from prejoin.workload.model import Model, Workload
+
+
+class NewKey(Model, frozen=True):
+    """An item of an entity gets a key in an index, in which it was not before."""
+
+    entity: str
+    slot: str
+    attributes: tuple[str, ...]
+    """What is to be written into each item."""
+    facet: Facet
+    copy: str = ""
+
+
+class Backfill(Model, frozen=True):
+    """Items that are there already and have to be written again, or for which others have to be written."""
+
+    entity: str
+    items: int
+    """How many there are, as the document says or is assumed."""
+    why: tuple[str, ...]
+
+
+class Growth(Model, frozen=True):
+    """The change from one design to another, all of which adds; what is there stays as it is."""
+
+    indexes: tuple[Slot, ...] = ()
+    entities: tuple[str, ...] = ()
+    keys: tuple[NewKey, ...] = ()
+    copies: tuple[Item, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    backfills: tuple[Backfill, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.indexes or self.entities or self.keys or self.copies or self.guards)
+
+
+def keeps(before: Design, after: Design) -> bool:
+    """Whether every key of a design is in another one as it was, of all the entities that are in both.
+
+    >>> from prejoin.design.model import KeyAttribute
+    >>> user = Item("User", "User", (Facet(TABLE, ("USER#{userId}",)),))
+    >>> shop = Design("shop", (Slot(TABLE, (KeyAttribute("pk"),)),), (user,))
+    >>> keeps(Design("shop"), shop), keeps(shop, Design("shop")), keeps(shop, Design("store"))
+    (True, True, False)
+    """
+    if _settings(before) != _settings(after) or before.ttl_attribute not in ("", after.ttl_attribute):
+        return False
+    there = {item.entity for item in after.items}
+    for item in before.items:
+        now = after.item(item.entity, item.copy)
+        if item.entity not in there:
+            continue
+        if now is None or now.tag != item.tag:
+            return False
+        for facet in item.facets:
+            if now.facet(facet.slot) != facet or not _same_place(before.slot(facet.slot), after.slot(facet.slot)):
+                return False
+    return all(guard in after.guards for guard in before.guards if guard.entity in there)
+
+
+def _settings(design: Design) -> object:
+    return design.table, design.type_attribute, design.separator, design.raw_keys, design.billing
+
+
+def _same_place(one: Slot | None, other: Slot | None) -> bool:
+    """Whether an index is as it was: DynamoDB changes neither its keys nor what it holds."""
+    return one is not None and other is not None and replace(one, purpose="") == replace(other, purpose="")
+
+
+def growth(before: Design, after: Design, workload: Workload) -> Growth:
+    """What has to be done to a table of one design, so that it is one of the other."""
+    old = {slot.name for slot in before.slots}
+    there = {item.entity for item in before.items}
+    keys, copies, why = [], [], dict[str, list[str]]()
+    for item in after.items:
+        earlier = before.item(item.entity, item.copy)
+        if earlier is None:
+            if item.copy:
+                copies.append(item)
+                if item.entity in there:
+                    of = _having(before, workload, item.entity, item.facets[0])
+                    why.setdefault(item.entity, []).append(f"the copy {item.copy} of each{of}")
+            continue
+        for facet in item.facets:
+            if earlier.facet(facet.slot) is None:
+                slot = after.slot(facet.slot)
+                names = tuple(one.name for one in (*slot.pk, *slot.sk)) if slot else ()
+                keys.append(NewKey(item.entity, facet.slot, names, facet, item.copy))
+                of = "each copy " + item.copy if item.copy else "each"
+                of += _having(before, workload, item.entity, facet)
+                why.setdefault(item.entity, []).append(f"{' and '.join(names)} in {of}")
+    guards = tuple(guard for guard in after.guards if guard not in before.guards)
+    for guard in guards:
+        if guard.entity in there:
+            what = " and ".join(guard.attributes)
+            has = _having(
+                before, workload, guard.entity, Facet(TABLE, tuple(f"{{{name}}}" for name in guard.attributes))
+            )
+            why.setdefault(guard.entity, []).append(f"the item that makes its {what} unique, of each{has}")
+    return Growth(
+        tuple(slot for slot in after.slots if slot.name not in old and slot.name != TABLE),
+        tuple(dict.fromkeys(item.entity for item in after.items if item.entity not in there)),
+        tuple(keys),
+        tuple(copies),
+        guards,
+        tuple(
+            Backfill(entity.name, count_of(workload, entity), tuple(why[entity.name]))
+            for entity in workload.entities
+            if entity.name in why
+        ),
+    )
+
+
+def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> str:
+    """Which of the items that are there can have a key: those that have what it is made of.
+
+    What was in a key before is in each of them. Of anything else the design before does not say whether they have it:
+    it may be new itself.
+    """
+    known = workload.entity(entity)
+    old = [f for item in before.items if item.entity == entity for f in item.facets if f.slot == TABLE or not f.when]
+    there = {
+        name
+        for one in old
+        for text in (*one.pk, *one.sk)
+        for name in fields_of(text)
+        if one.slot == TABLE or not ((a := known and known.attribute(name)) and a.optional)
+    }
+    said = [f"whose {w.attribute} is {' or '.join(w.values)}" for w in facet.when if w.values]
+    made = [n for t in (*facet.pk, *facet.sk) for n in fields_of(t) if f"{{{n}?" not in t]
+    needed = dict.fromkeys([*made, *(w.attribute for w in facet.when if not w.values)])
+    lacking = [name for name in needed if name not in there]
+    said += [f"that has {' and '.join(lacking)}"] if lacking else []
+    return f" {' and '.join(said)}" if said else ""

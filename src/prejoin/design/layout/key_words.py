@@ -1,0 +1,461 @@
+"""The words of the keys: partitions by whose id they are made of, sort keys by the type of the item.
+
+In a sort key the type comes first, `ORDER#{orderId}`; or, where several types are read side by side in a part of the
+partition, after what that part is made of, `ORDER#{orderId}` and `ORDER#{orderId}#ITEM#{itemId}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from itertools import product
+from typing import TypeVar
+
+from prejoin import keys
+from prejoin.design.layout.sharding import bucket_of, shards_of
+from prejoin.design.model import Facet, When
+from prejoin.design.solver.candidates import Candidate, serves
+from prejoin.design.solver.choice import BASE, OWN, Chosen, Placed, Task, Together, asked_key, lies
+from prejoin.design.solver.read_needs import Need, Question, Tail
+from prejoin.types import Kind
+from prejoin.workload.lookup import chain, root
+from prejoin.workload.model import Attribute, Direction, Entity, Workload
+from prejoin.workload.tenants import is_owned, own_id
+
+_MOST_STEPS = 20_000
+"""How many orders of the types of one partition are tried out, or begun."""
+
+Unit = TypeVar("Unit", bound=Hashable)
+
+
+class Alike:
+    """Attributes that hold the same values: along references, and because a read of several entities asks so."""
+
+    def __init__(self, task: Task) -> None:
+        self._workload = task.workload
+        self._heads: dict[tuple[str, str], tuple[str, str]] = {}
+        for question in task.questions:
+            for need in question.needs if len(question.needs) > 1 else ():
+                for attribute in need.given:
+                    name = question.ask.name(need.entity, attribute)
+                    others = [(n.entity, a) for n in question.needs for a in n.given]
+                    for entity, other in others:
+                        if question.ask.name(entity, other) == name:
+                            self._join((need.entity, attribute), (entity, other))
+
+    def root(self, entity: Entity, attribute: Attribute) -> tuple[str, str]:
+        return self._head(root(self._workload, entity, attribute))
+
+    def _join(self, *names: tuple[str, str]) -> None:
+        found = [(e, e.attribute(attribute)) for name, attribute in names if (e := self._workload.entity(name))]
+        heads = {self.root(entity, attribute) for entity, attribute in found if attribute}
+        best = min(heads, key=lambda head: (not self._is_id(head), head))
+        self._heads |= {head: best for head in heads if head != best}
+
+    def _is_id(self, name: tuple[str, str]) -> bool:
+        entity = self._workload.entity(name[0])
+        return entity is not None and [a.name for a in entity.id] == [name[1]]
+
+    def _head(self, name: tuple[str, str]) -> tuple[str, str]:
+        while name in self._heads:
+            name = self._heads[name]
+        return name
+
+
+def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
+    """The number of digits of the largest value of an integer that is never negative; 0 where no bound says so.
+
+    The bounds are its own, or those of the id that it holds.
+
+    >>> from prejoin.types import Type
+    >>> copy = Attribute("copyNumber", Type(Kind.INTEGER), max=9999)
+    >>> padded_to(Workload(), Entity("Copy"), copy)
+    4
+    """
+    places = chain(workload, entity, attribute)[1:]
+    held = [e.attribute(name) for owner, name in places if (e := workload.entity(owner))]
+    for one in (attribute, *held):
+        if one is not None and one.max is not None:
+            least, _ = one.bounds
+            whole = attribute.type.kind is Kind.INTEGER and least is not None and 0 <= least <= one.max
+            return len(str(one.max)) if whole else 0
+    return 0
+
+
+class Words:
+    """The keys of a choice as templates."""
+
+    def __init__(self, task: Task, chosen: Chosen, separator: str) -> None:
+        self._workload = task.workload
+        self._questions = task.questions
+        self._needs = tuple(need for one in (*task.questions, *task.finds) for need in one.needs)
+        self._frozen = task.frozen
+        self._separator = separator
+        self._same = Alike(task)
+        self._ordered = {
+            self._same.root(entity, attribute)
+            for need in self._needs
+            if (entity := task.workload.entity(need.entity))
+            for one in need.tail
+            if (attribute := entity.attribute(one.attribute))
+        }
+        """What some read has a range of, or is sorted by."""
+        self._words: dict[Placed, tuple[str, ...]] = {}
+        """What stands before the attributes that all types of a group have in common, and after them."""
+        rooms: dict[tuple[int, str], list[Placed]] = {}
+        self.rooms = rooms
+        """What shares a partition, by the slot and what that is made of."""
+        for placed in chosen.placed:
+            rooms.setdefault((placed.slot, self._room(placed)), []).append(placed)
+        self.apart: list[frozenset[Together]] = []
+        """Ways of which not all can be: what they find cannot all lie side by side."""
+        asked = {q.read.id: q for q in task.questions}
+        for (slot, _), there in rooms.items():
+            sets = []
+            ways: dict[frozenset[Placed], Together] = {}
+            ends: dict[Placed, set[int]] = {}
+            for way in (way for way in chosen.together if way.slot == slot):
+                question = asked[way.read]
+                found = [next((p for p in there if _is_meant(p, question, n, way)), None) for n in question.needs]
+                meant = frozenset(p for p in found if p)
+                if len(meant) == len(question.needs):
+                    sets.append((bool(way.rest) or any(n.mingled for n in question.needs), meant))
+                    ways[meant] = way
+                    for one in meant if question.read.paginated else ():
+                        if not one.candidate.sk:
+                            ends.setdefault(one, set()).add(_end(question))
+            self._name(there, sets, {one: min(wanted) for one, wanted in ends.items() if len(wanted) == 1})
+            whole = [meant for deep, meant in sets if not deep]
+            if all(p.item == OWN and not p.candidate.mingled for p in there) and in_order(there, whole) is None:
+                self.apart.append(frozenset(ways[one] for one in _fewest(there, whole)))
+
+    def facet(self, placed: Placed, slot: str) -> Facet:
+        candidate = placed.candidate
+        if candidate.fixed:
+            return self._frozen.facets[placed.entity, placed.item, placed.slot]
+        entity = self._entity(candidate.entity)
+        sparse = self._sparse(placed)
+        late = candidate.mingled
+        fields = [
+            self._field(entity, one, one.attribute in sparse, mingled=at < late) for at, one in enumerate(candidate.sk)
+        ]
+        head, word = self._words[placed]
+        sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
+        when = tuple(When(attribute, (value,)) for attribute, value in candidate.when)
+        return Facet(slot, (self.partition(placed),), (sk,), when)
+
+    def _room(self, placed: Placed) -> str:
+        """A partition, with whose ids it is made of in place of the names that an entity has for them."""
+        entity = self._entity(placed.entity)
+        roots = {a.name: "/".join(self._same.root(entity, a)) for a in entity.attributes}
+        return keys.renamed(self.partition(placed), roots)
+
+    def partition(self, placed: Placed) -> str:
+        """The partition key as a template; the words are those of keys that are there already, if there are such."""
+        if placed.candidate.fixed:
+            return self._frozen.facets[placed.entity, placed.item, placed.slot].pk[0]
+        own = self._signature(placed.entity, placed.candidate)
+        for (entity, item, slot), candidate in self._frozen.candidates.items():
+            if slot == placed.slot and candidate.pk and self._signature(entity, candidate) == own:
+                names = dict(zip(candidate.pk, placed.candidate.pk, strict=True))
+                return keys.renamed(self._frozen.facets[entity, item, slot].pk[0], names)
+        return self._partition(placed.candidate)
+
+    def _signature(self, name: str, candidate: Candidate) -> tuple[object, ...]:
+        entity = self._entity(name)
+        return (*(self._same.root(entity, a) for n in candidate.pk if (a := entity.attribute(n))), candidate.when)
+
+    def _partition(self, candidate: Candidate) -> str:
+        entity = self._entity(candidate.entity)
+        names = self._parents_first(entity, candidate.pk)
+        parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
+        if not candidate.pk:
+            # What holds all items of an entity says so; of a singleton there is one anyway. No id follows the word.
+            whole = "_".join(upper(name) for name in (entity.name, *(name for name, _ in candidate.when)))
+            parts = [whole] if entity.singleton or candidate.when else ["ALL", whole]
+        parts += [upper(value) for _, value in candidate.when]
+        parts += self._cut(entity, candidate)
+        return self._separator.join(parts)
+
+    def _cut(self, entity: Entity, candidate: Candidate) -> list[str]:
+        """What a partition is cut into, that would be too hot: units of time, or shards."""
+        if entity.singleton or not entity.id:
+            return []
+        found = []
+        if bucket := bucket_of(self._workload, entity, candidate, self._questions):
+            found.append(f"{{{bucket[0]}:{bucket[1]}}}")
+        # What is written now all falls into the bucket of now.
+        shards = shards_of(self._workload, entity, candidate)
+        # Part of an id that the partition is made of already spreads nothing.
+        spread = next((a for a in entity.id if a.name not in candidate.pk), entity.id[0])
+        return [*found, *([f"{{{spread.name}:shard({shards})}}"] if shards > 1 else [])]
+
+    def _word(self, entity: Entity, name: str) -> str:
+        attribute = entity.attribute(name)
+        assert attribute is not None
+        if self._is_tenant(entity, attribute):
+            return "TENANT"
+        owner, field = self._same.root(entity, attribute)
+        whose = self._workload.entity(owner)
+        if whose and (found := whose.attribute(field)) and found.id and self._names(whose, found):
+            return upper(owner)
+        word = upper(field)
+        # Another entity's word means its id, and two attributes that are written alike are two.
+        every = self._workload.entities
+        if any(upper(one.name) == word and len(own_id(self._workload, one)) == 1 for one in every):
+            word = f"{upper(owner)}_{word}"
+        alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
+        return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
+
+    def _field(self, entity: Entity, one: Tail, sparse: bool, mingled: bool) -> str:
+        attribute = entity.attribute(one.attribute)
+        assert attribute is not None
+        missing = "?" if attribute.optional and not sparse else ""
+        if self._is_plain(entity, attribute) and not one.descending:
+            specs = ["plain"]
+        else:
+            digits = self._digits(entity, attribute, mingled)
+            specs = [*([f"0{digits}d"] if digits else []), *(["desc"] if one.descending else [])]
+        return f"{{{one.attribute}{missing}{':' * bool(specs)}{','.join(specs)}}}"
+
+    def _digits(self, entity: Entity, attribute: Attribute, mingled: bool) -> int:
+        """The digits that a number is padded to, if the document gives its bounds; 0 where it does not.
+
+        Several entities in one order have to write it alike, and a design that grows from one in use writes numbers as
+        they are written there.
+        """
+        alike = [(entity, attribute)]
+        if mingled:
+            alike += [(e, a) for e in self._workload.entities if (a := e.attribute(attribute.name))]
+        bounds = {padded_to(self._workload, *one) for one in alike}
+        return 0 if self._frozen.facets or len(bounds) > 1 else bounds.pop()
+
+    def _given(self, entity: Entity, name: str) -> str:
+        """A field of a partition key, whose value is always given as a whole."""
+        attribute = entity.attribute(name)
+        return f"{{{name}:plain}}" if attribute and self._is_plain(entity, attribute, partition=True) else f"{{{name}}}"
+
+    def _is_plain(self, entity: Entity, attribute: Attribute, partition: bool = False) -> bool:
+        """Whether a number is written as people write it: nothing is in its order, in any entity that has it.
+
+        In a design that grows from one in use, numbers stay as they are written there.
+        """
+        if not attribute.type.numeric or self._frozen.facets:
+            return False
+        return partition or self._same.root(entity, attribute) not in self._ordered
+
+    def _parents_first(self, entity: Entity, names: Sequence[str]) -> list[str]:
+        """The parts of a partition with what is above before what is below it: the tenant, then its ticket.
+
+        What is above is part of more ids. The order goes by whose ids they are, so it is the same for all that share a
+        partition.
+        """
+        every = self._workload.entities
+        ids = [{root(self._workload, e, a) for a in e.id} for e in every]
+        places = [(e.name, a.name) for e in every for a in e.attributes]
+
+        def place(name: str) -> tuple[bool, int, int]:
+            attribute = entity.attribute(name)
+            assert attribute is not None
+            if self._is_tenant(entity, attribute):
+                return False, 0, 0
+            origin = self._same.root(entity, attribute)
+            return True, -sum(origin in one for one in ids), places.index(origin) if origin in places else -1
+
+        return sorted(names, key=place)
+
+    def _names(self, entity: Entity, attribute: Attribute) -> bool:
+        """Whether a part of an id is what an entity is known by: all of it, or what it has beside its parents' ids."""
+        ids = own_id(self._workload, entity)
+        if len(ids) == 1:
+            return ids[0] is attribute
+        own = [a for a in ids if not a.references]
+        return own == [attribute] and upper(attribute.name) in (upper(entity.name), f"{upper(entity.name)}_ID")
+
+    def _is_tenant(self, entity: Entity, attribute: Attribute) -> bool:
+        """Whether an attribute is the tenant, with which all partition keys begin."""
+        tenant = self._workload.tenant
+        if tenant is None or attribute.name != tenant.attribute:
+            return False
+        return is_owned(self._workload, entity.name) or entity is self._workload.tenant_entity
+
+    def _sparse(self, placed: Placed) -> frozenset[str]:
+        """The optional attributes without which an item need not be in an index.
+
+        Every read of that key asks for a value or a range of them, and an item without one is in no such answer. A read
+        that is only sorted by one has to find the others, too.
+        """
+        if placed.slot == BASE:
+            return frozenset()
+        served = [n for n in self._needs if n.entity == placed.entity and serves(placed.candidate, n)]
+        asked = [n.given | {t.attribute for t in n.tail[:1] if n.ranged} for n in served]
+        return frozenset[str]().union(*asked[:1]).intersection(*asked)
+
+    def _entity(self, name: str) -> Entity:
+        found = self._workload.entity(name)
+        assert found is not None
+        return found
+
+    def _name(
+        self, there: Sequence[Placed], sets: Sequence[tuple[bool, frozenset[Placed]]], ends: dict[Placed, int]
+    ) -> None:
+        """Words for the items of one partition, so that what is read together lies side by side.
+
+        Where that is read in pages, the one item of its type is on the first: it lies at the end where reading begins.
+        """
+        plain: dict[Placed, str] = {}
+        taken = [self._there(one) for one in there if one.candidate.fixed]
+        for one in there:
+            twins = [p for p in there if p.entity == one.entity and p.item < one.item]
+            plain[one] = upper(one.entity) + (f"_{len(twins) + 1}" if twins else "")
+            while plain[one] in taken and not one.candidate.fixed:
+                plain[one] += "_2"
+        groups: dict[str, list[Placed]] = {}
+        for one in there:
+            label = self._label(one) if one.candidate.mingled else ""
+            groups.setdefault(label or f" {plain[one]}", []).append(one)
+        heads = {label: self._head(label, members, plain) for label, members in groups.items()}
+        for label in [label for label in heads if not label.startswith(" ")]:
+            if list(heads.values()).count(heads[label]) > 1:
+                heads[label] = label.replace(self._separator, "_")
+        usual = sorted(groups, key=heads.__getitem__)
+        wanted = sorted(usual, key=lambda label: ends.get(groups[label][0], 0))
+        whole = [frozenset(label for label in groups if set(groups[label]) & found) for deep, found in sets if not deep]
+        fixed = {label for label, members in groups.items() if members[0].candidate.fixed}
+        order = side_by_side(wanted, whole)
+        if fixed:
+            heads |= _beside({label: heads[label] for label in usual}, fixed, whole)
+        else:
+            heads = dict(zip(order, in_this_order([heads[label] for label in order], self._separator), strict=True))
+        for label, head in heads.items():
+            members = groups[label]
+            if label.startswith(" "):
+                self._words[members[0]] = ("", head)
+                continue
+            inner = [found for deep, found in sets if deep and found <= set(members)]
+            first = sorted(members, key=lambda one: (len(one.candidate.sk) > one.candidate.mingled, plain[one]))
+            within = side_by_side(first, inner)
+            for at, one in enumerate(within):
+                # What the part is made of is the id of the first: it needs no word of its own.
+                own = at == 0 and len(one.candidate.sk) == one.candidate.mingled
+                word = "" if own else plain[one] if within == first else f"{at}{plain[one]}"
+                self._words[one] = (head, word)
+
+    def _there(self, placed: Placed) -> str:
+        """The word with which a sort key begins that is there already."""
+        facet = self._frozen.facets[placed.entity, placed.item, placed.slot]
+        text = facet.sk[0] if facet.sk else ""
+        word = re.split(r"[{" + re.escape(self._separator) + "]", text.removeprefix(self._separator))[0]
+        return f"{self._separator}{word}" if text.startswith(self._separator) else word
+
+    def _label(self, placed: Placed) -> str:
+        """What comes before the type: for all that is read side by side the same."""
+        entity = self._entity(placed.entity)
+        names = [one.attribute for one in placed.candidate.sk[: placed.candidate.mingled]]
+        return self._separator.join(self._word(entity, name) for name in names)
+
+    def _head(self, label: str, members: Sequence[Placed], plain: dict[Placed, str]) -> str:
+        if members[0].candidate.fixed:
+            return self._there(members[0])
+        if label.startswith(" "):
+            return label[1:]
+        first = label.split(self._separator)[0]
+        alone = {plain[one] for one in plain if not one.candidate.mingled}
+        return f"{first}S" if first in alone else first
+
+
+def _is_meant(placed: Placed, question: Question, need: Need, way: Together) -> bool:
+    if not placed.candidate.fixed:
+        return lies(placed, question, need, way)
+    pk, rest = asked_key(placed, question, len(way.rest))
+    return placed.entity == need.entity and (frozenset(pk), rest) == (frozenset(way.names), way.rest)
+
+
+def _end(question: Question) -> int:
+    """At which end of a partition the reading of it begins: the lower, -1, or the upper."""
+    sort = question.read.sort
+    return 1 if sort and sort[0].direction is Direction.DESC else -1
+
+
+def in_this_order(words: Sequence[str], separator: str) -> list[str]:
+    """Words that sort as these stand: some begin with the separator, which is below all letters; else numbers do.
+
+    >>> in_this_order(["ADDRESS", "ORDER"], "#"), in_this_order(["USER", "ADDRESS", "ORDER"], "#")
+    (['ADDRESS', 'ORDER'], ['#USER', 'ADDRESS', 'ORDER'])
+    >>> in_this_order(["C", "B", "A"], "#")
+    ['0C', '1B', '2A']
+    """
+    for first in range(len(words) if separator < "0" else 1):
+        found = [f"{separator}{word}" if at < first else word for at, word in enumerate(words)]
+        if found == sorted(found):
+            return found
+    return [f"{at}{word}" for at, word in enumerate(words)]
+
+
+def _beside(heads: dict[str, str], fixed: set[str], sets: Sequence[frozenset[str]]) -> dict[str, str]:
+    """Words for what is new, beside words that stay: its own; or after one of these, where it has to lie there."""
+    free = [label for label in heads if label not in fixed]
+    words = [heads[label] for label in heads if label in fixed]
+    options = [[heads[label], *(f"{word}_{heads[label]}" for word in words)] for label in free]
+    for tried, choice in enumerate(product(*options)):
+        found = heads | dict(zip(free, choice, strict=True))
+        order = sorted(found, key=lambda label: f"{found[label]}#")
+        if len(set(found.values())) == len(found) and all(_contiguous(order, one) for one in sets):
+            return found
+        if tried > _MOST_STEPS:
+            break
+    return heads
+
+
+def _contiguous(order: Sequence[str], wanted: frozenset[str]) -> bool:
+    places = [at for at, label in enumerate(order) if label in wanted]
+    return not places or places[-1] - places[0] == len(places) - 1
+
+
+def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit]:
+    """The first order in which each set is contiguous, the usual one before others; the usual one if there is none.
+
+    >>> side_by_side("abc", [frozenset("ac"), frozenset("bc")])
+    ['a', 'c', 'b']
+    """
+    return in_order(usual, sets) or list(usual)
+
+
+def in_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit] | None:
+    """The first order in which each set is contiguous; None if there is none, or none was found.
+
+    >>> in_order("abcd", [frozenset("ab"), frozenset("ac"), frozenset("ad")])
+    """
+    steps = 0
+    wanted = [one for one in dict.fromkeys(sets) if 1 < len(one) < len(usual)]
+
+    def extended(order: list[Unit]) -> list[Unit] | None:
+        nonlocal steps
+        steps += 1
+        if len(order) == len(usual) or steps > _MOST_STEPS:
+            return order if len(order) == len(usual) else None
+        begun = [one for one in wanted if one & set(order) and not one <= set(order)]
+        for unit in usual:
+            if unit not in order and all(unit in one for one in begun):
+                found = extended([*order, unit])
+                if found is not None:
+                    return found
+        return None
+
+    return extended([])
+
+
+def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[frozenset[Unit]]:
+    """Sets that cannot all be contiguous, none of which could be left out."""
+    left = list(dict.fromkeys(sets))
+    for one in list(left):
+        rest = [other for other in left if other != one]
+        if in_order(usual, rest) is None:
+            left = rest
+    return left
+
+
+def upper(name: str) -> str:
+    """A name as a word of a key: `OrderItem` is `ORDER_ITEM`."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return re.sub(r"[^\w]+", "_", spaced).strip("_").upper() or "ITEM"

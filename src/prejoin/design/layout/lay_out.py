@@ -1,0 +1,107 @@
+"""Chosen keys as a design: slots, templates with their words, items and guards. Words say what a key is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from prejoin.design.layout.key_words import Words
+from prejoin.design.layout.new_attributes import with_known
+from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
+from prejoin.design.solver.candidates import extendable
+from prejoin.design.solver.choice import BASE, OWN, Chosen, Placed, Task
+from prejoin.design.solver.fixed_keys import free_name, key_names, names_in
+from prejoin.workload.model import Workload
+
+
+def lay_out(task: Task, chosen: Chosen) -> Design:
+    """The design of a choice. Its operations are the planner's to say."""
+    workload, kept = task.workload, task.frozen.design
+    names = names_in(workload)
+    separator = names.get("separator", kept.separator)
+    words = Words(task, chosen, separator)
+    slots = _slots(task, chosen)
+    items: list[Item] = []
+    for entity in workload.entities:
+        own = [p for p in chosen.placed if p.entity == entity.name]
+        for number in sorted({p.item for p in own}):
+            placed = sorted((p for p in own if p.item == number), key=lambda p: p.slot)
+            facets = tuple(words.facet(p, slots[p.slot].name) for p in placed)
+            found = _item(task, placed[0], facets, items)
+            items.append(found if found.copy else with_known(found, workload))
+    return msgspec.structs.replace(
+        kept,
+        table=names.get("table", _table_name(workload) if kept.table == TABLE else kept.table),
+        slots=slots,
+        items=tuple(items),
+        guards=tuple(dict.fromkeys((*kept.guards, *_guards(workload, chosen)))),
+        type_attribute=names.get("type attribute")
+        or (kept.type_attribute if kept.items else free_name(kept.type_attribute, workload)),
+        separator=separator,
+        ttl_attribute=kept.ttl_attribute
+        or next((a.name for e in workload.entities for a in e.attributes if a.ttl), ""),
+    )
+
+
+def _item(task: Task, placed: Placed, facets: tuple[Facet, ...], before: Sequence[Item]) -> Item:
+    """An item with its keys: one that is there already stays what it is."""
+    name, number = placed.entity, placed.item
+    there = task.frozen.design.item(name) if number == OWN else None
+    if 0 < number <= len(copies := task.frozen.copies(name)):
+        there = copies[number - 1]
+    if there:
+        return msgspec.structs.replace(there, facets=facets)
+    if number == OWN:
+        return Item(name, name, facets)
+    copy = _copy_name(placed)
+    while any((item.entity, item.copy) == (name, copy) for item in before):
+        copy += f"-{number}"
+    return Item(name, f"{name}.{copy}", facets, copy)
+
+
+def _slots(task: Task, chosen: Chosen) -> tuple[Slot, ...]:
+    """The table and its indexes, those that are there already first; new ones are called as the others are."""
+    found = list(task.frozen.design.slots)
+    pk, sk = key_names(task.workload)
+    if not any(place[2] == BASE for place in task.frozen.facets):
+        found[:1] = [Slot(TABLE, (KeyAttribute(pk),), (KeyAttribute(sk),))]
+    while len(found) <= chosen.indexes:
+        number = len(found)
+        ours = [KeyAttribute(free_name(f"gsi{number}{name}", task.workload)) for name in (pk, sk)]
+        usual = Slot(f"gsi{number}", (ours[0],), (ours[1],))
+        found.append(_like(found[-1], number) or usual)
+    return tuple(found)
+
+
+def _like(last: Slot, number: int) -> Slot | None:
+    """A slot with the next number, if the last is numbered: after `GSI1` with `GSI1PK` comes `GSI2` with `GSI2PK`."""
+    before, now = str(number - 1), str(number)
+    texts = [last.name, *(attribute.name for attribute in (*last.pk, *last.sk))]
+    if number == 1 or len(texts) != 3 or any(text.count(before) != 1 for text in texts):
+        return None
+    name, pk, sk = (text.replace(before, now) for text in texts)
+    return Slot(name, (KeyAttribute(pk),), (KeyAttribute(sk),))
+
+
+def _copy_name(placed: Placed) -> str:
+    return "by-" + "-".join(re.sub(r"\W+", "-", name) for name in (placed.candidate.pk or ("all",)))
+
+
+def _table_name(workload: Workload) -> str:
+    text = re.sub(r"[^a-z0-9]+", "-", workload.title.lower()).strip("-")[:60].strip("-")
+    return text if len(text) >= 3 else "table"
+
+
+def _guards(workload: Workload, chosen: Chosen) -> Iterable[Guard]:
+    """Items that make values unique: what is said to be, and ids that are only a part of the table's key."""
+    for entity in workload.entities:
+        base = next(p.candidate for p in chosen.placed if (p.entity, p.item, p.slot) == (entity.name, OWN, BASE))
+        groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
+        ids = tuple(a.name for a in entity.id)
+        if ids and set(base.attributes) > set(ids) and not extendable(workload, entity) and not base.fixed:
+            groups.append(ids)
+        for group in dict.fromkeys(groups):
+            if set(group) != set(base.attributes):
+                yield Guard(entity.name, tuple(group))

@@ -1,0 +1,98 @@
+"""Projections: what each index holds beside its keys, `projected(design, workload)`. Chosen after the keys.
+
+An index holds everything, unless all that is read from it says what it wants, and to hold only that is worth it.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from msgspec.structs import replace
+
+from prejoin.design.cost.bill import bill
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.mapping.map_reads import ask_of
+from prejoin.design.model import TABLE, Design, Operation, Projection, ProjectionKind, Request, Slot
+from prejoin.protocol.limits import INDEX_PROJECTED_ATTRIBUTES, PROJECTED_ATTRIBUTES
+from prejoin.workload.model import Read, Workload
+
+WORTH = Decimal(1)
+"""Dollars a month that a narrower index has to save: what it does not hold, no later read can have from it."""
+
+
+def projected(design: Design, workload: Workload, kept: Design | None = None) -> Design:
+    """The mapped design with the cheapest projection of each index that serves all that is read from it.
+
+    The indexes of a design that is kept hold what they hold: DynamoDB does not change that.
+    """
+    whole = bill(workload, design).total
+    found: list[tuple[Decimal, str, Projection]] = []
+    there = {slot.name for slot in kept.slots} if kept else set()
+    for slot in (one for one in design.indexes if one.name not in there):
+        for projection in _narrower(slot, design, workload):
+            saved = whole - bill(workload, _with(design, workload, {slot.name: projection})).total
+            if saved >= WORTH:
+                found.append((saved, slot.name, projection))
+    chosen: dict[str, Projection] = {}
+    for _, name, projection in sorted(found, key=lambda one: (-one[0], one[1])):
+        named = sum(len(p.attributes) for p in chosen.values()) + len(projection.attributes)
+        if name not in chosen and named <= PROJECTED_ATTRIBUTES:
+            chosen[name] = projection
+    return _with(design, workload, chosen) if chosen else design
+
+
+def _with(design: Design, workload: Workload, projections: dict[str, Projection]) -> Design:
+    slots = tuple(replace(s, projection=projections.get(s.name, s.projection)) for s in design.slots)
+    return map_patterns(replace(design, slots=slots), workload)
+
+
+def _narrower(slot: Slot, design: Design, workload: Workload) -> list[Projection]:
+    """The projections of an index with which every pattern is still answered as before; the planner is the judge."""
+    needed = wanted(slot, design, workload)
+    if needed is None:
+        return []
+    there = [e for i in design.items if i.facet(slot.name) and (e := workload.entity(i.entity))]
+    attributes = {a.name: a for entity in there for a in entity.attributes}
+    # Whether an item has expired is seen by the attribute that says when.
+    ending = {a.name for entity in there for a in entity.attributes if a.ttl}
+    keys = {key.name for s in (design.slots[0], slot) for key in (*s.pk, *s.sk)}
+    included = sorted(((needed & set(attributes)) | ending) - keys)
+    found = [] if ending else [Projection(ProjectionKind.KEYS_ONLY)]
+    # Several types of items are told apart by the attribute that says it.
+    named = (design.type_attribute, *included)
+    if len(named) <= INDEX_PROJECTED_ATTRIBUTES:
+        found.append(Projection(ProjectionKind.INCLUDE, named))
+    before = [_asked(one) for one in design.operations]
+    return [p for p in found if [_asked(one) for one in _with(design, workload, {slot.name: p}).operations] == before]
+
+
+def _asked(operation: Operation) -> Operation:
+    return replace(operation, units=None)
+
+
+def wanted(slot: Slot, design: Design, workload: Workload) -> frozenset[str] | None:
+    """The attributes that are read from an index; None where that is all of them, or nobody reads it."""
+    found: set[str] = set()
+    asked = False
+    for operation in design.operations:
+        for request in operation.requests:
+            if request.slot != slot.name or request.slot == TABLE:
+                continue
+            names = _wanted_by(operation, request, workload)
+            if names is None:
+                return None
+            asked = True
+            found |= names
+    return frozenset(found) if asked else None
+
+
+def _wanted_by(operation: Operation, request: Request, workload: Workload) -> set[str] | None:
+    read = workload.pattern(operation.pattern)
+    if not isinstance(read, Read):
+        return set(request.attributes) or None
+    if request is not operation.requests[0]:
+        return set(request.attributes) or None
+    ask = ask_of(read, workload)
+    if ask.needs is None:
+        return None
+    return {ask.attribute(entity, name) for entity in ask.entities for name in ask.needs}

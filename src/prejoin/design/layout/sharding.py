@@ -1,0 +1,125 @@
+"""Hot partitions: how much is written to one partition of a key, and what it is cut into so that it bears that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from prejoin.design.cost.assumptions import per_second, size_of
+from prejoin.design.cost.upkeep import entries, items_of, writes_of
+from prejoin.design.solver.candidates import Candidate, serves
+from prejoin.design.solver.read_needs import Question
+from prejoin.protocol.prices import write_units
+from prejoin.types import Kind
+from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Without, Workload
+
+MOST_WRITES = 1000
+"""Write units a second that one partition bears; DynamoDB's limit."""
+MOST_SHARDS = 200
+_STARTING = frozenset({Op.GT, Op.GE, Op.BETWEEN})
+
+
+class Heat(msgspec.Struct, frozen=True):
+    """What is written to the busiest partition of a key, a second, and how that comes about."""
+
+    writes: float
+    units: float
+    """Write units, of all items of the entity."""
+    share: float
+    """The part of them that falls on the busiest partition."""
+
+    @property
+    def hottest(self) -> float:
+        return self.units * self.share
+
+    @property
+    def shards(self) -> int:
+        """How many are enough.
+
+        >>> Heat(555, 4440, 1.0).shards
+        5
+        """
+        return min(MOST_SHARDS, max(1, math.ceil(self.hottest / MOST_WRITES)))
+
+
+def heat(workload: Workload, entity: Entity, candidate: Candidate) -> Heat:
+    """How hot a key is: busiest rates, the size of the items, and how many partitions share the writes."""
+    writes = units = 0.0
+    hottest = 0.0
+    for write, action in writes_of(workload, entity):
+        rate = _busiest(write.rate) * items_of(workload, write, action, entity)
+        times = entries(candidate, write, action, entity)
+        writes += rate
+        units += rate * times * write_units(size_of(entity))
+        if write.rate and write.rate.hottest:
+            hottest = max(hottest, write.rate.hottest / 100)
+    return Heat(writes, units, max(hottest, _share(entity, candidate)))
+
+
+def shards_of(workload: Workload, entity: Entity, candidate: Candidate) -> int:
+    """How many shards a partition is cut into: as many as somebody decided, else as are enough."""
+    pins = [d.pin for d in workload.decisions]
+    if Without("shards", entity.name) in pins:
+        return 1
+    enough = heat(workload, entity, candidate).shards
+    decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
+    most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
+    # A partition of one id among many is not cut: no two of its items would be parted by what all of them share.
+    if decided and (enough > 1 or _share(entity, candidate)):
+        return decided[0]
+    return min([enough, *(max(1, count) for count in most)])
+
+
+def _busiest(rate: Rate | None) -> float:
+    return rate.peak if rate and rate.peak is not None else per_second(rate)
+
+
+def _share(entity: Entity, candidate: Candidate) -> float:
+    """What of the writes the busiest partition gets: everything, or one member of an enum's part, or nearly nothing."""
+    if not candidate.pk:
+        return 1.0
+    share = 1.0
+    for name in candidate.pk:
+        attribute = entity.attribute(name)
+        members = len(attribute.type.values) if attribute else 0
+        if not members:
+            return 0.0  # one of many: ids, e-mails
+        share = 1.0  # new items all have the same status
+    return share
+
+
+def bucket_of(
+    workload: Workload, entity: Entity, candidate: Candidate, questions: Sequence[Question]
+) -> tuple[str, str] | None:
+    """The time that a partition is cut by, if all that is asked of it says from when on.
+
+    A partition of everything is; one of fewer items where that is decided.
+    """
+    pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
+    decided = next((pin.bucket for pin in pins if pin.bucket), "")
+    if not decided and (candidate.pk or candidate.when or pins):
+        return None
+    if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
+        return None
+    found = {starts_of(entity, question.read) for question in asked_of(entity, candidate, questions)}
+    starts = found.pop() if len(found) == 1 else ()
+    # A key says of which bucket it is only if it holds the time itself.
+    times = [name for name in starts if not candidate.pk or name in {one.attribute for one in candidate.sk}]
+    return (times[0], decided or "day") if times else None
+
+
+def asked_of(entity: Entity, candidate: Candidate, questions: Sequence[Question]) -> list[Question]:
+    """The questions that a key of an entity serves."""
+    return [q for q in questions if any(n.entity == entity.name and serves(candidate, n) for n in q.needs)]
+
+
+def starts_of(entity: Entity, read: Read) -> tuple[str, ...]:
+    """The time that a read gives the start of; nothing where it gives none."""
+    for one in read.inputs:
+        attribute = entity.attribute(one.attribute.rpartition(".")[2])
+        known = one.op in _STARTING and not one.filter and not one.optional
+        if known and attribute and attribute.type.kind in (Kind.DATETIME, Kind.DATE):
+            return (attribute.name,)
+    return ()

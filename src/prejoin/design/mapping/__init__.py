@@ -1,0 +1,1 @@
+"""Access patterns mapped to requests: which key answers a read, which items a write touches."""

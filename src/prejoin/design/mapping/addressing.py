@@ -1,0 +1,281 @@
+"""What a write knows of the items it is about: which they are, what of them its caller gives, what it has to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from prejoin import keys
+from prejoin.design.mapping.facets import ending, held_by
+from prejoin.design.model import Design, Item
+from prejoin.design.model import Facet as Places
+from prejoin.keys import Ask, Facet, Plan, fields_of
+from prejoin.workload.lookup import chain, changes, means, root, target
+from prejoin.workload.model import (
+    Action,
+    ChangeOp,
+    Check,
+    CheckKind,
+    Entity,
+    Op,
+    Verb,
+    Workload,
+    Write,
+)
+from prejoin.workload.tenants import own_id
+
+NEW = frozenset({Verb.CREATE, Verb.PUT})
+"""Verbs whose items are given whole."""
+
+
+def actions_of(workload: Workload, write: Write) -> tuple[Action, ...]:
+    """What a write does, each item once: DynamoDB takes an item but once in a transaction.
+
+    Two updates of one entity are of two items where two inputs name them (who follows, who is followed); else they are
+    of one item, and one update.
+    """
+    found: list[Action] = []
+    for action in write.actions:
+        twins = [a for a in write.actions if _again(a, action)]
+        if len(twins) < 2:
+            found.append(action)
+        elif names := _named_by(workload, write, action, len(twins)):
+            found.append(replace(action, by=_whole_id(workload, action, names[_position(twins, action)])))
+        elif twins[0] is action:
+            found.append(replace(action, changes=tuple(dict.fromkeys(c for a in twins for c in a.changes))))
+    return tuple(found)
+
+
+def _whole_id(workload: Workload, action: Action, name: str) -> tuple[str, ...]:
+    """The inputs that hold the id of an action's item, if one holds all of it but the tenant."""
+    entity = workload.entity(action.entity)
+    if entity is None or workload.tenant is None:
+        return (name,)
+    return tuple(workload.tenant.attribute if a not in own_id(workload, entity) else name for a in entity.id)
+
+
+def _again(one: Action, other: Action) -> bool:
+    """Whether two actions do the same to the same entity, and nothing says that they mean two items."""
+    same = one.entity == other.entity and one.verb is other.verb is Verb.UPDATE
+    return same and not (one.by or other.by or one.many or other.many)
+
+
+def _position(actions: list[Action], action: Action) -> int:
+    return next(at for at, one in enumerate(actions) if one is action)
+
+
+def _named_by(workload: Workload, write: Write, action: Action, count: int) -> list[str]:
+    """The inputs that each name another item of the action's entity, if there are as many as are wanted."""
+    entity = workload.entity(action.entity)
+    own = own_id(workload, entity) if entity else ()
+    if entity is None or len(own) != 1 or own[0].name in _inputs(write):
+        return []
+    names = [name for name, places in _places(workload, write).items() if _identity(workload, entity) in places]
+    return names if len(names) == count else []
+
+
+def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
+    """The attributes of an action's items whose values, before the write, its caller knows."""
+    entity = workload.entity(action.entity)
+    if entity is None:
+        return frozenset()
+    given = _inputs(write)
+    if action.verb in NEW or entity.name in given:
+        return frozenset(a.name for a in entity.attributes)
+    # What an attribute is set to is not what is there.
+    ids = {a.name for a in entity.id}
+    changed = {change.attribute for change in changes(write, action, entity)} - ids
+    own = [a for a in entity.attributes if a.name in given and a.name not in changed]
+    names = {a.name for a in own if means(workload, write, entity, a)}
+    if action.by:
+        names = (names - ids) | (ids if len(action.by) == len(ids) else set())
+    else:
+        places = {place for found in _places(workload, write).values() for place in found}
+        names |= {name for name in ids if (entity.name, name) in places}
+        own_ids = own_id(workload, entity)
+        if len(own_ids) == 1 and _identity(workload, entity) in places:
+            names |= {own_ids[0].name}
+    names |= {a.name for a in entity.attributes if len(a.type.values) == 1}
+    return frozenset(names | set(said_equal(write, entity)))
+
+
+def looked_at(workload: Workload, checks: Iterable[Check]) -> list[tuple[Entity, list[Check]]]:
+    """Conditions on whole items, by the entity they name; of a write without those on the items that it writes."""
+    found: dict[str, list[Check]] = {}
+    for check in checks:
+        if check.entity and check.kind is not CheckKind.UNIQUE:
+            found.setdefault(check.entity, []).append(check)
+    return [(entity, own) for name, own in found.items() if (entity := workload.entity(name))]
+
+
+def is_absence(checks: Iterable[Check]) -> bool:
+    """Whether conditions on an item that is not written say that there is none."""
+    return any(check.kind is CheckKind.NOT_EXISTS and not check.attribute for check in checks)
+
+
+def known_of_checked(workload: Workload, write: Write, entity: Entity) -> frozenset[str]:
+    """The attributes of an item that is only checked which the caller gives, or which a new item refers to."""
+    names = set(known(workload, write, Action(Verb.UPDATE, entity.name)))
+    for action in write.actions:
+        new = workload.entity(action.entity) if action.verb in NEW and not action.many else None
+        held = [target(workload, attribute) for attribute in new.attributes] if new else []
+        names |= {one[1].name for one in held if one and one[0] is entity}
+    return frozenset(names)
+
+
+def links(workload: Workload, write: Write, action: Action, entity: Entity) -> dict[str, str]:
+    """The attributes of an action's items that come from an input, and from which."""
+    inputs = _inputs(write)
+    if action.verb in NEW:
+        return {a.name: a.name for a in entity.attributes if a.name in inputs}
+    named = known(workload, write, action)
+    # An input is what an attribute is set to, where it is set: what it was before, a condition says under another name.
+    changed = {change.attribute for change in changes(write, action, entity)} - {a.name for a in entity.id}
+    found = {a.name: a.name for a in entity.attributes if a.name in inputs and a.name in named - changed}
+    if action.by:
+        return found | dict(zip((a.name for a in entity.id), action.by, strict=False))
+    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    for name in inputs:
+        for other in filter(None, map(workload.entity, touched)):
+            attribute = other.attribute(name)
+            for id_ in entity.id if attribute is not None and other is not entity else ():
+                places = chain(workload, other, attribute) if attribute else []
+                same = (entity.name, id_.name) in places
+                if same or (own_id(workload, entity) == (id_,) and root(workload, entity, id_) in places):
+                    found.setdefault(id_.name, name)
+    return found
+
+
+def said_equal(write: Write, entity: Entity) -> dict[str, Check]:
+    """The conditions that say what an attribute is: who writes under `status = DRAFT` knows the status."""
+    return {
+        check.attribute: check
+        for check in write.checks
+        if check.kind is CheckKind.COMPARE and check.op is Op.EQ and check.entity in {"", entity.name}
+        if entity.attribute(check.attribute) and (check.entity or _first(write) == entity.name)
+    }
+
+
+def _first(write: Write) -> str:
+    return write.entities[0] if write.entities else write.actions[0].entity
+
+
+def _inputs(write: Write) -> dict[str, None]:
+    return dict.fromkeys(i.attribute for i in write.inputs)
+
+
+def _identity(workload: Workload, entity: Entity) -> tuple[str, str]:
+    """Where the only id of an entity comes from: that of a user's counters is the user's."""
+    return root(workload, entity, own_id(workload, entity)[0])
+
+
+def _places(workload: Workload, write: Write) -> dict[str, list[tuple[str, str]]]:
+    """The attributes that each input holds a value of, along the references of the entities that are touched."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    for name in _inputs(write):
+        for entity in filter(None, map(workload.entity, touched)):
+            attribute = entity.attribute(name)
+            if attribute is not None:
+                found.setdefault(name, []).extend(chain(workload, entity, attribute))
+    return found
+
+
+# --- What has to be found or read before ----------------------------------------------------------------------------
+
+
+def finding(facets: Iterable[Facet], entity: Entity, names: frozenset[str]) -> Plan | None:
+    """How the items with these attributes are found: by the key of the table, or of an index; then they are known."""
+    own = [f for f in facets if f.entity == entity.name]
+    if not names:
+        return None
+    found = keys.plan(own, Ask.of(entity.name, equal=names, filtered=names))
+    return found if isinstance(found, Plan) else None
+
+
+def unknown(write: Write, action: Action, entity: Entity, design: Design, names: frozenset[str]) -> set[str]:
+    """What of an item has to be read first, for its index keys, copies and guards are made of it.
+
+    A put may replace an item with other values, whatever its caller gives. An index key is set anew, and so needs only
+    what it will be made of; a copy or a guard has to be found under what it was made of.
+    """
+    item = design.item(entity.name)
+    if item is None:
+        return set()
+    copies = [i for i in design.items if i.entity == entity.name and i.copy]
+    guards = [set(g.attributes) for g in design.guards if g.entity == entity.name]
+    # A guard ends with its item, and may be another's by then: who puts or exchanges one has to know when.
+    ends = {ending(design, entity)} - {""} if guards else set()
+    needed: set[str] = set()
+    match action.verb:
+        case Verb.PUT:
+            names = frozenset()
+            needed = ends.union(*(placing(copy.facets[0]) for copy in copies), *guards)
+        case Verb.DELETE:
+            needed = set().union(*(placing(copy.facets[0]) for copy in copies), *guards)
+        case Verb.UPDATE:
+            changed = changes(write, action, entity)
+            touched = {change.attribute for change in changed}
+            settled = {c.attribute for c in changed if c.op in (ChangeOp.SET, ChangeOp.REMOVE)}
+            names -= touched - settled  # what an amount is added to is read, whatever it was when it was found
+            for facet in item.facets[1:]:
+                needed |= _rewritten(facet, design, entity, touched) - settled
+            for copy in copies:
+                needed |= _of_copy(copy, held(copy, design, entity), design, entity, touched, settled)
+            for guard in guards:
+                needed |= guard | ends if touched & guard else guard if touched & ends else set()
+        case _:
+            pass
+    return needed - names - attributes_of(item.facets[0])
+
+
+def _of_copy(
+    copy: Item, holds: frozenset[str], design: Design, entity: Entity, touched: set[str], settled: set[str]
+) -> set[str]:
+    """What an update has to know of a copy: where it is; or all of it, where it moves and is written anew."""
+    if touched & placing(copy.facets[0]):
+        return set(holds)
+    if not touched & holds:
+        return set()
+    keys_ = (_rewritten(facet, design, entity, touched) - settled for facet in copy.facets[1:])
+    return placing(copy.facets[0]).union(*keys_)
+
+
+def _rewritten(facet: Places, design: Design, entity: Entity, touched: set[str]) -> set[str]:
+    """What the keys in an index that a change rewrites are made of, and what decides whether there are any."""
+    if facet.when or _may_lack(facet, entity):
+        return placing(facet) if touched & placing(facet) else set()
+    slot = design.slot(facet.slot)
+    names = [k.name for k in (*slot.pk, *slot.sk)] if slot else []
+    found: set[str] = set()
+    for attribute, text in zip(names, (*facet.pk, *facet.sk), strict=False):
+        parts = set(fields_of(text))
+        if touched & parts and text != f"{{{attribute}}}":  # an attribute that is a key itself is no text of others
+            found |= parts
+    return found
+
+
+def _may_lack(facet: Places, entity: Entity) -> bool:
+    """Whether items without an optional attribute are not in a facet, because its key cannot do without."""
+    texts = (*facet.pk, *facet.sk)
+    return any(
+        a.optional and any(re.search(rf"{{{re.escape(a.name)}[:}}]", text) for text in texts) for a in entity.attributes
+    )
+
+
+def placing(facet: Places) -> set[str]:
+    """The attributes that decide where an item is in a facet, and whether it is there."""
+    return attributes_of(facet) | {when.attribute for when in facet.when}
+
+
+def attributes_of(facet: Places) -> set[str]:
+    """The attributes that the keys of a facet are made of."""
+    return {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
+
+
+def held(copy: Item, design: Design, entity: Entity) -> frozenset[str]:
+    """The attributes that a copy holds."""
+    found = held_by(design, entity, copy)
+    return frozenset(a.name for a in entity.attributes) if found is None else found

@@ -1,0 +1,300 @@
+"""Writes mapped to requests: each item that a pattern touches, with copies, guards, index keys and conditions.
+
+What has to be known and is not given is read first: the item itself, where its index keys, copies or guards are made of
+more than the caller gives; or a Query that finds the items, where their key is. Either is a request of the operation.
+"""
+
+from __future__ import annotations
+
+from prejoin.design.mapping.addressing import (
+    NEW,
+    actions_of,
+    attributes_of,
+    finding,
+    held,
+    is_absence,
+    known,
+    known_of_checked,
+    looked_at,
+    placing,
+    said_equal,
+    unknown,
+)
+from prejoin.design.mapping.facets import ending, planner_facets, types_of
+from prejoin.design.mapping.map_reads import sort_condition
+from prejoin.design.model import Call, Design, Did, Facet, Guard, Item, ItemAction, Operation, Request, Slot
+from prejoin.keys import Plan, fields_of, guard_key
+from prejoin.types import Kind
+from prejoin.workload.grammar.values import write_comparison, write_value
+from prejoin.workload.lookup import changes
+from prejoin.workload.model import Action, Change, ChangeOp, Check, CheckKind, Entity, Verb, Workload, Write
+
+_DID = {Verb.CREATE: Did.PUT, Verb.PUT: Did.PUT, Verb.UPDATE: Did.UPDATE, Verb.DELETE: Did.DELETE}
+_CALL = {Did.PUT: Call.PUT, Did.UPDATE: Call.UPDATE, Did.DELETE: Call.DELETE}
+
+
+def map_write(write: Write, workload: Workload, design: Design) -> Operation:
+    """The operation of a write or delete. What expires is deleted by DynamoDB, without a request."""
+    groups: list[list[ItemAction]] = []
+    before: list[Request] = []
+    assumes: list[str] = []
+    checks = list(write.checks)
+    for action in actions_of(workload, write):
+        entity = workload.entity(action.entity)
+        item = design.item(action.entity)
+        if entity is None or item is None:
+            problem = f"{action.entity} has no key in the design"
+            return Operation(write.id, problem=problem, remedy=f"give {action.entity} a key in the table")
+        if action.verb is Verb.EXPIRE:
+            continue
+        own = [c for c in checks if _about(c, action, write, entity) and c.kind is not CheckKind.UNIQUE]
+        checks = [c for c in checks if c not in own]
+        groups.append(_actions(write, action, entity, item, design, tuple(own)))
+        names = known(workload, write, action)
+        if missing := attributes_of(item.facets[0]) - names:
+            found = finding(planner_facets(design, workload), entity, names)
+            ids = {a.name for a in entity.id}
+            if found is not None:
+                before.append(_found_by(found))
+                names |= _seen(found, entity)
+            elif missing <= ids and not (action.many and names):
+                # Its id is the caller's to know. Of many, said by something else, it is not: they have to be found.
+                assumes.append(_assumed(missing, entity))
+            else:
+                return _not_addressed(write, entity, missing, names)
+        if unknown(write, action, entity, design, names):
+            before.append(_read(item))
+    for entity, own in looked_at(workload, checks):
+        item = design.item(entity.name)
+        if item is None:
+            continue
+        names = known_of_checked(workload, write, entity)
+        if missing := attributes_of(item.facets[0]) - names:
+            # That there is none is checked under its own key: a read before would not make it so.
+            found = None if is_absence(own) else finding(planner_facets(design, workload), entity, names)
+            if found is not None:
+                before.append(_found_by(found))
+            elif missing <= {a.name for a in entity.id}:
+                assumes.append(_assumed(missing, entity))
+            else:
+                return _not_addressed(write, entity, missing, names)
+        pk, sk = _key(item.facets[0])
+        conditions = tuple(dict.fromkeys(_condition(check, write, design) for check in own))
+        groups.append([ItemAction(Did.CHECK, item.entity, pk, sk, conditions=conditions)])
+    if not write.actions:
+        return Operation(
+            write.id, problem="it does not say what it writes", remedy="name the items under Items Written"
+        )
+    return Operation(write.id, (*before, *_requests(write, groups)), assumes=tuple(assumes))
+
+
+def _assumed(missing: set[str], entity: Entity) -> str:
+    return f"the caller knows {_and(missing)} of the {entity.name}"
+
+
+def _not_addressed(write: Write, entity: Entity, missing: set[str], names: frozenset[str]) -> Operation:
+    by = f"by {_and(names)}" if names else "at all"
+    lacks = f"the key of {entity.name} is made of {_and(missing)}, which it does not give"
+    other = f"find {entity.name} {by} by an index" if names else f"key {entity.name} by what it gives"
+    return Operation(
+        write.id, problem=f"{lacks}, and no key finds it {by}", remedy=f"give {_and(missing)} as well, or {other}"
+    )
+
+
+def _and(names: set[str] | frozenset[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _found_by(found: Plan) -> Request:
+    """The Query that finds the items which are written, where their own key is not given."""
+    return Request(
+        Call(found.operation),
+        found.slot,
+        found.ask.entities,
+        found.facets[0].pk.text,
+        sort_condition(found),
+        found.shards,
+        found.bucket.bucket if found.bucket else "",
+        filters=tuple(f"{name} = {{{name}}}" for name in sorted(found.filtered)),
+    )
+
+
+def _seen(found: Plan, entity: Entity) -> frozenset[str]:
+    """What is known of an item that was found: what the index holds of it."""
+    facet = found.facets[0]
+    return frozenset(a.name for a in entity.attributes) if facet.holds is None else facet.holds | facet.readable
+
+
+def _read(item: Item) -> Request:
+    pk, sk = _key(item.facets[0])
+    return Request(Call.GET, entities=(item.entity,), pk=pk, sk=_eq(sk), consistent=True)
+
+
+def _requests(write: Write, groups: list[list[ItemAction]]) -> tuple[Request, ...]:
+    """One request where all is done or nothing; else one for each action, and one batch of those without conditions."""
+    entities = tuple(a.entity for a in write.actions)
+    if write.atomic is not False or any(g[0].action is Did.CHECK for g in groups):
+        return (_request(entities, [a for group in groups for a in group]),) if groups else ()
+    found: list[Request] = []
+    batch: list[ItemAction] = []
+    for group in groups:
+        own = group[0]
+        if len(group) == 1 and own.many and own.action is not Did.UPDATE and not own.conditions:
+            batch.append(own)
+        else:
+            found.append(_request((own.item,), group, many=True))
+    if batch:
+        found.append(Request(Call.BATCH_WRITE, entities=tuple(a.item for a in batch), actions=tuple(batch)))
+    return tuple(found)
+
+
+def _request(entities: tuple[str, ...], actions: list[ItemAction], many: bool = False) -> Request:
+    """A plain call for one item, a transaction for several. With `many`, one such request for each item."""
+    first = actions[0]
+    if len(actions) == 1 and first.action is not Did.CHECK and (many or not first.many):
+        return Request(_CALL[first.action], entities=entities, pk=first.pk, sk=_eq(first.sk), actions=tuple(actions))
+    return Request(Call.TRANSACT_WRITE, entities=entities, actions=tuple(actions))
+
+
+def _actions(
+    write: Write, action: Action, entity: Entity, item: Item, design: Design, checks: tuple[Check, ...]
+) -> list[ItemAction]:
+    did = _DID[action.verb]
+    changed = changes(write, action, entity)
+    pk, sk = _key(item.facets[0])
+    name = design.slots[0].pk[0].name if design.slots else "pk"
+    exists = {Verb.CREATE: f"attribute_not_exists({name})", Verb.UPDATE: f"attribute_exists({name})"}.get(action.verb)
+    conditions = tuple(dict.fromkeys(([exists] if exists else []) + [_condition(c, write, design) for c in checks]))
+    knowledge = _Knowledge(write, entity, changed)
+    written = tuple(_change(c, write, entity) for c in changed) + tuple(_index_keys(knowledge, item, design))
+    found = [ItemAction(did, entity.name, pk, sk, action.many, written, conditions)]
+    for copy in (i for i in design.items if i.entity == entity.name and i.copy):
+        found += _copy(copy, held(copy, design, entity), action, knowledge, design)
+    for guard in (g for g in design.guards if g.entity == entity.name):
+        found += _guard(guard, action, changed, entity, design)
+    return found
+
+
+class _Knowledge:
+    """What a write says of the values of an item, before and after: enough to tell who enters a sparse index."""
+
+    def __init__(self, write: Write, entity: Entity, changed: tuple[Change, ...]) -> None:
+        self.write = write
+        self.entity = entity
+        self.changed = changed
+        self.names = {c.attribute for c in changed}
+        self._before = {name: c.values[0].const for name, c in said_equal(write, entity).items()}
+        self._after = {c.attribute: c.value.const for c in changed if c.value and c.op is ChangeOp.SET}
+        self._gone = {c.attribute for c in changed if c.op is ChangeOp.REMOVE}
+
+    def was_in(self, facet: Facet) -> bool:
+        """Whether an item may have been in a facet before the write."""
+        return not any(
+            w.values and self._before.get(w.attribute, w.values[0]) not in (*w.values, None) for w in facet.when
+        )
+
+    def will_be_in(self, facet: Facet) -> bool:
+        """Whether an item may be in a facet after it."""
+        for when in facet.when:
+            value = self._after.get(when.attribute)
+            if when.attribute in self._gone or (value is not None and when.values and value not in when.values):
+                return False
+        return True
+
+
+def _copy(copy: Item, holds: frozenset[str], action: Action, knowledge: _Knowledge, design: Design) -> list[ItemAction]:
+    """The copy follows its item: put and deleted with it, changed in place, or moved where its key changes."""
+    facet = copy.facets[0]
+    pk, sk = _key(facet)
+    name = f"{copy.entity}/{copy.copy}"
+    if action.verb in NEW:
+        return [ItemAction(Did.PUT, name, pk, sk, action.many)]
+    if action.verb is Verb.DELETE:
+        return [ItemAction(Did.DELETE, name, pk, sk, action.many)] if knowledge.was_in(facet) else []
+    if knowledge.names & placing(facet):
+        left = [ItemAction(Did.DELETE, name, pk, sk, action.many)] if knowledge.was_in(facet) else []
+        return left + ([ItemAction(Did.PUT, name, pk, sk, action.many)] if knowledge.will_be_in(facet) else [])
+    written = tuple(_change(c, knowledge.write, knowledge.entity) for c in knowledge.changed if c.attribute in holds)
+    if not written:
+        return []
+    written += tuple(_index_keys(knowledge, copy, design))
+    return [ItemAction(Did.UPDATE, name, pk, sk, action.many, written)]
+
+
+def _guard(
+    guard: Guard, action: Action, changed: tuple[Change, ...], entity: Entity, design: Design
+) -> list[ItemAction]:
+    """The guard follows its item: put with a new one, deleted with it, and exchanged where the value changes."""
+    own = design.item(entity.name)
+    tag = own.tag if own else entity.name
+    templates = guard_key(tag, guard.attributes, types_of(entity), design.separator, bool(design.slots[0].sk))
+    pk, sk = (template.text if template else "" for template in templates)
+    name = design.slots[0].pk[0].name
+    item = f"{guard.entity}!{'+'.join(guard.attributes)}"
+    put = ItemAction(Did.PUT, item, pk, sk, action.many, conditions=(f"attribute_not_exists({name})",))
+    if action.verb in NEW:
+        return [put]
+    if action.verb is Verb.DELETE:
+        return [ItemAction(Did.DELETE, item, pk, sk, action.many)]
+    if {c.attribute for c in changed} & set(guard.attributes):
+        return [ItemAction(Did.DELETE, item, pk, sk, action.many), put]
+    if ending(design, entity) in {c.attribute for c in changed}:
+        return [put]  # it ends when its item does
+    return []
+
+
+def _about(check: Check, action: Action, write: Write, entity: Entity) -> bool:
+    if check.entity:
+        return check.entity == action.entity
+    if not check.attribute:
+        first = write.entities[0] if write.entities else write.actions[0].entity
+        return action.entity == first
+    return entity.attribute(check.attribute) is not None
+
+
+def _condition(check: Check, write: Write, design: Design) -> str:
+    inputs = frozenset(i.attribute for i in write.inputs)
+    name = check.attribute or (design.slots[0].pk[0].name if design.slots else "pk")
+    if check.kind is CheckKind.COMPARE and check.op:
+        return f"{name} {write_comparison(check.op, check.values, inputs)}"
+    return f"{'attribute_exists' if check.kind is CheckKind.EXISTS else 'attribute_not_exists'}({name})"
+
+
+def _change(change: Change, write: Write, entity: Entity) -> str:
+    inputs = frozenset(i.attribute for i in write.inputs)
+    value = write_value(change.value, inputs) if change.value else f"{{{change.attribute}}}"
+    if change.op is ChangeOp.REMOVE:
+        return f"REMOVE {change.attribute}"
+    if change.op is ChangeOp.SET:
+        return f"SET {change.attribute} = {value}"
+    attribute = entity.attribute(change.attribute)
+    if change.op is ChangeOp.APPEND and not (attribute and attribute.type.kind is Kind.SET):
+        # A list that is not there yet counts as an empty one.
+        return f"SET {change.attribute} = list_append(if_not_exists({change.attribute}, []), {value})"
+    return f"ADD {change.attribute} {'-' if change.op is ChangeOp.SUBTRACT else ''}{value}"
+
+
+def _index_keys(knowledge: _Knowledge, item: Item, design: Design) -> list[str]:
+    """The index keys that a change rewrites, or removes where the item leaves a sparse index."""
+    found = []
+    for facet in item.facets[1:]:
+        slot = design.slot(facet.slot)
+        sparse = {w.attribute for w in facet.when}
+        for attribute, text in _parts(slot, facet) if slot else ():
+            if knowledge.names & (set(fields_of(text)) | sparse) and text != f"{{{attribute}}}":
+                leaves = not knowledge.will_be_in(facet)
+                found.append(f"REMOVE {attribute}" if leaves else f"SET {attribute} = {text}")
+    return found
+
+
+def _parts(slot: Slot, facet: Facet) -> list[tuple[str, str]]:
+    attributes = [k.name for k in (*slot.pk, *slot.sk)]
+    return list(zip(attributes, (*facet.pk, *facet.sk), strict=False))
+
+
+def _key(facet: Facet) -> tuple[str, str]:
+    return facet.pk[0], facet.sk[0] if facet.sk else ""
+
+
+def _eq(sk: str) -> str:
+    return f"= {sk}" if sk else ""

@@ -1,0 +1,201 @@
+"""Whether a design is one for a workload: names that exist, keys that are complete. Not how good it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from prejoin import keys
+from prejoin.design.codes import NOT_A_DESIGN
+from prejoin.design.document.codes import NO_TEMPLATE, TWICE
+from prejoin.design.mapping.facets import is_natural, planner_facet, types_of
+from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
+from prejoin.diagnostics import Code, Diagnostic
+from prejoin.keys import TemplateError, fields_of
+from prejoin.workload.lookup import suggest
+from prejoin.workload.model import Entity, Workload
+from prejoin.workload.read_result import Path, Places
+
+_MOST_ATTRIBUTES = 4
+"""Of a key of an index; a key of the table has one."""
+_PLACEHOLDER = re.compile(r"<(\w+)>|\$\{(\w+)\}|\[(\w+)\]|:(\w+)\b")
+
+
+class DesignError(ValueError):
+    """A design is not one for the workload: what does not fit, and what would."""
+
+
+def must_fit(design: Design, workload: Workload) -> None:
+    """Nothing, where a design can be used for a workload; else a DesignError that says what keeps it from that."""
+    found = misfits(design, workload)
+    for first in found[:1]:
+        more = f" (and {len(found) - 1} more, which `misfits` tells)" if len(found) > 1 else ""
+        raise DesignError(f"the design does not fit its access patterns, {first.message}{more}: {first.fix}")
+
+
+def misfits(design: Design, workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
+    """What keeps a design from being used for a workload; nothing where it can be."""
+    return tuple(_Fitting(design, workload, places or Places()).all())
+
+
+class _Fitting:
+    def __init__(self, design: Design, workload: Workload, places: Places) -> None:
+        self._design = design
+        self._workload = workload
+        self._places = places
+
+    def all(self) -> Iterator[Diagnostic]:
+        design = self._design
+        if not re.fullmatch(r"[A-Za-z0-9_.-]{3,255}", design.table):
+            fix = "use 3 to 255 letters, digits, `_`, `-` and `.`"
+            yield self._say(("table",), f"`{design.table}` cannot be the name of a table", fix)
+        try:
+            keys.Separator(design.separator)
+        except TemplateError as problem:
+            yield self._say(("separator",), str(problem), "`#` is what most tables have")
+            return  # no template can be read
+        yield from self._slots()
+        for at, item in enumerate(design.items):
+            yield from self._item(item, ("items", at))
+        for at, guard in enumerate(design.guards):
+            yield from self._guard(guard, ("guards", at))
+        for entity in self._workload.entities:
+            if design.item(entity.name) is None:
+                fix = "add it to the items, with a key in the table"
+                yield self._say((), f"the entity `{entity.name}` has no item", fix)
+
+    def _slots(self) -> Iterator[Diagnostic]:
+        names = [slot.name for slot in self._design.slots]
+        if not names or names[0] != TABLE:
+            yield self._say(("slots",), "the first slot is not the table", f"name it `{TABLE}`")
+        for at, slot in enumerate(self._design.slots):
+            if slot.name in names[:at]:
+                yield self._say(("slots", at), f"there are two slots `{slot.name}`", "name each once", TWICE)
+            yield from self._slot(slot, ("slots", at))
+
+    def _slot(self, slot: Slot, path: Path) -> Iterator[Diagnostic]:
+        most = 1 if slot.name == TABLE else _MOST_ATTRIBUTES
+        if not 1 <= len(slot.pk) <= most or len(slot.sk) > most:
+            number = "one attribute" if most == 1 else f"one to {most} attributes"
+            yield self._say(path, f"a key of `{slot.name}` has {number}", "name them with their types, `pk` (S)")
+        table = self._design.slots[0]
+        if slot.local and (slot.pk != table.pk or not table.sk or len(slot.sk) != 1 or slot is table):
+            fix = f"give it the partition key {_names(table.pk)} and one attribute to sort by; the table needs one too"
+            yield self._say(
+                path, f"`{slot.name}` is a local index, and not the table's partitions in another order", fix
+            )
+        names = [a.name for a in (*slot.pk, *slot.sk)]
+        if len(set(names)) < len(names):
+            yield self._say(path, f"`{slot.name}` has two key attributes of one name", "name each once")
+        wrong = [a for a in (*slot.pk, *slot.sk) if a.type not in {"S", "N", "B"} or not a.name]
+        if wrong:
+            fix = "the types are S, N and B"
+            yield self._say(path, f"`{wrong[0].name}` of `{slot.name}` is not an attribute with a type", fix)
+
+    def _item(self, item: Item, path: Path) -> Iterator[Diagnostic]:
+        entity = self._workload.entity(item.entity)
+        title = f"{item.entity} (copy {item.copy})" if item.copy else item.entity
+        if entity is None:
+            yield self._no_entity(item.entity, path)
+        if self._design.item(item.entity, item.copy) is not item:
+            yield self._say(path, f"`{title}` stands there twice", "give a second item of it a name as a copy", TWICE)
+        if item.copy and self._design.item(item.entity) is None:
+            yield self._say(
+                path, f"there is a copy of `{item.entity}`, and no item", "give the entity a key of its own"
+            )
+        if not item.tag:
+            yield self._say((*path, "tag"), f"`{title}` has no type", f"call it `{item.entity}`")
+        if not item.facets or item.facets[0].slot != TABLE:
+            yield self._say(path, f"the first facet of `{title}` is not in the table", f"begin with slot `{TABLE}`")
+        elif not item.copy and item.facets[0].when:
+            fix = "leave `when` to indexes and copies"
+            yield self._say((*path, "facets", 0), f"every `{title}` is in the table, whatever it has", fix)
+        if entity is not None:
+            for name in item.attributes:
+                yield from self._attribute(name, entity, (*path, "attributes"))
+        seen: set[str] = set()
+        for at, facet in enumerate(item.facets):
+            where = (*path, "facets", at)
+            slot = self._design.slot(facet.slot)
+            if facet.slot in seen:
+                yield self._say(where, f"`{title}` has two keys in `{facet.slot}`", "give it one", TWICE)
+            seen.add(facet.slot)
+            if slot is None:
+                names = ", ".join(s.name for s in self._design.slots)
+                yield self._say(where, f"there is no slot `{facet.slot}`", f"the slots are {names}")
+            elif (len(facet.pk), len(facet.sk)) != (len(slot.pk), len(slot.sk)):
+                message = f"`{title}` has not as many keys in `{slot.name}` as that has attributes"
+                yield self._say(where, message, "give one each")
+            elif slot.local and facet.pk != item.facets[0].pk:
+                message = f"`{slot.name}` is a local index, and `{title}` has another partition there than in the table"
+                yield self._say(where, message, f"give it `{' + '.join(item.facets[0].pk)}`")
+            elif entity is not None:
+                yield from self._facet(facet, item, entity, where)
+
+    def _facet(self, facet: Facet, item: Item, entity: Entity, path: Path) -> Iterator[Diagnostic]:
+        slot = self._design.slot(facet.slot)
+        said = [
+            problem
+            for field, texts, attributes in (
+                ("pk", facet.pk, slot.pk if slot else ()),
+                ("sk", facet.sk, slot.sk if slot else ()),
+            )
+            # Attributes that are the key themselves may have names that no template could say.
+            if not (is_natural(texts, attributes) and all(entity.attribute(a.name) for a in attributes))
+            for text in texts
+            for problem in self._template(text, entity, (*path, field))
+        ]
+        for when in facet.when:
+            said += self._attribute(when.attribute, entity, (*path, "when"))
+        if not said:
+            try:
+                planner_facet(self._design, entity, item, facet)
+            except TemplateError as problem:
+                said.append(self._say((*path, "pk"), str(problem), "name the key attributes of the index like these"))
+        yield from said
+
+    def _template(self, text: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
+        try:
+            keys.Template.of(text, types_of(entity), self._design.separator, self._design.raw_keys)
+        except TemplateError as problem:
+            yield self._say(path, str(problem), f"name attributes of `{entity.name}`")
+            return
+        for found in _PLACEHOLDER.finditer(text):
+            name = next(group for group in found.groups() if group)
+            if entity.attribute(name) and name not in fields_of(text):
+                message = f"`{found[0]}` in `{text}` is a text, not the value of `{name}`"
+                yield self._say(path, message, f"write `{text.replace(found[0], f'{{{name}}}')}`", NO_TEMPLATE)
+
+    def _guard(self, guard: Guard, path: Path) -> Iterator[Diagnostic]:
+        entity = self._workload.entity(guard.entity)
+        if entity is None:
+            yield self._no_entity(guard.entity, path)
+            return
+        if not guard.attributes:
+            yield self._say(path, f"it is not said what is unique of `{guard.entity}`", "name its attributes")
+            return
+        unknown = [d for name in guard.attributes for d in self._attribute(name, entity, path)]
+        yield from unknown
+        if not unknown:
+            try:
+                keys.guard_key(entity.name, guard.attributes, types_of(entity), self._design.separator)
+            except TemplateError as problem:
+                yield self._say(path, str(problem), "make something else unique: a text, a number, a date")
+
+    def _attribute(self, name: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
+        if entity.attribute(name) is None:
+            near = suggest(name, (a.name for a in entity.attributes))
+            fix = f"did you mean `{near}`?" if near else f"there are {', '.join(a.name for a in entity.attributes)}"
+            yield self._say(path, f"`{entity.name}` has no attribute `{name}`", fix)
+
+    def _no_entity(self, name: str, path: Path) -> Diagnostic:
+        near = suggest(name, (e.name for e in self._workload.entities))
+        fix = f"did you mean `{near}`?" if near else "name one of its entities"
+        return self._say(path, f"there is no entity `{name}` in the workload", fix)
+
+    def _say(self, path: Path, message: str, fix: str, code: Code = NOT_A_DESIGN) -> Diagnostic:
+        return code.at(self._places.find(path), message, fix)
+
+
+def _names(attributes: tuple[KeyAttribute, ...]) -> str:
+    return " + ".join(f"`{attribute.name}`" for attribute in attributes)

@@ -1,0 +1,1 @@
+"""The solver: candidate keys, the integer program over them, and what its solution establishes."""

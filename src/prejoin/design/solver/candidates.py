@@ -1,0 +1,287 @@
+"""Candidate keys: for each entity, the ways to key it that serve some of its reads, and the keys it can live under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, permutations, product
+
+import msgspec
+
+from prejoin.design.cost.assumptions import count_of, per_second, size_of
+from prejoin.design.solver.read_needs import Need, Tail
+from prejoin.types import Kind
+from prejoin.workload.lookup import changes, root, target
+from prejoin.workload.model import Entity, Verb, Workload
+from prejoin.workload.tenants import is_owned, own_id
+
+MOST_PERMUTED = 4
+"""Equality inputs beyond this are put in one order only: permutations explode."""
+_TURNING = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME})
+"""What a key can hold in descending order."""
+MOST_FURTHER = 5
+"""Attributes that a key may hold beside the id, of which three at a time."""
+MOST_GIVEN = 2
+"""Other attributes that reads give, which a key may hold."""
+MOST_BYTES = 10_000_000
+"""Of an entity whose items may all lie in one partition of the table."""
+MOST_CALLS = 100
+"""A second, of the patterns that touch it: a partition bears 1,000 writes and 3,000 reads of small items."""
+MOST_SORTED = 20
+"""Attributes in a sort key."""
+
+
+class Candidate(msgspec.Struct, frozen=True, order=True):
+    """A way to key an entity: partition attributes, then sort attributes; without slot and without words."""
+
+    entity: str
+    pk: tuple[str, ...]
+    sk: tuple[Tail, ...] = ()
+    when: tuple[tuple[str, str], ...] = ()
+    """Constants that decide what is in it."""
+    mingled: int = 0
+    """How many sort attributes come before the word that says the type."""
+    fixed: bool = False
+    """It is there already: whether it serves is the planner's to say."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return (*self.pk, *(one.attribute for one in self.sk))
+
+    def __str__(self) -> str:
+        sk = ", ".join(("-" if one.descending else "") + one.attribute for one in self.sk)
+        when = "".join(f" when {a} = {v}" for a, v in self.when)
+        late = f" type after {self.mingled}" if self.mingled else ""
+        return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{late})"
+
+
+def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -> bool:
+    """Whether a candidate answers a need, as the planner will say of the key made of it.
+
+    A need that others share is answered in a partition made of `pk`, with the rest of what is given before the type.
+    """
+    constants = dict(need.constants)
+    if any(constants.get(attribute) != value for attribute, value in candidate.when):
+        return False
+    given = need.given - {attribute for attribute, _ in candidate.when}
+    known = given | need.left
+    if not set(candidate.pk) <= known or (not candidate.pk and known and not candidate.when):
+        return False
+    if pk is not None and set(candidate.pk) != pk:
+        return False
+    rest = given - set(candidate.pk)
+    # What may be left to a filter can still come first in the sort key.
+    for one in candidate.sk[len(rest) :] if need.left else ():
+        if one.attribute not in need.left:
+            break
+        rest |= {one.attribute}
+    if {one.attribute for one in candidate.sk[: len(rest)]} != rest:
+        return False
+    # Not everything may be left to a filter: a tenant's items would all be read.
+    if need.tenant and need.left and need.given <= need.tenant and need.left.isdisjoint({*candidate.pk, *rest}):
+        return False
+    return candidate.mingled in _types(need, len(rest)) and _runs(candidate.sk[len(rest) :], need.tail)
+
+
+def _types(need: Need, known: int) -> range:
+    """After how many sort attributes the type may come, when so many are known."""
+    if need.mingled:
+        return range(known + len(need.tail), known + len(need.tail) + 1)
+    if need.shared and known:
+        return range(known, known + 1)
+    # Of a whole partition everything is read, wherever the types stand.
+    return range(MOST_SORTED if need.shared else known + 1)
+
+
+def _runs(keys: Sequence[Tail], wanted: Sequence[Tail]) -> bool:
+    """Whether the keys run as wanted, forwards or backwards."""
+    if len(keys) < len(wanted) or any(k.attribute != w.attribute for k, w in zip(keys, wanted, strict=False)):
+        return False
+    turned = {k.descending != w.descending for k, w in zip(keys, wanted, strict=False)}
+    return len(turned) <= 1
+
+
+def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
+    """Keys that serve some of the needs, none of which serves less than another with the same partition."""
+    needs = list(needs)
+    best: dict[tuple[object, ...], Candidate] = {}
+    for need in needs:
+        for candidate in sorted(_for_need(entity, need)):
+            served = frozenset(n.read for n in needs if serves(candidate, n))
+            if served:
+                best.setdefault((served, candidate.pk, candidate.when, candidate.mingled), candidate)
+    found = sorted(best.values())
+    found = _within_tenant(workload, entity, found)
+    return [one for one in found if not any(_beats(other, one, needs) for other in found)]
+
+
+def _within_tenant(workload: Workload, entity: Entity, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates whose partitions hold items of one tenant only, if the entity belongs to tenants."""
+    tenant = workload.tenant
+    if tenant is None or not is_owned(workload, entity.name):
+        return list(candidates)
+    return [one for one in candidates if tenant.attribute in one.pk]
+
+
+def _beats(other: Candidate, one: Candidate, needs: list[Need]) -> bool:
+    if (other.pk, other.when, other.mingled) != (one.pk, one.when, one.mingled) or other == one:
+        return False
+    mine = {n.read for n in needs if serves(one, n)}
+    theirs = {n.read for n in needs if serves(other, n)}
+    return mine < theirs
+
+
+def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
+    tail = _directed(entity, need.tail)
+    if tail is None:
+        return
+    subsets = [left for size in range(len(need.left) + 1) for left in combinations(sorted(need.left), size)]
+    for when, left in product({(), need.constants}, subsets):
+        given = sorted((need.given | set(left)) - {attribute for attribute, _ in when})
+        if need.left and need.tenant.issuperset(given):
+            continue
+        partitions: list[tuple[str, ...]] = [()] if when or not given else []
+        partitions += [pk for size in range(1, len(given) + 1) for pk in combinations(given, size)]
+        for pk in partitions:
+            rest = [name for name in given if name not in pk]
+            orders = permutations(rest) if len(rest) <= MOST_PERMUTED else [tuple(rest)]
+            for order in orders:
+                sk = (*map(Tail, order), *(one for one in tail if one.attribute not in pk))
+                late = len(sk) if need.mingled else len(order) if need.shared else 0
+                yield _unique(entity, Candidate(entity.name, pk, sk, when, late))
+
+
+def _directed(entity: Entity, tail: tuple[Tail, ...]) -> tuple[Tail, ...] | None:
+    """Which attributes of an order run backwards in the key: none if one direction does, else those that can."""
+    if len({one.descending for one in tail}) < 2:
+        return tuple(Tail(one.attribute) for one in tail)
+    for turned in (False, True):
+        found = tuple(Tail(one.attribute, one.descending != turned) for one in tail)
+        types = [a.type.kind for one in found if one.descending and (a := entity.attribute(one.attribute))]
+        if all(kind in _TURNING for kind in types):
+            return found
+    return None
+
+
+def _unique(entity: Entity, candidate: Candidate) -> Candidate:
+    """With the rest of the id at the end, so that no two items have the same key."""
+    more = tuple(Tail(a.name) for a in entity.id if a.name not in candidate.attributes)
+    return msgspec.structs.replace(candidate, sk=candidate.sk + more)
+
+
+def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
+    """Keys that an entity can live under: its id, and with a generated one ids of what it belongs to."""
+    needs = list(needs)
+    ids = tuple(a.name for a in entity.id)
+    if not ids:
+        return [Candidate(entity.name, ())]
+    more = _further(workload, entity, needs)
+    sets = {frozenset((*ids, *further)) for size in range(4) for further in combinations(more[:MOST_FURTHER], size)}
+    # What reads give beside ids may be in the sort key, where a read is served by that.
+    given = _given(workload, entity, needs, more)
+    wider = {
+        frozenset((*ids, *above, *further))
+        for size in (0, 1)
+        for above in combinations(more[:MOST_FURTHER], size)
+        for number in (1, 2)
+        for further in combinations(given[:MOST_GIVEN], number)
+    }
+    least = 0 if _is_small(workload, entity, needs) else 1
+    found: set[Candidate] = set()
+    for names in sorted(sets | wider, key=sorted):
+        for size in range(least, len(names) + 1):
+            for pk in combinations(sorted(names), size):
+                for order in permutations(sorted(names - set(pk))):
+                    plain = Candidate(entity.name, pk, tuple(map(Tail, order)))
+                    usual = size and names in sets
+                    if usual or (not set(pk) & set(given) and any(serves(plain, need) for need in needs)):
+                        found |= {plain, *_late(plain, needs)}
+    return sorted(_within_tenant(workload, entity, found))
+
+
+def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:
+    """What reads give and what is said never to change: it may be in a key beside a generated id."""
+    if not extendable(workload, entity):
+        return []
+    left = {*(a.name for a in entity.id), *known}
+    names = dict.fromkeys(name for need in needs for name in sorted(need.given))
+    return [
+        name
+        for name in names
+        if name not in left and (a := entity.attribute(name)) and a.mutable is False and not a.optional
+    ]
+
+
+def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool:
+    """Whether one partition can hold all items of an entity that is read as a whole, such as a catalogue.
+
+    They are few, and asked for and written far below what a partition bears.
+    """
+    if not any(not need.given and not need.shared and not need.ranged for need in needs):
+        return False
+    touching = [p for p in workload.patterns if entity.name in p.entities]
+    rate = sum(per_second(p.rate) for p in touching)
+    return count_of(workload, entity) * size_of(entity) <= MOST_BYTES and rate <= MOST_CALLS
+
+
+def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
+    """What a key may hold beside the id, and still be the key of one item only."""
+    above = [a.name for a in entity.attributes if a.references and _fixed(workload, entity, a.name)]
+    if not extendable(workload, entity):
+        return [name for name in above if _determined(workload, entity, name)]
+    above += [t.attribute for n in needs for t in n.tail if _fixed(workload, entity, t.attribute)]
+    ids = {a.name for a in entity.id}
+    return list(dict.fromkeys(name for name in above if name not in ids))
+
+
+def extendable(workload: Workload, entity: Entity) -> bool:
+    """Whether no two items ever have the same id, whatever else is in the key: it is made by the application.
+
+    A single id of its own of which nothing is said is taken for such.
+    """
+    if any(a.generated for a in entity.id):
+        return True
+    own = own_id(workload, entity)
+    return len(own) == 1 and own[0].generated is None and not own[0].references
+
+
+def _determined(workload: Workload, entity: Entity, name: str) -> bool:
+    """Whether an attribute follows from the id: the user of an order line is that of its order."""
+    attribute = entity.attribute(name)
+    if attribute is None or attribute.id:
+        return False
+    wanted = root(workload, entity, attribute)
+    for part in entity.id:
+        found = target(workload, part)
+        if found and any(
+            root(workload, found[0], a) == wanted and _fixed(workload, found[0], a.name) for a in found[0].attributes
+        ):
+            return True
+    return False
+
+
+def _late(plain: Candidate, needs: Iterable[Need]) -> Iterator[Candidate]:
+    """The same key with the type later, where a read of several entities wants it so."""
+    for need in needs:
+        if need.shared:
+            late = len(need.given - set(plain.pk)) + (len(need.tail) if need.mingled else 0)
+            one = msgspec.structs.replace(plain, mingled=late)
+            if serves(one, need):
+                yield one
+
+
+def _fixed(workload: Workload, entity: Entity, name: str) -> bool:
+    """Whether every item has the attribute, and nothing ever changes it: said so, or no write does."""
+    attribute = entity.attribute(name)
+    if attribute is None or attribute.optional or attribute.mutable:
+        return False
+    return attribute.mutable is False or not _changed(workload, entity, name)
+
+
+def _changed(workload: Workload, entity: Entity, name: str) -> bool:
+    return any(
+        change.attribute == name
+        for write in (*workload.writes, *workload.deletes)
+        for action in write.actions
+        if action.entity == entity.name and action.verb is Verb.UPDATE
+        for change in changes(write, action, entity)
+    )

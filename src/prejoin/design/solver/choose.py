@@ -1,0 +1,302 @@
+"""The choice of keys: every read served that can be, with the fewest structures, and of those the cheapest.
+
+Entities that nothing asks for together are chosen for apart. Indexes are shared by all, so there are as many as the
+part that needs most; copies add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from zlib import crc32
+
+import msgspec
+
+from prejoin.design.model import Design
+from prejoin.design.solver.broken_decisions import beyond, opposed
+from prejoin.design.solver.choice import MOST_COPIES, Chosen, Part, Task
+from prejoin.design.solver.decisions import UNLIMITED, Decided, decided
+from prejoin.design.solver.fixed_keys import frozen
+from prejoin.design.solver.formulate import Formulation, Model
+from prejoin.design.solver.integer_program import InfeasibleError, TimeLimit
+from prejoin.design.solver.read_needs import Question, finds
+from prejoin.workload.model import Entity, Workload
+
+
+def task_of(
+    workload: Workload,
+    questions: Sequence[Question],
+    kept: Design | None = None,
+    told: Callable[[str], None] | None = None,
+    limit: TimeLimit | None = None,
+) -> Task:
+    pins = decided(workload)
+    stay = frozen(workload, pins.keys, kept)
+    # Local ones are indexes to the solver, and no GSIs to who sets a limit for these.
+    pins = msgspec.structs.replace(pins, indexes=pins.indexes + sum(slot.local for slot in stay.design.slots))
+    asked = tuple(q for q in questions if q.read.id not in pins.aside)
+    sought = tuple(f for f in finds(workload) if f.read.id not in pins.aside)
+    return Task(workload, asked, sought, pins, stay, told or _nobody, limit)
+
+
+def _nobody(text: str) -> None:
+    pass
+
+
+def parts(task: Task) -> list[Part]:
+    """The workload taken apart, in an order that does not depend on the document's."""
+    group = {e.name: e.name for e in task.workload.entities}
+
+    def head(name: str) -> str:
+        while group[name] != name:
+            name = group[name]
+        return name
+
+    linked = [question.ask.entities for question in task.questions]
+    linked += [(pin.entity, pin.parent) for pin in task.decided.under]
+    linked += [tuple(placed.entity for placed in one) for one in task.forbidden]
+    for first, *others in linked:
+        for other in others:
+            group[head(other)] = head(first)
+    found: dict[str, list[Entity]] = {}
+    for entity in sorted(task.workload.entities, key=lambda e: e.name):
+        found.setdefault(head(entity.name), []).append(entity)
+    asked = sorted(task.questions, key=lambda q: q.read.id)
+    return [
+        Part(tuple(entities), tuple(q for q in asked if head(q.ask.entities[0]) == name))
+        for name, entities in found.items()
+    ]
+
+
+def choose(task: Task) -> Chosen:
+    """The best choice: what can be served is, with the fewest structures, for the least money.
+
+    Where limits leave no room for that, as little as can be is left unserved, by how often it is asked. What stays and
+    is beyond them already is an InfeasibleError.
+    """
+    if opposed(task.workload) or any(beyond(task.frozen.design, task.workload)):
+        raise InfeasibleError
+    limits = task.decided
+    pieces = [_Search(task, part) for part in parts(task)]
+    if limits.money:
+        return _bounded(task, _cheapest(pieces, limits) or _limited(task, pieces))
+    already = task.frozen.indexes
+    fewest: int | None = None
+    counts: dict[int, int] = {}
+    untried = UNLIMITED
+    """The smallest number of indexes that was not looked at because the time was over."""
+    for indexes in range(already, limits.indexes + 1):
+        if fewest is not None and indexes > fewest:
+            break
+        if fewest is not None and _out_of_time(task):
+            untried = indexes
+            break
+        known = f": with {_counted(fewest, 'structure', 'structures')} it can be done" if fewest is not None else ""
+        task.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
+        room = min(limits.copies, (limits.structures if fewest is None else fewest) - indexes)
+        copies = _copies(pieces, indexes, room) if room >= 0 else None
+        if copies is not None:
+            counts[indexes] = indexes + copies
+            fewest = indexes + copies
+        if copies == 0:
+            break
+    if fewest is None:
+        return _bounded(task, _limited(task, pieces))
+    # Of as many structures the most indexes, for then the copies are fewest.
+    found = _joined([piece.solve(max(at for at, count in counts.items() if count == fewest)) for piece in pieces])
+    least = min(at + sum(piece.least.get(at, piece.copies(at, UNLIMITED) or 0) for piece in pieces) for at in counts)
+    ended = found.ended and all(piece.ended for piece in pieces) and not (task.limit and task.limit.struck)
+    return msgspec.structs.replace(found, ended=ended, least=fewest if ended else min(least, fewest, untried))
+
+
+def _out_of_time(task: Task) -> bool:
+    """Whether to make do with what was found."""
+    if task.limit is None or task.limit.left > 0:
+        return False
+    task.limit.struck = True
+    return True
+
+
+def _bounded(task: Task, chosen: Chosen) -> Chosen:
+    """A choice whose search knows no bound of its own: if it was cut short, nothing is claimed."""
+    if task.limit is None or not task.limit.struck:
+        return chosen
+    return msgspec.structs.replace(chosen, ended=False, least=0)
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
+    """How many copies all parts need together with so many indexes; None if there is no room for them."""
+    total = 0
+    for piece in pieces:
+        needed = piece.copies(indexes, room - total)
+        if needed is None:
+            return None
+        total += needed
+    return total
+
+
+def _cheapest(pieces: Sequence[_Search], limits: Decided) -> Chosen | None:
+    """The choice that costs least, with as many structures as that takes; None if that is more than there may be."""
+    most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
+    found = msgspec.structs.replace(_joined([piece.solve(most, cheapest=True) for piece in pieces]), least=0)
+    fits = found.copies <= limits.copies and found.indexes + found.copies <= limits.structures
+    return found if fits else None
+
+
+def _limited(task: Task, pieces: Sequence[_Search]) -> Chosen:
+    """The best choice where not all can be served that keys could serve: the parts share the copies there may be."""
+    limits = task.decided
+    most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
+    best: tuple[int, int, int, tuple[int, ...]] | None = None
+    for indexes in range(task.frozen.indexes, max(most, task.frozen.indexes) + 1):
+        task.told(f"not all can be served: {_counted(indexes, 'index', 'indexes')}")
+        for copies, (lost, shares) in _shared(pieces, indexes, min(limits.copies, limits.structures - indexes)).items():
+            found = (lost, indexes + copies, copies, shares)
+            best = min(best or found, found)
+    if best is None:
+        raise InfeasibleError
+    _, structures, copies, shares = best
+    return _joined(
+        [piece.solve_within(structures - copies, share) for piece, share in zip(pieces, shares, strict=True)]
+    )
+
+
+def _shared(pieces: Sequence[_Search], indexes: int, most: int) -> dict[int, tuple[int, tuple[int, ...]]]:
+    """For each number of copies, the least that is left unserved, and how many copies each part then has."""
+    found: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())} if most >= 0 else {}
+    for piece in pieces:
+        further: dict[int, tuple[int, tuple[int, ...]]] = {}
+        for copies, (lost, shares) in found.items():
+            for share, left in piece.left(indexes, most - copies):
+                one = (lost + left, (*shares, share))
+                further[copies + share] = min(further.get(copies + share, one), one)
+        found = further
+    return found
+
+
+def _joined(found: Sequence[Chosen]) -> Chosen:
+    indexes = max((chosen.indexes for chosen in found), default=0)
+    copies = sum(chosen.copies for chosen in found)
+    return Chosen(
+        tuple(sorted(one for chosen in found for one in chosen.placed)),
+        tuple(sorted(one for chosen in found for one in chosen.together)),
+        tuple(sorted({one for chosen in found for one in chosen.unserved})),
+        indexes,
+        copies,
+        sum(chosen.money for chosen in found),
+        all(chosen.ended for chosen in found),
+        indexes + copies,
+        sum(chosen.candidates for chosen in found),
+    )
+
+
+class _Search:
+    """The best choice for one part, by the number of indexes it may use."""
+
+    def __init__(self, task: Task, part: Part) -> None:
+        self._task = task
+        self._part = part
+        self._formulation = Formulation(task, part)
+        self._kept = self._formulation.kept
+        self._copies: dict[int, int] = {}
+        self._left: dict[tuple[int, int], int] = {}
+        self.most_indexes = self._formulation.most_indexes
+        self.ended = True
+        """Whether all that was asked of it was answered for certain."""
+        self.least: dict[int, int] = {}
+        """By the number of indexes, the copies that are needed at least."""
+
+    @cached_property
+    def _floor(self) -> int:
+        """How much no key can serve; with copies enough, or indexes where there may be none, everything else is."""
+        barred = self._task.decided.without_copies & {e.name for e in self._part.entities}
+        most = min(self.most_indexes, self._task.decided.indexes) if barred else 0
+        model = self._formulation.model(max(self._task.frozen.indexes, most), len(self._part.questions))
+        return model.program.minimise(self._formulation.lost(model))
+
+    def copies(self, indexes: int, most: int) -> int | None:
+        """The fewest copies with which all is served that can be, with so many indexes; None if `most` are too few."""
+        if self._copies.get(indexes - 1) == self._kept:
+            self._copies[indexes] = self._kept
+        if indexes not in self._copies:
+            model = self._formulation.model(indexes, min(most, MOST_COPIES))
+            model.program.at_most(self._floor, self._formulation.lost(model))
+            model.program.at_most(most - self._kept, dict.fromkeys(model.copies, 1))
+            try:
+                self._copies[indexes] = self._kept + model.program.minimise(dict.fromkeys(model.copies, 1))
+            except InfeasibleError:
+                self.ended &= model.program.exact
+                return None
+            self.ended &= model.program.exact
+            self.least[indexes] = self._kept + model.program.bound
+        return self._copies[indexes]
+
+    def solve(self, indexes: int, cheapest: bool = False) -> Chosen:
+        """The cheapest of the choices with the fewest copies; or of all."""
+        fewest = self.copies(indexes, UNLIMITED)
+        assert fewest is not None
+        model = self._formulation.model(indexes, MOST_COPIES if cheapest else fewest)
+        model.program.at_most(self._floor, self._formulation.lost(model))
+        if not cheapest:
+            model.program.at_most(fewest - self._kept, dict.fromkeys(model.copies, 1))
+        return self._finished(model, cheapest)
+
+    def left(self, indexes: int, most: int) -> Iterator[tuple[int, int]]:
+        """For each number of copies up to `most`, as long as more of them help: what is left unserved."""
+        for copies in range(self._kept, most + 1):
+            if (indexes, copies) not in self._left:
+                model = self._formulation.model(indexes, copies)
+                model.program.at_most(copies - self._kept, dict.fromkeys(model.copies, 1))
+                try:
+                    self._left[indexes, copies] = model.program.minimise(self._formulation.lost(model))
+                except InfeasibleError:
+                    return
+            yield copies, self._left[indexes, copies]
+            if self._left[indexes, copies] <= self._floor or copies == self._kept + MOST_COPIES:
+                return
+
+    def solve_within(self, indexes: int, copies: int) -> Chosen:
+        """The choice that leaves least unserved with so many indexes and copies."""
+        model = self._formulation.model(indexes, min(copies, MOST_COPIES))
+        model.program.at_most(copies - self._kept, dict.fromkeys(model.copies, 1))
+        model.program.minimise(self._formulation.lost(model))
+        model.program.minimise(dict.fromkeys((*model.copies, *model.used), 1))
+        return self._finished(model)
+
+    def _finished(self, model: Model, cheapest: bool = False) -> Chosen:
+        program = model.program
+        price = self._formulation.price(model)
+        money = program.minimise(price) if cheapest else 0
+        # An index that others need in any case is better than all items of an entity in one partition of the table.
+        program.minimise(dict.fromkeys((*model.used, *self._formulation.everything(model)), 1))
+        program.minimise(dict.fromkeys(model.copies, 1))
+        if self._task.frozen.facets:  # least change: as few new keys as can be
+            program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})
+        program.minimise(dict.fromkeys(model.twice.values(), 1))
+        money = program.minimise(price)
+        program.minimise(self._formulation.taste(model))
+        # Of what is equal in all that matters always the same, whatever way the solver went.
+        program.minimise(
+            {at: _lot(str(one)) for one, at in model.places.items()}
+            | {at: _lot(str(one)) for one, at in model.together.items()}
+        )
+        chosen = program.chosen
+        return Chosen(
+            tuple(place for place, at in sorted(model.places.items()) if at in chosen),
+            tuple(way for way, at in sorted(model.together.items()) if at in chosen),
+            tuple(name for name, at in sorted(model.unserved.items()) if at in chosen),
+            sum(at in chosen for at in model.used),
+            self._kept + sum(at in chosen for at in model.copies),
+            money,
+            program.exact,
+            candidates=self._formulation.candidates,
+        )
+
+
+def _lot(choice: str) -> int:
+    """A number drawn for a choice: always the same for the same one, and hardly ever the same for two."""
+    return 1 + crc32(choice.encode()) % 100_000

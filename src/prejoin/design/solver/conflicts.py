@@ -1,0 +1,177 @@
+"""Why something cannot be: the fewest statements of the document, and parts of a kept design, that cannot all hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.design.model import TABLE, Design, Facet, Item, Slot
+from prejoin.design.solver.choose import choose, task_of
+from prejoin.design.solver.integer_program import InfeasibleError
+from prejoin.design.solver.read_needs import questions
+from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.model import (
+    AtMost,
+    Consistency,
+    Decision,
+    FixedKey,
+    Naming,
+    Read,
+    Spread,
+    Under,
+    Without,
+    Workload,
+)
+
+_BINDING = (AtMost, FixedKey, Naming, Spread, Under, Without)
+"""Decisions that can make something impossible."""
+
+
+class Statement(msgspec.Struct, frozen=True, order=True):
+    """A statement of the document, a pattern, that it is read consistently, or a decision; or what a design keeps."""
+
+    kind: str
+    """`pattern`, `consistent`, `decision` or `kept`."""
+    name: str
+    """The id of the pattern, the text of the decision, or what is kept: `the index gsi1`."""
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "consistent":
+                return f"{self.name} is read with strong consistency"
+            case "decision":
+                return f"the decision: {self.name}"
+            case "kept":
+                return f"the design that is kept has {self.name}"
+            case _:
+                return f"{self.name} is asked"
+
+
+def conflict(workload: Workload, kept: Design | None = None) -> tuple[Statement, ...]:
+    """Statements that cannot all hold, none of which could be left out; nothing if all can.
+
+    Each is left out in turn: what then still is in conflict does not need it.
+    """
+    left = [*_parts(kept), [*_statements(workload)]]
+
+    def fails(at: int, instead: list[Statement]) -> bool:
+        return _fails(
+            workload, kept, [one for number, group in enumerate(left) for one in (instead if number == at else group)]
+        )
+
+    if not fails(0, left[0]):
+        return ()
+    for number in range(len(left)):
+        size = max(1, len(left[number]) // 2)
+        while size:
+            at = 0
+            while at < len(left[number]):
+                rest = left[number][:at] + left[number][at + size :]
+                if fails(number, rest):
+                    left[number] = rest
+                else:
+                    at += size
+            size //= 2
+    return tuple(one for group in left for one in group)
+
+
+def _parts(kept: Design | None) -> Iterator[list[Statement]]:
+    """What a kept design has: keys and copies, then indexes. It is left out before the document is."""
+    if kept:
+        yield [*(_key(item, f) for item in kept.items if not item.copy for f in item.facets), *map(_copy, kept.copies)]
+        yield [*map(_index, kept.indexes)]
+        yield [_names(kept)]
+
+
+def _key(item: Item, facet: Facet) -> Statement:
+    where = "" if facet.slot == TABLE else f" in {facet.slot}"
+    return Statement(
+        "kept", f"the key {' and '.join(f'`{text}`' for text in facet.pk + facet.sk)} of {item.entity}{where}"
+    )
+
+
+def _copy(item: Item) -> Statement:
+    return Statement("kept", f"the copy {item.entity}/{item.copy}")
+
+
+def _index(slot: Slot) -> Statement:
+    return Statement("kept", f"the index {slot.name}")
+
+
+def _names(kept: Design) -> Statement:
+    base = kept.slot(TABLE)
+    keys = " and ".join(f"`{a.name}`" for a in (*base.pk, *base.sk)) if base else "none"
+    rest = f"the type attribute `{kept.type_attribute}` and the separator `{kept.separator}`"
+    return Statement("kept", f"the name `{kept.table}`, the key attributes {keys}, {rest}")
+
+
+def _only(kept: Design, said: Collection[Statement]) -> Design:
+    """A kept design as far as it is said; where a key or a copy is, so is the index that it is in."""
+    items = []
+    for item in kept.items:
+        facets = tuple(f for f in item.facets if (_copy(item) if item.copy else _key(item, f)) in said)
+        if facets:
+            items.append(replace(item, facets=facets))
+    used = {TABLE, *(facet.slot for item in items for facet in item.facets)}
+    slots = tuple(slot for slot in kept.slots if slot.name in used or _index(slot) in said)
+    return replace(kept, slots=slots, items=tuple(items))
+
+
+def _statements(workload: Workload) -> Iterator[Statement]:
+    """All of them; those that say most about the conflict last, for the first ones are left out first."""
+    for pattern in workload.patterns:
+        yield Statement("pattern", pattern.id)
+    for read in workload.reads:
+        if read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL):
+            yield Statement("consistent", read.id)
+    for decision in workload.decisions:
+        if isinstance(decision.pin, _BINDING):
+            yield Statement("decision", write_pin(decision.pin))
+
+
+def _fails(workload: Workload, kept: Design | None, statements: Sequence[Statement]) -> bool:
+    said = set(statements)
+
+    def is_said(pattern: str) -> bool:
+        return Statement("pattern", pattern) in said
+
+    def weakened(read: Read) -> Read:
+        return read if Statement("consistent", read.id) in said else replace(read, consistency=None)
+
+    def stays(decision: Decision) -> bool:
+        if isinstance(decision.pin, Naming) and kept and _names(kept) not in said:
+            return False  # without the names that are kept, others can be given
+        return not isinstance(decision.pin, _BINDING) or Statement("decision", write_pin(decision.pin)) in said
+
+    part = replace(
+        workload,
+        reads=tuple(weakened(read) for read in workload.reads if is_said(read.id)),
+        writes=tuple(write for write in workload.writes if is_said(write.id)),
+        deletes=tuple(write for write in workload.deletes if is_said(write.id)),
+        decisions=tuple(filter(stays, workload.decisions)),
+    )
+    asked, refused = questions(part)
+    try:
+        return bool(refused) or bool(choose(task_of(part, asked, kept and _only(kept, said))).unserved)
+    except InfeasibleError:
+        return True
+
+
+def conflicts(workload: Workload, kept: Design | None = None) -> tuple[tuple[Statement, ...], ...]:
+    """All that is in conflict: one set of statements after the other, until what is left of the patterns can be."""
+    found = []
+    while statements := conflict(workload, kept):
+        found.append(statements)
+        asked = [one.name for one in statements if one.kind == "pattern"]
+        if not asked:
+            break  # decisions that contradict each other, whatever is asked
+        gone = asked[-1]
+        workload = replace(
+            workload,
+            reads=tuple(one for one in workload.reads if one.id != gone),
+            writes=tuple(one for one in workload.writes if one.id != gone),
+            deletes=tuple(one for one in workload.deletes if one.id != gone),
+        )
+    return tuple(found)

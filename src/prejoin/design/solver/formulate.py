@@ -1,0 +1,407 @@
+"""The choice for one part as a program: keys, copies and ways as numbers that are 0 or 1, and what must hold of them.
+
+What is to be small, and with how many indexes, is for those to say who solve it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations, pairwise, permutations, product
+
+import msgspec
+
+from prejoin.design.cost.assumptions import per_second
+from prejoin.design.cost.upkeep import copy_cents, find_cents, index_cents, reads_first, writes_of
+from prejoin.design.mapping.addressing import known
+from prejoin.design.solver.candidates import MOST_PERMUTED, Candidate, base_candidates, index_candidates
+from prejoin.design.solver.choice import (
+    BASE,
+    MOST_COPIES,
+    OWN,
+    Forbidden,
+    Part,
+    Placed,
+    Task,
+    Together,
+    answers,
+    asked_key,
+    lies,
+)
+from prejoin.design.solver.integer_program import Program
+from prejoin.design.solver.read_needs import Need, Question, addressed
+from prejoin.workload.lookup import root
+from prejoin.workload.model import Action, Entity, Write
+
+
+class Model(msgspec.Struct):
+    """The program of one part for a number of indexes."""
+
+    program: Program
+    places: dict[Placed, int]
+    together: dict[Together, int]
+    found: dict[tuple[str, str], int]
+    """Writes that find an entity's items first."""
+    twice: dict[str, int]
+    """Writes that take two requests, because they read an item first."""
+    unserved: dict[str, int]
+    used: list[int]
+    copies: list[int]
+
+
+class Formulation:
+    """All that can be chosen for a part, and what it costs."""
+
+    def __init__(self, task: Task, part: Part) -> None:
+        self._task = task
+        self._workload = task.workload
+        self._frozen = task.frozen
+        self._part = part
+        names = {e.name for e in part.entities}
+        asked = (*part.questions, *(find for find in task.finds if find.ask.entities[0] in names))
+        self._asks = {(n.read, n.entity): q for q in asked for n in q.needs}
+        needs = {name: [n for q in asked for n in q.needs if n.entity == name] for name in names}
+        self._bases = {e.name: base_candidates(self._workload, e, needs[e.name]) for e in part.entities}
+        self._others = {e.name: index_candidates(self._workload, e, needs[e.name]) for e in part.entities}
+        self.candidates = len({c for found in (self._bases, self._others) for keys in found.values() for c in keys})
+        """How many keys there are to choose from."""
+        self._reading: dict[tuple[object, ...], bool] = {}
+        self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
+        self._weights = {q.read.id: max(1, round(100 * per_second(q.read.rate))) for q in asked}
+        self.most_indexes = max(map(len, needs.values()), default=0) + task.frozen.indexes
+        """More would be of no use."""
+
+    def lost(self, model: Model) -> dict[int, int]:
+        """What it counts if a pattern is not served: as often as it is asked."""
+        return {at: self._weights.get(name, 1) for name, at in model.unserved.items()}
+
+    def price(self, model: Model) -> dict[int, int]:
+        """Cents a month, beyond those of what is there in any case."""
+        found = {at: cents for place, at in model.places.items() if (cents := self._cents(place))}
+        return found | {at: self._find_cents(way) for way, at in model.found.items()}
+
+    def taste(self, model: Model) -> dict[int, int]:
+        """What to prefer of what costs the same."""
+        return {at: self._taste(place) for place, at in model.places.items()}
+
+    @cached_property
+    def kept(self) -> int:
+        """Copies that are there already."""
+        return sum(len(self._frozen.copies(e.name)) for e in self._part.entities)
+
+    def model(self, indexes: int, most_copies: int) -> Model:
+        """The program with so many indexes, and so many copies of each entity."""
+        program = Program(self._task.limit)
+        places: dict[Placed, int] = {}
+        copies: list[int] = []
+        used = [program.choice() for _ in range(indexes)]
+        for one, other in pairwise(used):
+            program.at_least(0, {one: 1, other: -1})
+        for one in used[: self._frozen.indexes]:
+            program.at_least(1, {one: 1})
+        for entity in self._part.entities:
+            copies += self._place(program, places, entity, used, most_copies)
+        self._live_under(program, places)
+        for forbidden in self._task.forbidden:
+            self._forbid(program, places, forbidden, indexes)
+        unserved: dict[str, int] = {}
+        together: dict[Together, int] = {}
+        for question in self._part.questions:
+            unserved[question.read.id] = lost = program.choice()
+            self._serve(program, places, together, question, indexes, lost)
+        for rivals in self._task.rivals:
+            self._rival(program, places, together, rivals, indexes)
+        found: dict[tuple[str, str], int] = {}
+        self._find(program, places, unserved, found)
+        twice = self._twice(program, places, found)
+        return Model(program, places, together, found, twice, unserved, used, copies)
+
+    def _forbid(self, program: Program, places: Mapping[Placed, int], forbidden: Forbidden, indexes: int) -> None:
+        """Keys that cannot all be in one slot: in no other index neither, and of no other copies."""
+        (slot,) = {placed.slot for placed in forbidden}
+        copies = sorted({(placed.entity, placed.item) for placed in forbidden if placed.item != OWN})
+        for other in range(1, indexes + 1) if slot != BASE else [BASE]:
+            for items in product(range(1, MOST_COPIES + 1), repeat=len(copies)):
+                item = dict(zip(copies, items, strict=True))
+                here = {
+                    msgspec.structs.replace(one, slot=other, item=item.get((one.entity, one.item), OWN))
+                    for one in forbidden
+                }
+                if len(here) == len(forbidden) and all(placed in places for placed in here):
+                    program.at_most(len(here) - 1, {places[placed]: 1 for placed in here})
+
+    def _rival(
+        self,
+        program: Program,
+        places: Mapping[Placed, int],
+        together: Mapping[Together, int],
+        rivals: frozenset[Together],
+        indexes: int,
+    ) -> None:
+        """Not all of these ways in one slot, unless a copy that lies there too makes room for another."""
+        slot = min(way.slot for way in rivals)
+        asked = {q.read.id: q for q in self._part.questions}
+        for other in range(1, indexes + 1) if slot != BASE else [BASE]:
+            here = [msgspec.structs.replace(way, slot=other) for way in rivals]
+            if any(way not in together for way in here):
+                continue
+            copies = {
+                at: -1
+                for place, at in places.items()
+                if place.item != OWN
+                for way in here
+                for need in asked[way.read].needs
+                if self._lies(place, asked[way.read], need, way)
+            }
+            program.at_most(len(here) - 1, {**{together[way]: 1 for way in here}, **copies})
+
+    def _place(
+        self, program: Program, places: dict[Placed, int], entity: Entity, used: Sequence[int], most_copies: int
+    ) -> list[int]:
+        """The items of an entity and their keys: exactly one in the table, at most one in each index."""
+        name = entity.name
+        fixed = self._frozen.candidates.get((name, OWN, BASE))
+        bases = {Placed(name, OWN, BASE, c): program.choice() for c in ([fixed] if fixed else self._bases[name])}
+        places.update(bases)
+        program.at_least(1, dict.fromkeys(bases.values(), 1))
+        program.at_most(1, dict.fromkeys(bases.values(), 1))
+        kept = len(self._frozen.copies(name))
+        others = self._others[name]
+        most = 0 if name in self._task.decided.without_copies else min(most_copies, len(others))
+        copies: list[int] = []
+        for item in range(kept + most + 1):
+            sparse: dict[int, int] = {}
+            there: dict[int, int] = {}
+            if item > kept:
+                there = {program.choice(): -1}
+                if copies:
+                    program.at_least(0, {copies[-1]: 1, **there})
+                copies += there
+            if item:
+                keys = self._keys(program, places, name, item, BASE)
+                one = {**dict.fromkeys(keys.values(), 1), **there}
+                program.at_least(0 if there else 1, one)
+                program.at_most(0 if there else 1, one)
+                sparse = {at: 1 for place, at in keys.items() if _sparse(entity, place.candidate)}
+            for slot, index in enumerate(used, 1):
+                keys = self._keys(program, places, name, item, slot)
+                taken = dict.fromkeys(keys.values(), 1)
+                if any(place.candidate.fixed for place in keys):
+                    program.at_least(1, taken)
+                    continue
+                if not taken:
+                    continue
+                program.at_most(0, {**taken, index: -1})
+                if there:
+                    program.at_most(0, {**taken, **there})
+                if sparse:
+                    # What is only there sometimes would be in its indexes only then, too.
+                    program.at_most(1, {**taken, **sparse})
+        return copies
+
+    def _keys(self, program: Program, places: dict[Placed, int], name: str, item: int, slot: int) -> dict[Placed, int]:
+        """The keys that an item may have in a slot, one of which is chosen at most."""
+        fixed = self._frozen.candidates.get((name, item, slot))
+        without = slot != BASE and name in self._task.decided.without_indexes
+        free = [] if without or not self._frozen.is_open(slot) else self._others[name]
+        keys = {Placed(name, item, slot, c): program.choice() for c in ([fixed] if fixed else free)}
+        places.update(keys)
+        return keys
+
+    def _live_under(self, program: Program, places: Mapping[Placed, int]) -> None:
+        """What lives under another has its partition made of that one's id, or lies in the same as it does."""
+        for pin in self._task.decided.under:
+            bases = {
+                name: {p: at for p, at in places.items() if (p.entity, p.item, p.slot) == (name, OWN, BASE)}
+                for name in (pin.entity, pin.parent)
+            }
+            if not all(bases.values()):
+                continue
+            parent = self._entity(pin.parent)
+            ids = frozenset(root(self._workload, parent, a) for a in parent.id)
+            for place, at in bases[pin.entity].items():
+                roots = self._roots(place)
+                same = {k: 1 for p, k in bases[pin.parent].items() if self._roots(p) == roots}
+                if roots != ids:
+                    program.at_least(0, {**same, at: -1})
+
+    def _roots(self, place: Placed) -> frozenset[tuple[str, str]]:
+        """Whose ids a partition is made of."""
+        entity = self._entity(place.entity)
+        return frozenset(root(self._workload, entity, a) for n in place.candidate.pk if (a := entity.attribute(n)))
+
+    def _entity(self, name: str) -> Entity:
+        found = self._workload.entity(name)
+        assert found is not None
+        return found
+
+    def _answers(self, place: Placed, need: Need) -> bool:
+        if (need.read, place) in self._task.refused:
+            return False
+        if not place.candidate.fixed:
+            return answers(place, need)
+        question = self._asks[need.read, need.entity]
+        return place.entity == need.entity and self._frozen.answers((place.entity, place.item, place.slot), question)
+
+    def _lies(self, place: Placed, question: Question, need: Need, way: Together) -> bool:
+        if not place.candidate.fixed:
+            return lies(place, question, need, way)
+        if (place.entity, place.slot) != (need.entity, way.slot) or not self._answers(place, need):
+            return False
+        pk, rest = asked_key(place, question, len(way.rest))
+        return (frozenset(pk), rest) == (frozenset(way.names), way.rest)
+
+    def _serve(
+        self,
+        program: Program,
+        places: dict[Placed, int],
+        together: dict[Together, int],
+        question: Question,
+        indexes: int,
+        lost: int,
+    ) -> None:
+        slots = range(1 if question.ask.consistent else indexes + 1)
+        if len(question.needs) == 1:
+            (need,) = question.needs
+            ways = {at: 1 for place, at in places.items() if place.slot in slots and self._answers(place, need)}
+            program.at_least(1, {**ways, lost: 1})
+            return
+        ways = {}
+        for way in _ways(question, slots):
+            mine = [{k: 1 for p, k in places.items() if self._lies(p, question, n, way)} for n in question.needs]
+            if not all(mine):
+                continue
+            together[way] = at = program.choice()
+            ways[at] = 1
+            for here in mine:
+                program.at_least(0, {**here, at: -1})
+        program.at_least(1, {**ways, lost: 1})
+
+    def _find(
+        self,
+        program: Program,
+        places: Mapping[Placed, int],
+        unserved: dict[str, int],
+        found: dict[tuple[str, str], int],
+    ) -> None:
+        """Writes that do not know the key of what they change have to find it first, by a key that serves that."""
+        names = {e.name for e in self._part.entities}
+        for write, action in addressed(self._workload):
+            if action.entity not in names or write.id in self._task.decided.aside:
+                continue
+            find = self._asks.get((write.id, action.entity))
+            if action.many and find is None:
+                continue  # all there are: that is a Scan, and no key helps
+            blind = [
+                at
+                for place, at in places.items()
+                if (place.entity, place.item, place.slot) == (action.entity, OWN, BASE)
+                and not self._knows(write, action, place)
+            ]
+            if not blind:
+                continue
+            ways = {at: 1 for place, at in places.items() if find and self._answers(place, find.needs[0])}
+            if write.id not in unserved:
+                unserved[write.id] = program.choice()
+            found[write.id, action.entity] = sought = program.choice()
+            for at in blind:
+                program.at_least(0, {unserved[write.id]: 1, sought: 1, at: -1})
+            program.at_least(0, {**ways, sought: -1})
+
+    def _twice(
+        self, program: Program, places: Mapping[Placed, int], found: Mapping[tuple[str, str], int]
+    ) -> dict[str, int]:
+        """Writes that do not know what they need of an item, because of a key that it has."""
+        twice: dict[str, int] = {}
+        for entity in self._part.entities:
+            others = [
+                (p, at) for p, at in places.items() if p.entity == entity.name and (p.item, p.slot) != (OWN, BASE)
+            ]
+            for write, action in writes_of(self._workload, entity):
+                sought = found.get((write.id, entity.name))
+                because = [at for p, at in others if self._reads_first(p, write, action)]
+                for at in because if sought is None else [*because, sought]:
+                    twice.setdefault(write.id, program.choice() if write.id not in twice else twice[write.id])
+                    program.at_least(0, {twice[write.id]: 1, at: -1})
+        return twice
+
+    def _reads_first(self, place: Placed, write: Write, action: Action) -> bool:
+        key = (place.entity, place.candidate, place.slot == BASE, write.id, action)
+        if key not in self._reading:
+            entity = self._entity(place.entity)
+            self._reading[key] = reads_first(
+                self._workload, entity, place.candidate, write, action, copy=place.slot == BASE
+            )
+        return self._reading[key]
+
+    def _knows(self, write: Write, action: Action, place: Placed) -> bool:
+        """Whether a write has what an item's key is made of."""
+        if (write.id, action) not in self._knowing:
+            self._knowing[write.id, action] = known(self._workload, write, action)
+        return self._knowing[write.id, action].issuperset(place.candidate.attributes)
+
+    def _cents(self, place: Placed) -> int:
+        entity = self._entity(place.entity)
+        if place.slot != BASE:
+            return index_cents(self._workload, entity, place.candidate)
+        if place.item != OWN:
+            return copy_cents(self._workload, entity, place.candidate)
+        if self._is_everything(place):
+            # All items in one partition of the table: worth it where that saves an index, not for the money alone.
+            return index_cents(self._workload, entity, place.candidate) + 1
+        return 0
+
+    def _is_everything(self, place: Placed) -> bool:
+        """Whether a key of the table puts all items of an entity in one partition."""
+        own = (place.item, place.slot) == (OWN, BASE) and not place.candidate.fixed
+        return own and not place.candidate.pk and bool(self._entity(place.entity).id)
+
+    def everything(self, model: Model) -> list[int]:
+        """The keys of the table that put all items of an entity in one partition."""
+        return [at for place, at in model.places.items() if self._is_everything(place)]
+
+    def _find_cents(self, way: tuple[str, str]) -> int:
+        pattern = self._workload.pattern(way[0])
+        return find_cents(pattern.rate if pattern else None, self._entity(way[1]))
+
+    def _taste(self, place: Placed) -> int:
+        """Of equals: short keys, partitions made of the id of one thing, few of them that hold everything."""
+        candidate = place.candidate
+        roots = self._roots(place)
+        # The most that a partition is the id of: a part of an id has all things that share it.
+        known = max((len(ids) for ids in self._ids if ids <= roots), default=0)
+        everything = not candidate.pk and not self._entity(place.entity).singleton
+        return (
+            1
+            + 4 * len(candidate.sk)
+            + 6 * abs(len(candidate.pk) - max(known, 1))
+            + 20 * (bool(candidate.pk) and not known)
+            + 40 * everything
+            + place.slot
+            + (2 if candidate.when else 0)
+        )
+
+    @cached_property
+    def _ids(self) -> list[frozenset[tuple[str, str]]]:
+        """What the ids of the entities are made of."""
+        every = self._workload.entities
+        return [frozenset(root(self._workload, e, a) for a in e.id) for e in every if e.id]
+
+
+def _sparse(entity: Entity, candidate: Candidate) -> bool:
+    """Whether not every item has the key."""
+    return bool(candidate.when) or any((a := entity.attribute(name)) and a.optional for name in candidate.pk)
+
+
+def _ways(question: Question, slots: range) -> Iterator[Together]:
+    """Where several entities may lie side by side: in a partition made of a part of what is given, then by the rest."""
+    names = [frozenset(question.ask.name(n.entity, a) for a in n.given) for n in question.needs]
+    if len(set(names)) > 1:
+        return
+    every = sorted(names[0])
+    for size in range(len(every), 0 if every else -1, -1):
+        for pk in combinations(every, size):
+            rest = [name for name in every if name not in pk]
+            for order in permutations(rest) if len(rest) <= MOST_PERMUTED else [tuple(rest)]:
+                for slot in slots:
+                    yield Together(question.read.id, slot, pk, order)

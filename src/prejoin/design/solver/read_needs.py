@@ -1,0 +1,143 @@
+"""What each read needs of each entity's keys: what is given, the range and the order, by the entity's own names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from prejoin.design.mapping.map_reads import ask_of, plain
+from prejoin.keys import Ask
+from prejoin.workload.constants import constant_text
+from prejoin.workload.lookup import changes, means, root
+from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
+from prejoin.workload.tenants import common_tenant
+
+
+class Tail(msgspec.Struct, frozen=True, order=True):
+    """An attribute that the items come in the order of."""
+
+    attribute: str
+    descending: bool = False
+
+
+class Need(msgspec.Struct, frozen=True):
+    """What one read asks of the keys of one entity."""
+
+    read: str
+    entity: str
+    given: frozenset[str]
+    """Attributes whose value is known: by the caller, or as constants."""
+    constants: tuple[tuple[str, str], ...] = ()
+    left: frozenset[str] = frozenset()
+    """Attributes whose value is known too, and may be left to a filter; not all of them, if nothing else is known."""
+    tail: tuple[Tail, ...] = ()
+    """The attribute of the range, then those of the order."""
+    ranged: bool = False
+    """Whether the first attribute of the tail is in a range."""
+    shared: bool = False
+    """Other entities are asked for with it."""
+    mingled: bool = False
+    """Several entities in one order: the type comes after what they are sorted by."""
+    tenant: frozenset[str] = frozenset()
+    """The attribute that is the tenant, if the entity belongs to tenants. To know it is to know nothing of an item."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A read as the planner is asked it, and its needs, one for each entity."""
+
+    read: Read
+    ask: Ask
+    needs: tuple[Need, ...]
+
+
+def questions(workload: Workload) -> tuple[tuple[Question, ...], dict[str, str]]:
+    """All reads in scope; and those that cannot be asked of any key, with the reason."""
+    outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
+    found, refused = [], {}
+    for read in workload.reads:
+        if read.id in outside:
+            continue
+        try:
+            ask = ask_of(read, workload)
+        except ValueError as problem:
+            refused[read.id] = str(problem)
+            continue
+        found.append(Question(read, ask, tuple(_need(read, ask, name, workload) for name in ask.entities)))
+    return tuple(found), refused
+
+
+def finds(workload: Workload) -> tuple[Question, ...]:
+    """What writes have to find first: all that they change or delete of an entity, by what else they are given.
+
+    One that knows the key of its item has nothing to find; who chooses the keys knows.
+    """
+    found: dict[tuple[str, str], Question] = {}
+    for write, action in addressed(workload):
+        entity = workload.entity(action.entity)
+        if entity is None:
+            continue
+        changed = {change.attribute for change in changes(write, action, entity)}
+        inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
+        given = {name for one in inputs for name in given_by(workload, write, entity, one)} - changed
+        if given:
+            ask = Ask.of(entity.name, equal=given)
+            read = Read(write.id, entities=(entity.name,), rate=write.rate)
+            need = Need(write.id, entity.name, frozenset(given))
+            found[write.id, entity.name] = Question(read, ask, (need,))
+    return tuple(found.values())
+
+
+def addressed(workload: Workload) -> Iterator[tuple[Write, Action]]:
+    """What writes do to items that are there, whose keys they have to know; to look at one is to change nothing."""
+    for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
+        yield from ((write, action) for action in write.actions if action.verb in (Verb.UPDATE, Verb.DELETE))
+        written = {action.entity for action in write.actions}
+        looked_at = {check.entity for check in write.checks if check.entity and check.kind is not CheckKind.UNIQUE}
+        yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))
+
+
+def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
+    """The attributes of an entity that a write's input gives: that of its name, or the one that holds the same id."""
+    if attribute := entity.attribute(name):
+        return [name] if means(workload, write, entity, attribute) else []
+    roots = {root(workload, e, a) for e in workload.entities if (a := e.attribute(name))}
+    same = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
+    return same if len(same) == 1 else []
+
+
+def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
+    entity = workload.entity(name)
+    assert entity is not None
+
+    def own(asked: str) -> str | None:
+        attribute = ask.attribute(name, asked)
+        return attribute if entity.attribute(attribute) else None
+
+    given = {own(one) for one in ask.equal - ask.filtered} - {None}
+    optional = {plain(i.attribute) for i in read.inputs if i.optional}
+    left = {own(one) for one in (ask.equal & ask.filtered) - optional} - {None}
+    constants = {
+        (a, constant_text(value)) for one, value in ask.constants if one not in ask.filtered and (a := own(one))
+    }
+    tail: dict[str, Tail] = {}
+    if ask.within and (attribute := own(ask.within.attribute)):
+        tail[attribute] = Tail(attribute)
+    for order in ask.order:
+        if order.entity in ("", name) and (attribute := own(order.attribute)) and attribute not in given:
+            # The direction of the order counts; a range has none.
+            tail[attribute] = Tail(attribute, order.descending)
+    mingled = len(ask.entities) > 1 and (bool(ask.within) or any(not order.entity for order in ask.order))
+    known = frozenset(given) | {a for a, _ in constants}
+    return Need(
+        read.id,
+        name,
+        known,  # type: ignore[arg-type]
+        tuple(sorted(constants)),
+        frozenset(left),  # type: ignore[arg-type]
+        tuple(one for one in tail.values() if one.attribute not in known),
+        ask.within is not None and own(ask.within.attribute) is not None,
+        len(ask.entities) > 1,
+        mingled,
+        frozenset(common_tenant(workload, name)),
+    )

@@ -1,0 +1,117 @@
+"""The designer: from a workload to the table that serves it, `solve(workload)`. The same input, the same design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.design.layout.key_words import Words
+from prejoin.design.layout.lay_out import lay_out
+from prejoin.design.layout.projection import projected
+from prejoin.design.mapping.map_patterns import map_patterns
+from prejoin.design.model import Design
+from prejoin.design.solver.choice import Chosen, Forbidden, Score, Task
+from prejoin.design.solver.choose import choose, task_of
+from prejoin.design.solver.integer_program import TimeLimit
+from prejoin.design.solver.read_needs import questions
+from prejoin.workload.model import Read, Workload
+
+MOST_TRIES = 30
+"""How often keys are chosen anew, because what is read together cannot lie side by side."""
+
+
+class Solution(msgspec.Struct, frozen=True):
+    """A design, and how good it is."""
+
+    design: Design
+    chosen: Chosen
+    """The keys before they had words."""
+
+    @property
+    def score(self) -> Score:
+        return self.chosen.score
+
+    @property
+    def exact(self) -> bool:
+        """Whether no design at all serves as much with fewer indexes and copies.
+
+        That is known only where all is served without any: keys beyond the candidates might save one.
+        """
+        return not self.chosen.unserved and not self.design.indexes and not self.design.copies
+
+    @property
+    def ended(self) -> bool:
+        """Whether all combinations of the candidate keys were compared; else the search came to its limit."""
+        return self.chosen.ended
+
+
+def solve(
+    workload: Workload,
+    kept: Design | None = None,
+    told: Callable[[str], None] | None = None,
+    limit: TimeLimit | None = None,
+) -> Solution:
+    """The best design that combines candidate keys, by the objective (`prejoin.design.cost.objective`).
+
+    What the document decides is obeyed; InfeasibleError, if decisions contradict each other. A design that is kept
+    stays as it is, and what is new is added to it. `told` hears how far it is. With a `limit` it is the
+    best design found until that strikes; OutOfTimeError, if there was none.
+    """
+    asked, _ = questions(workload)
+    task = task_of(workload, asked, kept, told, limit)
+    tries = 0
+    unserved: set[str] = set()
+    ended = True
+    while True:
+        chosen = choose(task)
+        design = map_patterns(lay_out(task, chosen), workload)
+        words = Words(task, chosen, design.separator)
+        found = list(_apart(task, chosen, design, words))
+        apart = frozenset(there for _, there in found if not _stay(there))
+        refused = {(read, placed) for read, there in found if _stay(there) for placed in there} - task.refused
+        tries += 1
+        if not (apart or refused) or tries == MOST_TRIES or (limit and limit.struck):
+            lost = _refused(task, design)
+            if lost:  # nothing is kept for a read that is not served in the end
+                rest = tuple(q for q in task.questions if q.read.id not in lost)
+                task, tries = replace(task, questions=rest, forbidden=(), rivals=(), refused=frozenset()), 0
+                unserved |= lost
+                ended &= not found
+                continue
+            missing = tuple(sorted({*chosen.unserved, *unserved}))
+            chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
+            return Solution(projected(design, workload, kept), chosen)
+        if refused:
+            task = replace(task, refused=task.refused | refused)
+        elif words.apart:
+            task = replace(task, rivals=tuple(dict.fromkeys((*task.rivals, *words.apart))))
+        else:
+            task = replace(task, forbidden=(*task.forbidden, *sorted(apart, key=sorted)))
+
+
+def _refused(task: Task, design: Design) -> set[str]:
+    """The reads that keys were chosen for, and that the planner does not serve with them."""
+    asked = {question.read.id for question in task.questions}
+    return {operation.pattern for operation in design.operations if not operation.served} & asked
+
+
+def _stay(there: Forbidden) -> bool:
+    """Whether all of these keys are kept or decided: no other choice would part them."""
+    return all(placed.candidate.fixed for placed in there)
+
+
+def _apart(task: Task, chosen: Chosen, design: Design, words: Words) -> Iterator[tuple[str, Forbidden]]:
+    """A read that is refused and was counted as served, and the keys in one partition because of which it is."""
+    rooms = words.rooms
+    meant = {question.read.id for question in task.questions} - set(chosen.unserved)
+    for operation in design.operations:
+        read = task.workload.pattern(operation.pattern)
+        if operation.served or not isinstance(read, Read) or operation.pattern not in meant:
+            continue
+        ways = [way for way in chosen.together if way.read == operation.pattern]
+        for (slot, _), there in rooms.items():
+            others = set(read.entities) - {placed.entity for placed in there}
+            if len(there) > 1 and not others and (slot in {way.slot for way in ways} or not ways):
+                yield operation.pattern, frozenset(there)

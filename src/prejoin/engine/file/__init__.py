@@ -1,5 +1,0 @@
-"""The store in a SQLite file: its format, its sessions, and what happens to it when the process forks."""
-
-from prejoin.engine.file.store import FileStore
-
-__all__ = ["FileStore"]

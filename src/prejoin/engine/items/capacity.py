@@ -1,0 +1,100 @@
+"""Consumed capacity: counted by table and index, shown as ReturnConsumedCapacity asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prejoin.engine.tables.definition import Index, Table
+from prejoin.protocol.prices import write_units
+
+
+class Capacity:
+    """The units that one request used on one table."""
+
+    __slots__ = ("_indexes", "_table", "_units")
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._units = 0.0
+        self._indexes: dict[int, float] = {}
+
+    def add(self, units: float, index: Index | None = None) -> None:
+        if index is None:
+            self._units += units
+        else:
+            self._indexes[index.number] = self._indexes.get(index.number, 0.0) + units
+
+    def wrote(self, size: int, index: Index | None = None, *, transactional: bool = False) -> None:
+        """Charge the write of an item, or of an index entry, of this size."""
+        self.add(write_units(size, transactional=transactional), index)
+
+    @property
+    def total(self) -> float:
+        return self._units + sum(self._indexes.values())
+
+    def render(self, detail: str, *, kind: str | None = None) -> dict[str, Any]:
+        """The ConsumedCapacity; `kind`, Read or Write, adds the member that transactions have."""
+        shown: dict[str, Any] = {"TableName": self._table.name, **_units(self.total, kind)}
+        if detail == "INDEXES":
+            shown["Table"] = _units(self._units, kind)
+            for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
+                indexes = {
+                    index.name: _units(self._indexes[index.number], kind)
+                    for index in self._table.indexes
+                    if index.is_global is is_global and index.number in self._indexes
+                }
+                if indexes:
+                    shown[member] = indexes
+        return shown
+
+
+class Uncounted(Capacity):
+    """Where nobody asked for the units."""
+
+    def add(self, units: float, index: Index | None = None) -> None:
+        pass
+
+    def wrote(self, size: int, index: Index | None = None, *, transactional: bool = False) -> None:
+        pass
+
+
+def counting(table: Table, detail: str | None) -> Capacity:
+    """What to count a request's units with, if they are asked for."""
+    return Capacity(table) if wanted(detail) else Uncounted(table)
+
+
+class Capacities:
+    """The units of a request over several tables."""
+
+    def __init__(self, detail: str | None) -> None:
+        self._detail = detail
+        self._by_table: dict[int, Capacity] = {}
+
+    def of(self, table: Table) -> Capacity:
+        found = self._by_table.get(table.id)
+        if found is None:
+            found = self._by_table[table.id] = counting(table, self._detail)
+        return found
+
+    def render(self, *, kind: str | None = None) -> dict[str, Any]:
+        """The member of the answer, or nothing where it was not asked for."""
+        if not wanted(self._detail):
+            return {}
+        shown = [capacity.render(self._detail or "TOTAL", kind=kind) for capacity in self._by_table.values()]
+        return {"ConsumedCapacity": shown}
+
+
+def wanted(detail: str | None) -> bool:
+    return detail is not None and detail != "NONE"
+
+
+def consumed(capacity: Capacity, detail: str | None) -> dict[str, Any]:
+    """The ConsumedCapacity member of an answer about one table, or nothing where it was not asked for."""
+    return {"ConsumedCapacity": capacity.render(detail or "TOTAL")} if wanted(detail) else {}
+
+
+def _units(units: float, kind: str | None) -> dict[str, float]:
+    shown = {"CapacityUnits": units}
+    if kind is not None:
+        shown[f"{kind}CapacityUnits"] = units
+    return shown

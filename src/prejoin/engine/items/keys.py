@@ -1,0 +1,155 @@
+"""Keys of items: checked against a table's definition, and turned into the bytes they are stored under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from prejoin.engine.store.layout import partition_bytes
+from prejoin.engine.tables.definition import Index, KeyAttribute, Table
+from prejoin.protocol import keybytes, limits
+from prejoin.protocol.errors import DynamoDBError, refuse
+from prejoin.protocol.expressions import Path
+from prejoin.protocol.values import Item, Value, kind
+
+_MISMATCH = "The provided key element does not match the schema"
+_INVALID = "One or more parameter values were invalid: "
+_EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value. "
+
+
+class EmptyKeyError(DynamoDBError):
+    """An empty key value: of what can be wrong with a key, the one thing that is no reason to cancel a transaction, but
+    to refuse it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("ValidationException", "One or more parameter values are not valid. " + message)
+
+
+def key_bytes(table: Table, key: Item) -> bytes:
+    """The bytes of a `Key`: exactly the table's key attributes, of their types."""
+    if len(key) != len(table.keys.names):
+        refuse(_MISMATCH)
+    if (found := table.item_key(key)) is not None:
+        return found
+    for attribute in table.keys.attributes:
+        value = key.get(attribute.name)
+        if value is None or attribute.type not in value:
+            refuse(_MISMATCH)
+        if not value[attribute.type]:
+            _refuse_empty(attribute)
+    return stored_under(table, key)
+
+
+def check_key_elements(table: Table, item: Item) -> None:
+    """Refuse an item in which an attribute of the table's key is missing, or of another type."""
+    for attribute in table.keys.attributes:
+        if attribute.type not in item.get(attribute.name, {}):
+            refuse(_MISMATCH)
+
+
+def item_key(table: Table, item: Item) -> bytes:
+    """The bytes of a whole item's key."""
+    if (found := table.item_key(item)) is not None:
+        return found
+    for attribute in table.keys.attributes:
+        value = item.get(attribute.name)
+        if value is None:
+            refuse(_INVALID + f"Missing the key {attribute.name} in the item")
+        if attribute.type not in value:
+            refuse(
+                _INVALID + f"Type mismatch for key {attribute.name} expected: {attribute.type} actual: {kind(value)}"
+            )
+        if not value[attribute.type]:
+            _refuse_empty(attribute)
+    return stored_under(table, item)
+
+
+def stored_under(table: Table, item: Item) -> bytes:
+    """The key bytes of an item whose key attributes are known to be right. Without a sort key, that part is empty."""
+    keys = table.keys
+    value = item[keys.partition[0].name]
+    partition = keybytes.terminated(value)
+    sort = keybytes.plain(item[keys.sort[0].name]) if keys.sort else b""
+    if len(partition) > limits.PARTITION_KEY_SIZE and len(keybytes.plain(value)) > limits.PARTITION_KEY_SIZE:
+        refuse(_INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes")
+    if len(sort) > limits.SORT_KEY_SIZE:
+        refuse(_INVALID + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
+    return partition_bytes(table.prefix, partition) + sort
+
+
+def check_not_empty(attribute: KeyAttribute, value: Value) -> None:
+    if not value[attribute.type]:
+        _refuse_empty(attribute)
+
+
+def _refuse_empty(attribute: KeyAttribute) -> NoReturn:
+    what = "string" if attribute.type == "S" else "binary"
+    raise EmptyKeyError(_EMPTY.format(what) + f"Key: {attribute.name}")
+
+
+def check_index_keys(table: Table, item: Item, *, updated: bool = False) -> None:
+    """Refuse an item that has an index key attribute of a type or size that the index cannot hold; an update that
+    empties one has words of its own."""
+    # Four attributes of 64 characters, at four bytes a character, are within every limit.
+    large = False
+    for attribute in table.narrowed_keys:
+        value = item.get(attribute.name)
+        large = large or (value is not None and len(value[attribute.type]) > 64)
+    for attribute, index in table.index_attributes:
+        value = item.get(attribute.name)
+        if value is None:
+            continue
+        content = value.get(attribute.type)
+        if content is None:
+            refuse(
+                _INVALID + f"Type mismatch for Index Key {attribute.name} Expected: {attribute.type} "
+                f"Actual: {kind(value)} IndexName: {index.name}"
+            )
+        if content == "":
+            what = "string" if attribute.type == "S" else "binary"
+            if updated:
+                raise EmptyKeyError(
+                    "The update expression attempted to update a secondary index key to a value that is not supported. "
+                    + _EMPTY.format(what).rstrip()
+                )
+            raise EmptyKeyError(
+                "A value specified for a secondary index key is not supported. "
+                + _EMPTY.format(what)
+                + f"IndexName: {index.name}, IndexKey: {attribute.name}"
+            )
+        large = large or len(content) > 64
+    if large:
+        for index in table.indexes:
+            _check_index_key_sizes(index, item)
+
+
+def _check_index_key_sizes(index: Index, item: Item) -> None:
+    keys = index.keys
+    for attributes, most, what in (
+        (keys.partition, limits.PARTITION_KEY_SIZE, "hash"),
+        (keys.sort, limits.SORT_KEY_SIZE, "range"),
+    ):
+        if _size_of(attributes, item) > most:
+            refuse(
+                _INVALID + f"Aggregated size of all {what} keys has exceeded the size limit of {most} bytes. "
+                f"IndexName: {index.name}"
+            )
+
+
+def check_scalar(table: Table, paths: Iterable[Path]) -> None:
+    """Refuse a path into a key attribute: a key is a scalar, of the table or of an index."""
+    for path in paths:
+        head = path.steps[0]
+        if len(path.steps) == 1:
+            continue
+        role = "Key" if head in table.keys.names else "IndexKey"
+        if role == "Key" or any(attribute.name == head for attribute, _ in table.index_attributes):
+            refuse(
+                "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+                f"{role}: {head}"
+            )
+
+
+def _size_of(attributes: tuple[KeyAttribute, ...], item: Item) -> int:
+    """What the key attributes that an item has count together: each as it would alone."""
+    return sum(len(keybytes.plain(item[attribute.name])) for attribute in attributes if attribute.name in item)

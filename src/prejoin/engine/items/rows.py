@@ -1,0 +1,125 @@
+"""Items in the store: read one, replace one, and keep the entries of every index in step, counting what it costs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from prejoin.engine.items.capacity import Capacity
+from prejoin.engine.items.expiry import FORGOTTEN_SECONDS, expiry
+from prejoin.engine.store.interface import Row, Session
+from prejoin.engine.tables.definition import Index, Table
+from prejoin.protocol.keybytes import under
+from prejoin.protocol.sizes import item_size
+from prejoin.protocol.values import Item
+
+_decoder = msgspec.json.Decoder(Item)
+encode_item = msgspec.json.Encoder().encode
+
+
+def decode_item(content: bytes) -> Item:
+    return _decoder.decode(content)
+
+
+class Version(msgspec.Struct, frozen=True):
+    """An item before or after a write: as stored, and of its attributes at least those that indexes need."""
+
+    item: Item
+    row: Row
+
+
+def part(table: Table, index: Index, version: Version) -> Row:
+    """As much of an item as an index holds; one of all attributes repeats the item's own row."""
+    projected = table.projected(index)
+    if projected is None:
+        return version.row
+    held = {name: value for name, value in version.item.items() if name in projected}
+    return Row(item_size(held), encode_item(held))
+
+
+def update_indexes(
+    session: Session,
+    table: Table,
+    key: bytes,
+    before: Version | None,
+    after: Version | None,
+    capacity: Capacity,
+    *,
+    stays: bool = False,
+) -> None:
+    """Bring every index's entry of this item from before to after, and charge it by the index write rule.
+
+    `stays` says that no attribute has changed that is a key of an index.
+    An index is charged the same inside a transaction: only the table's own units are doubled there.
+    """
+    if (
+        not table.indexes_every_item
+        and (before is None or table.index_names.isdisjoint(before.item))
+        and (after is None or table.index_names.isdisjoint(after.item))
+    ):
+        return  # without any attribute that is a key of an index, it is in none
+    for index in table.indexes:
+        place = table.entry_keys[index.number]
+        old_key = None if before is None else place(before.item, key)
+        new_key = None if after is None else old_key if stays else place(after.item, key)
+        if before is not None and old_key is not None:
+            old = part(table, index, before)
+            if after is not None and new_key is not None:
+                _change_entry(session, index, (old_key, old), (new_key, part(table, index, after)), capacity)
+            else:
+                session.delete_entry(old_key)
+                capacity.wrote(old.size, index)
+        elif after is not None and new_key is not None:
+            new = part(table, index, after)
+            session.put_entry(new_key, new, new=True)
+            capacity.wrote(new.size, index)
+
+
+def _change_entry(
+    session: Session, index: Index, before: tuple[bytes, Row], after: tuple[bytes, Row], capacity: Capacity
+) -> None:
+    (old_key, old), (new_key, new) = before, after
+    if old_key != new_key:
+        session.move_entry(old_key, new_key, new)
+        # A changed index key costs two writes: a delete and a put.
+        capacity.wrote(old.size, index)
+        capacity.wrote(new.size, index)
+    elif old != new:
+        session.put_entry(new_key, new, new=False)
+        capacity.wrote(max(old.size, new.size), index)
+
+
+def fill_index(session: Session, table: Table, index: Index) -> None:
+    """Write the entries of a new index for the items there are. What the index cannot hold it leaves out."""
+    place = table.entry_keys[index.number]
+    for key, row in session.items(under(table.prefix)):
+        version = Version(decode_item(row.content), row)
+        new_key = place(version.item, key)
+        if new_key is not None:
+            session.put_entry(new_key, part(table, index, version), new=True)
+
+
+def drop_index(session: Session, table: Table, index: Index) -> None:
+    session.clear("entries", under(table.index_prefix(index)))
+
+
+def drop_all(session: Session, table: Table) -> None:
+    """Remove the items of a table and the entries of its indexes."""
+    session.clear("items", under(table.prefix))
+    session.clear("entries", under(table.prefix))
+
+
+def set_expiries(session: Session, table: Table) -> None:
+    """Note for every item when it expires, after the table's time to live has changed."""
+    bounds = under(table.prefix)
+    session.clear_expiries(bounds)
+    if table.ttl is None:
+        return
+    found = [(key, expiry(decode_item(row.content).get(table.ttl))) for key, row in session.items(bounds)]
+    for key, expires in found:
+        if expires is not None:
+            session.set_expiry(key, expires)
+
+
+def expired(session: Session, now: float, most: int) -> list[bytes]:
+    """The keys of items that have expired by now, the longest expired first."""
+    return session.expired(now - FORGOTTEN_SECONDS, now, most)

@@ -1,0 +1,233 @@
+"""One write of one item, the same whether it comes alone, in a batch or in a transaction.
+
+A request is first prepared, without the store, into a `Pending`; bound to its table it is a `Write`; performed in
+an open transaction it gives an `Outcome`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from prejoin.engine.items import rows
+from prejoin.engine.items.capacity import Capacity
+from prejoin.engine.items.expiry import expiry
+from prejoin.engine.items.keys import check_index_keys, check_scalar, item_key, key_bytes
+from prejoin.engine.items.rows import Version
+from prejoin.engine.items.write_expressions import NOTHING, Program, program
+from prejoin.engine.request.checks import expression_parameters
+from prejoin.engine.request.structs import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteOptions
+from prejoin.engine.store.damage import remove_damaged
+from prejoin.engine.store.interface import DamageError, Row, Session
+from prejoin.engine.tables.definition import Table
+from prejoin.protocol import limits
+from prejoin.protocol.errors import condition_failed, invalid, refuse
+from prejoin.protocol.expressions import Update
+from prejoin.protocol.expressions.nodes import Placeholder, SetAction, Values
+from prejoin.protocol.sizes import changed_size, item_size, measured
+from prejoin.protocol.values import Item
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """A checked write whose table is still to be found. `content` is a whole item to put, or a key."""
+
+    kind: str
+    table_name: str
+    content: Item
+    size: int = 0
+    program: Program = NOTHING
+    values: Values = {}
+    show_on_failure: bool = False
+
+
+class Write(msgspec.Struct, frozen=True):
+    pending: Pending
+    table: Table
+    key: bytes
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The item before and after, as stored."""
+
+    before: Row | None
+    after: Row | None
+
+
+def prepare(request: WriteOptions, table_name: str) -> Pending:
+    """Check a write as far as that goes without its table."""
+    kind = _KINDS[type(request)]
+    text, update_expression, legacy = request.condition_expression, None, None
+    if kind == "update":
+        update_expression, legacy = request.update_expression, request.attribute_updates  # type: ignore[attr-defined]
+    names, values = request.expression_attribute_names, request.expression_attribute_values
+    is_plain = text is None and update_expression is None
+    if (
+        (is_plain and not (names is None and values is None))
+        or legacy is not None
+        or request.expected is not None
+        or request.conditional_operator is not None
+    ):
+        _check_parameters(request)
+    content, size = measured((request.item if kind == "put" else request.key) or {})  # type: ignore[attr-defined]
+    if kind == "put" and size > limits.ITEM_SIZE:
+        refuse("Item size has exceeded the maximum allowed size")
+    if is_plain:
+        return Pending(kind, table_name, content, size)
+    found, bound = program(text, update_expression, names, values)
+    shown = request.return_values_on_condition_check_failure == "ALL_OLD"
+    return Pending(kind, table_name, content, size, found, bound, shown)
+
+
+def check_expressions(request: WriteOptions) -> None:
+    """Refuse what is wrong with the expressions of a write, whatever may be wrong with its key."""
+    _check_parameters(request)
+    text, update = request.condition_expression, request.update_expression if isinstance(request, UpdateItem) else None
+    if text is not None or update is not None:
+        program(text, update, request.expression_attribute_names, request.expression_attribute_values)
+
+
+def _check_parameters(request: WriteOptions) -> None:
+    expressions = {"ConditionExpression": request.condition_expression}
+    legacy = {"Expected": request.expected, "ConditionalOperator": request.conditional_operator}
+    if isinstance(request, UpdateItem):
+        expressions = {"UpdateExpression": request.update_expression, **expressions}
+        legacy = {"AttributeUpdates": request.attribute_updates, **legacy}
+    names, values = request.expression_attribute_names, request.expression_attribute_values
+    expression_parameters(expressions, legacy, names, values)
+
+
+_KINDS = {PutItem: "put", UpdateItem: "update", DeleteItem: "delete", ConditionCheck: "check"}
+
+
+def bind(pending: Pending, table: Table) -> Write:
+    """Check a write against its table."""
+    if pending.kind == "put":
+        key = item_key(table, pending.content)
+        check_index_keys(table, pending.content)
+    else:
+        key = key_bytes(table, pending.content)
+    found = pending.program
+    if found.nested:
+        check_scalar(table, found.nested)
+    if found.update is not None:
+        _check_updated_paths(table, found.update, pending.values)
+    return Write(pending, table, key)
+
+
+def _check_updated_paths(table: Table, update: Update, values: Values) -> None:
+    if _spares_indexes(table, update) or not update.heads.isdisjoint(table.keys.names):
+        return  # that it changes the key is the first thing wrong with it, and comes after its condition
+    literals = {
+        str(action.path.steps[0]): values[action.operand.name]
+        for action in update.actions
+        if isinstance(action, SetAction) and isinstance(action.operand, Placeholder) and len(action.path.steps) == 1
+    }
+    check_index_keys(table, literals, updated=True)
+    check_scalar(table, update.paths)
+
+
+def perform(session: Session, write: Write, capacity: Capacity, *, transactional: bool = False) -> Outcome:
+    """Read the item, test the condition, change the item and its index entries, charge the units."""
+    pending, table, key = write.pending, write.table, write.key
+    kind, found = pending.kind, pending.program
+    try:
+        before = session.get(key)
+    except DamageError:
+        if kind not in ("put", "delete") or found.condition is not None:
+            raise
+        remove_damaged(session, table, key)  # it is to go, or to be replaced, whatever it was
+        before = None
+    old_item = None
+    if found.condition is not None:
+        if found.presence in table.keys.names:
+            fulfilled = (before is not None) is found.present  # of an item that is there, its key is, too
+        else:
+            old_item = None if before is None else rows.decode_item(before.content)
+            fulfilled = found.condition(old_item or {}, pending.values)
+        if not fulfilled:
+            shown = pending.show_on_failure and before is not None
+            raise condition_failed(rows.decode_item(before.content) if shown and before is not None else None)
+    if kind == "check":
+        capacity.wrote(before.size if before else 0, transactional=transactional)
+        return Outcome(before, before)
+    if before is None and found.update is not None and found.update.only_removes:
+        _check_key_stays(table, found.update)
+        capacity.wrote(0, transactional=transactional)
+        return Outcome(None, None)  # what only removes makes no item where there is none, whatever its paths
+    if before is not None and old_item is None:
+        if kind == "update":
+            old_item = rows.decode_item(before.content)
+        elif table.indexes:
+            old_item = table.decode_indexed(before.content)
+    stays = False
+    if kind == "put":
+        new_item: Item | None = pending.content
+        after: Row | None = Row(pending.size, rows.encode_item(new_item))
+    elif kind == "update":
+        stays = found.update is None or _spares_indexes(table, found.update)
+        new_item = _updated(write, old_item, stays)
+        after = _row(found, new_item, old_item, before)
+    else:
+        new_item = after = None
+    if after is None or new_item is None:
+        if before is not None:
+            session.delete(key)
+    elif table.ttl is None:
+        session.put(key, before, after)
+    else:
+        session.put_expiring(key, before, after, expiry(new_item.get(table.ttl)))
+    capacity.wrote(max(before.size if before else 0, after.size if after else 0), transactional=transactional)
+    if table.indexes:
+        rows.update_indexes(
+            session,
+            table,
+            key,
+            None if before is None or old_item is None else Version(old_item, before),
+            None if after is None or new_item is None else Version(new_item, after),
+            capacity,
+            stays=stays and before is not None,
+        )
+    return Outcome(before, after)
+
+
+def _updated(write: Write, old: Item | None, stays: bool) -> Item:
+    """The item after an update, which `stays` in its indexes if it changes no key of one."""
+    pending, table = write.pending, write.table
+    item = pending.content if old is None else old
+    change, update = pending.program.change, pending.program.update
+    if change is None or update is None:
+        return item
+    _check_key_stays(table, update)
+    changed = change(item, pending.values)
+    if stays:
+        return changed
+    for attribute, _ in table.index_attributes:
+        value = changed.get(attribute.name)
+        if value is not None and attribute.type not in value:
+            refuse("The update expression attempted to update the secondary index key to unsupported type")
+    check_index_keys(table, changed, updated=True)
+    return changed
+
+
+def _spares_indexes(table: Table, update: Update) -> bool:
+    """Whether an update changes no attribute that is a key of an index."""
+    return update.heads.isdisjoint(table.index_names)
+
+
+def _check_key_stays(table: Table, update: Update) -> None:
+    """Refuse an update of the key; only now, since a condition that fails comes first."""
+    for name in table.keys.names:
+        if name in update.heads:
+            refuse(
+                "One or more parameter values were invalid: "
+                f"Cannot update attribute {name}. This attribute is part of the key"
+            )
+
+
+def _row(found: Program, item: Item, old_item: Item | None, before: Row | None) -> Row:
+    if old_item is None or before is None or found.update is None:
+        size = item_size(item)
+    else:
+        size = before.size + changed_size(old_item, item, found.update.heads)
+    if size > limits.ITEM_SIZE:
+        raise invalid("Item size to update has exceeded the maximum allowed size")
+    return Row(size, rows.encode_item(item))

@@ -1,0 +1,73 @@
+"""UpdateTimeToLive and DescribeTimeToLive, and the removal of what has expired."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from prejoin.engine.items import rows
+from prejoin.engine.items.capacity import Uncounted
+from prejoin.engine.items.write import Pending, Write, perform
+from prejoin.engine.operations.engine import Engine
+from prejoin.engine.request.checks import Constraints, table_name
+from prejoin.engine.request.structs import TableNamed, UpdateTimeToLive
+from prejoin.engine.tables.create import check_attribute_name
+from prejoin.protocol.errors import not_found, refuse
+
+
+def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    wish = request.time_to_live_specification
+    constraints = Constraints()
+    constraints.required("timeToLiveSpecification", wish)
+    if wish is not None:
+        constraints.required("timeToLiveSpecification.attributeName", wish.attribute_name)
+        constraints.required("timeToLiveSpecification.enabled", wish.enabled)
+        check_attribute_name(constraints, "timeToLiveSpecification.attributeName", wish.attribute_name)
+    constraints.finish()
+    assert wish is not None
+    with engine.store.writing() as session:
+        table = engine.catalog.get(session, name)
+        if table is None:
+            raise not_found(f"Requested resource not found: Table: {name} not found")
+        if wish.enabled and table.ttl is not None:
+            refuse("TimeToLive is already enabled")
+        if not wish.enabled and table.ttl is None:
+            refuse("TimeToLive is already disabled")
+        if not wish.enabled and table.ttl != wish.attribute_name:
+            refuse(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.ttl}")
+        changed = replace(table, ttl=wish.attribute_name if wish.enabled else None)
+        engine.catalog.change(session, changed)
+        rows.set_expiries(session, changed)
+    return {"TimeToLiveSpecification": {"AttributeName": wish.attribute_name, "Enabled": wish.enabled}}
+
+
+def describe_time_to_live(engine: Engine, request: TableNamed) -> dict[str, Any]:
+    name = table_name(request.table_name)
+    with engine.store.reading() as session:
+        table = engine.catalog.get(session, name)
+    if table is None:
+        raise not_found(f"Requested resource not found: Table: {name} not found")
+    if table.ttl is None:
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+    return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": table.ttl}}
+
+
+EXPIRED_AT_ONCE = 100
+"""How many expired items one transaction removes, so that no other writer waits long."""
+
+
+def expire(engine: Engine, now: float) -> int:
+    """Remove items that have expired, a bounded number of them; returns how many.
+
+    They go as a DeleteItem would remove them, out of every index too.
+    """
+    with engine.store.reading() as session:
+        if not rows.expired(session, now, 1):
+            return 0
+    with engine.store.writing() as session:
+        gone = rows.expired(session, now, EXPIRED_AT_ONCE)
+        for key in gone:
+            table = engine.catalog.holding(session, key)
+            perform(session, Write(Pending("delete", table.name, {}), table, key), Uncounted(table))
+    return len(gone)

@@ -1,0 +1,212 @@
+"""The format of a file: its tables and version, how a file is recognised, and how an older one is upgraded."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+from zlib import crc32
+
+from prejoin.engine.store.interface import OpenError
+
+VERSION = 4
+APPLICATION_ID = int.from_bytes(b"prjn")
+"""In the header of every file since version 4, so that it is not mistaken for another program's."""
+_FIRST_MARKED = 4
+_OLDEST = 3
+"""The oldest version that is brought up to date."""
+
+_ITEMS = """
+CREATE TABLE items (
+    key BLOB PRIMARY KEY, size INTEGER NOT NULL, checksum INTEGER NOT NULL, item BLOB NOT NULL, expires INTEGER
+) WITHOUT ROWID;
+CREATE INDEX expiring ON items (expires) WHERE expires IS NOT NULL;
+"""
+_ENTRIES = """
+CREATE TABLE entries (
+    key BLOB PRIMARY KEY, size INTEGER NOT NULL, checksum INTEGER NOT NULL, item BLOB NOT NULL
+) WITHOUT ROWID;
+"""
+_TABLES = """
+CREATE TABLE tables (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL,
+    checksum INTEGER NOT NULL, definition BLOB NOT NULL
+);
+"""
+_TOKENS = """
+CREATE TABLE tokens (
+    token BLOB PRIMARY KEY, checksum INTEGER NOT NULL, record BLOB NOT NULL, expires REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX forgetting ON tokens (expires);
+"""
+_SCHEMA = _TABLES + _ITEMS + _ENTRIES + _TOKENS
+_SET_ASIDE = """
+DROP INDEX expiring;
+ALTER TABLE items RENAME TO old_items;
+ALTER TABLE entries RENAME TO old_entries;
+ALTER TABLE tables RENAME TO old_tables;
+DROP TABLE tokens;
+"""
+"""The first step of the upgrade from version 3. Tokens are dropped: they live ten minutes."""
+_TAKE_OVER = """
+INSERT INTO items SELECT key, size, item_checksum(key, size, item), item, expires FROM old_items ORDER BY key;
+INSERT INTO entries SELECT key, size, item_checksum(key, size, item), item FROM old_entries ORDER BY key;
+INSERT INTO tables SELECT id, name, revision, table_checksum(name, definition), definition FROM old_tables;
+DELETE FROM sqlite_sequence WHERE name = 'tables';
+INSERT INTO sqlite_sequence SELECT 'tables', seq FROM sqlite_sequence WHERE name = 'old_tables';
+DROP TABLE old_items;
+DROP TABLE old_entries;
+DROP TABLE old_tables;
+"""
+_BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+_HEADER = 100
+"""The length of the header of a SQLite file."""
+_OUR_TABLES = {"tables", "items", "entries", "tokens"}
+
+
+def item_checksum(key: bytes, size: int, content: bytes) -> int:
+    """What is stored beside an item or an index entry, to notice when any of these has changed on the disk."""
+    return crc32(key + content, size)
+
+
+def table_checksum(name: str, definition: bytes) -> int:
+    return crc32(definition, crc32(name.encode()))
+
+
+def checked_path(path: str | os.PathLike[str]) -> str:
+    """The absolute path of a file that can be opened or created, as far as can be said without opening it."""
+    given = os.fsdecode(path)
+    if given in ("", ":memory:"):
+        raise OpenError(f"{given!r} is not a path. To keep everything in memory, use Embedded() without one")
+    if "\0" in given:
+        raise OpenError(f"{given!r} is not a path: it contains a null character")
+    # Absolute: connections are opened later as well, when the program may be in another folder. It also keeps SQLite
+    # from taking a name such as "file:x" for a URI.
+    full = os.path.abspath(given)
+    folder = os.path.dirname(full)
+    try:
+        mode = os.stat(full).st_mode
+    except FileNotFoundError:
+        if not os.path.isdir(folder):
+            raise OpenError(f"{given} cannot be created: there is no folder {folder}") from None
+        return full
+    except OSError as error:
+        raise OpenError(f"{given} cannot be opened: {error.strerror}") from None
+    if stat.S_ISDIR(mode):
+        raise OpenError(f"{given} is a folder, not a file")
+    if not stat.S_ISREG(mode):
+        raise OpenError(f"{given} is not a regular file")
+    return full
+
+
+def check_ours(path: str) -> None:
+    """Refuse a file of another program, without changing it or anything beside it.
+
+    The file is read through SQLite: if this process has it open already, closing a file handle of our own would drop
+    the locks that SQLite holds.
+    """
+    try:
+        before = os.stat(path)
+    except OSError:
+        return  # a new one, or one that will not open: SQLite says why
+    if before.st_size == 0:
+        return
+    if before.st_size < _HEADER:  # which SQLite may take for empty
+        raise OpenError(f"{path} is not a file of prejoin's, or its end is missing")
+    if not _has_log(path):  # most likely nobody has it open: look without locks, which would leave files beside it
+        try:
+            _check_version(path, *_look(path, "mode=ro&immutable=1"))
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
+            pass
+        except OpenError:
+            now = os.stat(path)
+            if not _has_log(path) and (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
+                raise
+        else:
+            return
+    try:
+        found = _look(path, "mode=ro")
+    except sqlite3.DatabaseError as error:
+        if is_busy(error):
+            raise
+        raise OpenError(sentence(error, path)) from error
+    except UnicodeDecodeError as error:
+        raise OpenError(f"{path} is damaged: its list of tables cannot be read") from error
+    _check_version(path, *found)
+
+
+def _has_log(path: str) -> bool:
+    return os.path.exists(f"{path}-wal")
+
+
+def _look(path: str, how: str) -> tuple[int, int, set[str]]:
+    with closing(sqlite3.connect(uri(path, how), uri=True)) as connection:
+        connection.execute("BEGIN")  # one moment for all of it: another process may be making the tables
+        return _marks(connection)
+
+
+def uri(path: str, how: str) -> str:
+    """The name by which SQLite opens a file in a given way."""
+    return f"{Path(path).as_uri()}?{how}"
+
+
+def _marks(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
+    """The version, the application id, and the names of the tables."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return version, mark, {name for (name,) in names}
+
+
+def _check_version(path: str, version: int, mark: int, names: set[str]) -> None:
+    if version == 0 and mark == 0 and not names:
+        return  # empty: to be made ours
+    ours = mark == APPLICATION_ID if version >= _FIRST_MARKED else mark == 0 and version > 0 and names >= _OUR_TABLES
+    if not ours:
+        raise OpenError(f"{path} is a database of another program")
+    if not _OLDEST <= version <= VERSION:
+        age = "newer" if version > VERSION else "older"
+        raise OpenError(
+            f"{path} was written by another version of prejoin: its format, {version}, is {age} than {VERSION}"
+        )
+
+
+def prepare(connection: sqlite3.Connection, path: str) -> None:
+    """Make the tables in an empty database, or bring an older one up to date, in one transaction."""
+    version, mark, names = _marks(connection)
+    _check_version(path, version, mark, names)
+    if version == VERSION:
+        return
+    if names:
+        connection.create_function("item_checksum", 3, item_checksum, deterministic=True)
+        connection.create_function("table_checksum", 2, table_checksum, deterministic=True)
+    steps = (_SET_ASIDE, _SCHEMA, _TAKE_OVER) if names else (_SCHEMA,)
+    for statement in "".join(steps).split(";"):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version={VERSION}")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection holds the file: the same may work a moment later."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _BUSY_CODES
+
+
+def sentence(error: sqlite3.Error, path: str) -> str:
+    """What is wrong with a file, in words."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_NOTADB:
+        return f"{path} is not a file of prejoin's, or its beginning is damaged: {error}"
+    if code == sqlite3.SQLITE_CORRUPT:
+        return f"{path} is damaged: {error}"
+    if code == sqlite3.SQLITE_FULL:
+        return f"{path} cannot be written: the disk is full"
+    if code == sqlite3.SQLITE_IOERR:
+        return f"{path} cannot be read or written: {error}. The disk may be full, or failing"
+    if code == sqlite3.SQLITE_READONLY:
+        return f"{path} cannot be written: it, or its folder, is read-only"
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return f"{path} cannot be opened: there is no permission, or its folder is read-only"
+    return f"{path}: {error}"

@@ -1,0 +1,359 @@
+"""A session of the file store: one SQLite connection, and everything the engine asks of the store as SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from operator import add
+from types import TracebackType
+from typing import Any
+from zlib import crc32
+
+from prejoin.engine.store.file.format import item_checksum, table_checksum
+from prejoin.engine.store.interface import DamageError, Row, Session, Shelf, StoreError, Stretch
+from prejoin.protocol.keybytes import Range
+
+BUSY_MILLISECONDS = 5000
+"""How long SQLite waits for another process, before it says that the file is busy."""
+
+
+class Snapshot:
+    """A session in use to read, all statements at one moment. Not a generator, which would take longer to enter."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: FileSession) -> None:
+        self._session = session
+
+    def __enter__(self) -> FileSession:
+        self._session.execute("BEGIN")
+        return self._session
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._session.execute("COMMIT")
+
+
+class Transaction(Snapshot):
+    """A session in use to write. If this does not come to its end, the store rolls back."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> FileSession:
+        self._session.execute("BEGIN IMMEDIATE")
+        return self._session
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        session = self._session
+        if kind is None:
+            session.execute("COMMIT")
+        elif session.connection is not None and session.connection.in_transaction:  # SQLite may have undone it already
+            session.execute("ROLLBACK")
+
+
+class FileSession(Session):
+    """A connection, which one thread uses at a time.
+
+    All statements go through two cursors: a new one for each would add a tenth to its cost, and `close` must be able to
+    finish every statement, or SQLite keeps the file open.
+    """
+
+    execute: Callable[..., sqlite3.Cursor]
+
+    def __init__(self, *, verify_all: bool) -> None:
+        self.lock = threading.Lock()
+        """Held, by `with`, while the session is in use."""
+        self.thread = 0
+        """The thread that uses it, or used it last."""
+        self.connection: sqlite3.Connection | None = None
+        self.ready = self.closed = False
+        self.waits = True
+        """Whether statements wait for other processes."""
+        self._cursors: tuple[sqlite3.Cursor, ...] = ()
+        self._verify_all = verify_all
+
+    def __enter__(self) -> FileSession:
+        """The session in use to read, each statement by itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def open(self, connection: sqlite3.Connection) -> None:
+        """Make the session usable with a connection that is set up."""
+        self._cursors = self._cursor, self._second = connection.cursor(), connection.cursor()
+        self.execute = self._cursor.execute
+        self.ready = True
+
+    def set_waits(self, waits: bool) -> None:
+        self.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS if waits else 0}")
+        self.waits = waits
+
+    def finish(self) -> None:
+        """End the statements that are still under way, as after an error in the middle of a result."""
+        assert self.connection is not None
+        self._cursor.close()
+        self._second.close()
+        self.open(self.connection)
+
+    def close(self) -> None:
+        """Close the connection. What is not committed is undone. It may be called again after an interrupt."""
+        self.closed = True
+        if self.connection is not None:
+            for cursor in self._cursors:
+                with suppress(sqlite3.ProgrammingError):  # the connection is closed already
+                    cursor.close()
+            self.connection.close()
+
+    def disable(self, message: str) -> None:
+        """Refuse all further statements: the process is the child of a fork that came in the middle of this use."""
+
+        def refuse(*_: object) -> sqlite3.Cursor:
+            raise StoreError(message)
+
+        self.execute = refuse
+        self.ready, self.connection = False, None
+
+    def get(self, key: bytes) -> Row | None:
+        found = self.execute("SELECT size, item, checksum FROM items WHERE key = ?", (_blob(key),)).fetchone()
+        if found is None:
+            if self._verify_all:
+                self._check_neighbours(key)
+            return None
+        size, content, checksum = found
+        try:
+            if crc32(key + content, size) == checksum:
+                return Row(size, content)
+        except (TypeError, OverflowError):
+            pass  # the damage made it another type
+        raise DamageError("items", key, content)
+
+    def put(self, key: bytes, before: Row | None, row: Row) -> None:
+        # An upsert would look again for what was there.
+        size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
+        if before is None:
+            self.execute("INSERT INTO items VALUES (?, ?, ?, ?, NULL)", (_blob(key), size, checksum, content))
+        else:
+            self.execute(
+                "UPDATE items SET size = ?, checksum = ?, item = ? WHERE key = ?",
+                (size, checksum, content, _blob(key)),
+            )
+
+    def put_expiring(self, key: bytes, before: Row | None, row: Row, expires: int | None) -> None:
+        size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
+        if before is None:
+            self.execute(
+                "INSERT INTO items VALUES (?, ?, ?, ?, ?)",
+                (_blob(key), size, checksum, content, expires),
+            )
+        else:
+            self.execute(
+                "UPDATE items SET size = ?, checksum = ?, item = ?, expires = ? WHERE key = ?",
+                (size, checksum, content, expires, _blob(key)),
+            )
+
+    def delete(self, key: bytes) -> None:
+        self.execute("DELETE FROM items WHERE key = ?", (_blob(key),))
+
+    def put_entry(self, key: bytes, row: Row, *, new: bool) -> None:
+        size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
+        if new:
+            self.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (_blob(key), size, checksum, content))
+        else:
+            self.execute(
+                "UPDATE entries SET size = ?, checksum = ?, item = ? WHERE key = ?",
+                (size, checksum, content, _blob(key)),
+            )
+
+    def move_entry(self, old: bytes, key: bytes, row: Row) -> None:
+        size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
+        self.execute(
+            "UPDATE entries SET key = ?, size = ?, checksum = ?, item = ? WHERE key = ?",
+            (_blob(key), size, checksum, content, _blob(old)),
+        )
+
+    def delete_entry(self, key: bytes) -> None:
+        self.execute("DELETE FROM entries WHERE key = ?", (_blob(key),))
+
+    def clear(self, shelf: Shelf, bounds: Range) -> None:
+        self.execute(f"DELETE FROM {shelf} WHERE key >= ? AND key < ?", bounds)  # noqa: S608
+
+    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+        return self._checked("items", bounds, damaged)
+
+    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+        return self._checked("entries", bounds, damaged)
+
+    def _checked(self, shelf: Shelf, bounds: Range, damaged: list[DamageError] | None) -> Iterator[tuple[bytes, Row]]:
+        # A cursor of its own: it is read on while others are written.
+        self._second.execute(
+            f"SELECT key, size, item, checksum FROM {shelf} WHERE key >= ? AND key < ?",  # noqa: S608
+            bounds,
+        )
+        for key, size, content, checksum in self._second:
+            if _is_whole(key, size, content, checksum):
+                yield key, Row(size, content)
+            elif damaged is None:
+                raise DamageError(shelf, key, content)
+            else:
+                damaged.append(DamageError(shelf, key, content))
+
+    def contents(self, stretch: Stretch) -> Iterator[list[bytes]]:
+        if self._verify_all:
+            yield from self._verified(stretch)
+            return
+        self.execute(f"SELECT item {_source(stretch)}", (*stretch.bounds, stretch.limit, 0))
+        while found := self._cursor.fetchmany(_AT_ONCE):
+            yield [content for (content,) in found]
+
+    def _verified(self, stretch: Stretch) -> Iterator[list[bytes]]:
+        self.execute(f"SELECT key, item, size, checksum {_source(stretch)}", (*stretch.bounds, stretch.limit, 0))
+        while found := self._cursor.fetchmany(_AT_ONCE):
+            keys, contents, sizes, checksums = zip(*found, strict=True)
+            with suppress(TypeError, OverflowError):  # the damage made it another type
+                if tuple(map(crc32, map(add, keys, contents), sizes)) == checksums:
+                    yield list(contents)
+                    continue
+            for _ in self.rows(stretch, 0):
+                pass
+            raise StoreError("the file changed while it was read")
+
+    def rows(self, stretch: Stretch, skipped: int) -> Iterator[Row]:
+        self.execute(
+            f"SELECT key, size, item, checksum {_source(stretch)}",
+            (*stretch.bounds, stretch.limit - skipped, skipped),
+        )
+        while found := self._cursor.fetchmany(_AT_ONCE):
+            for key, size, content, checksum in found:
+                if not _is_whole(key, size, content, checksum):
+                    raise DamageError(stretch.shelf, key, content)
+                yield Row(size, content)
+
+    def _check_neighbours(self, key: bytes) -> None:
+        """Look at the items before and after a key that is not there: one of them may be it, with a damaged key."""
+        for comparison, order in (("<", "DESC"), (">", "ASC")):
+            found = self.execute(
+                f"SELECT key, size, item, checksum FROM items WHERE key {comparison} ? "  # noqa: S608
+                f"ORDER BY key {order} LIMIT 1",
+                (_blob(key),),
+            ).fetchone()
+            if found is not None and not _is_whole(*found):
+                raise DamageError("items", found[0], found[2])
+
+    def size(self, stretch: Stretch) -> int:
+        summing = f"SELECT coalesce(sum(size), 0) FROM (SELECT size {_source(stretch)})"  # noqa: S608
+        (size,) = self.execute(summing, (*stretch.bounds, stretch.limit, 0)).fetchone()
+        return int(size)
+
+    def count(self, shelf: Shelf, bounds: Range) -> tuple[int, int]:
+        counting = f"SELECT count(*), coalesce(sum(size), 0) FROM {shelf} WHERE key >= ? AND key < ?"  # noqa: S608
+        number, size = self.execute(counting, bounds).fetchone()
+        return number, size
+
+    def set_expiry(self, key: bytes, expires: int) -> None:
+        self.execute("UPDATE items SET expires = ? WHERE key = ?", (expires, key))
+
+    def clear_expiries(self, bounds: Range) -> None:
+        self.execute("UPDATE items SET expires = NULL WHERE key >= ? AND key < ? AND expires IS NOT NULL", bounds)
+
+    def expired(self, first: float, last: float, most: int) -> list[bytes]:
+        found = self.execute(
+            "SELECT key FROM items WHERE expires BETWEEN ? AND ? ORDER BY expires LIMIT ?", (first, last, most)
+        ).fetchall()
+        return [key for (key,) in found]
+
+    def table_version(self, name: str) -> tuple[int, int] | None:
+        found: tuple[int, int] | None = self.execute(
+            "SELECT id, revision FROM tables WHERE name = ?", (name,)
+        ).fetchone()
+        return found
+
+    def table_definition(self, identity: int) -> bytes:
+        name, definition, checksum = self.execute(
+            "SELECT name, definition, checksum FROM tables WHERE id = ?", (identity,)
+        ).fetchone()
+        try:
+            if table_checksum(name, definition) == checksum:
+                return definition  # type: ignore[no-any-return]
+        except (TypeError, AttributeError):
+            pass  # the damage made it another type
+        raise StoreError(f"the definition of table {name!r} is damaged")
+
+    def table_name(self, identity: int) -> str:
+        (name,) = self.execute("SELECT name FROM tables WHERE id = ?", (identity,)).fetchone()
+        return name  # type: ignore[no-any-return]
+
+    def table_names(self, after: str, most: int) -> list[str]:
+        found = self.execute("SELECT name FROM tables WHERE name > ? ORDER BY name LIMIT ?", (after, most)).fetchall()
+        return [name for (name,) in found]
+
+    def add_table(self, name: str, definition: bytes) -> None:
+        self.execute(
+            "INSERT INTO tables (name, revision, checksum, definition) VALUES (?, ?, ?, ?)",
+            (name, 1, table_checksum(name, definition), definition),
+        )
+
+    def change_table(self, identity: int, definition: bytes) -> None:
+        checksum = table_checksum(self.table_name(identity), definition)
+        self.execute(
+            "UPDATE tables SET definition = ?, checksum = ?, revision = revision + 1 WHERE id = ?",
+            (definition, checksum, identity),
+        )
+
+    def remove_table(self, identity: int) -> None:
+        self.execute("DELETE FROM tables WHERE id = ?", (identity,))
+
+    def token(self, token: bytes) -> bytes | None:
+        found = self.execute("SELECT record, checksum FROM tokens WHERE token = ?", (_blob(token),)).fetchone()
+        if found is None:
+            return None
+        record, checksum = found
+        if not _is_whole(token, 0, record, checksum):
+            raise StoreError("the record of a ClientRequestToken is damaged; it is forgotten after ten minutes")
+        return record  # type: ignore[no-any-return]
+
+    def keep_token(self, token: bytes, record: bytes, expires: float) -> None:
+        self.execute(
+            "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)",
+            (_blob(token), item_checksum(token, 0, record), _blob(record), expires),
+        )
+
+    def forget_tokens(self, before: float, most: int) -> None:
+        self.execute("DELETE FROM tokens WHERE expires < ?", (before,))
+        self.execute(
+            "DELETE FROM tokens WHERE token IN (SELECT token FROM tokens ORDER BY expires "
+            "LIMIT max(0, (SELECT count(*) FROM tokens) - ?))",
+            (most,),
+        )
+
+
+_AT_ONCE = 100
+_blob = bytearray
+"""How bytes are handed to SQLite where it counts: for bytes its driver looks for adapters first, each time."""
+
+
+def _is_whole(key: Any, size: Any, content: Any, checksum: Any) -> bool:
+    try:
+        return bool(crc32(key + content, size) == checksum)
+    except (TypeError, OverflowError):
+        return False  # the damage made it another type
+
+
+def _source(stretch: Stretch) -> str:
+    return _SOURCES[stretch.shelf, stretch.forward]
+
+
+_SOURCES = {
+    (shelf, forward): f"FROM {shelf} WHERE key >= ? AND key < ? "
+    f"ORDER BY key{'' if forward else ' DESC'} LIMIT ? OFFSET ?"
+    for shelf in ("items", "entries")
+    for forward in (True, False)
+}
+"""Where to read, as SQL: all else are parameters."""

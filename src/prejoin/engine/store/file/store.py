@@ -1,0 +1,319 @@
+"""The file store: sessions given to the threads that need one, writers in a queue, and checkpoints."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import get_ident
+from typing import TypeVar, TypeVarTuple
+
+from prejoin.engine.store.file.fork import REFUSED, gate, pass_gate, register
+from prejoin.engine.store.file.format import check_ours, checked_path, is_busy, prepare, sentence, uri
+from prejoin.engine.store.file.session import BUSY_MILLISECONDS, FileSession, Snapshot, Transaction
+from prejoin.engine.store.interface import BusyError, Durability, OpenError, Store, StoreError
+from prejoin.protocol.errors import DynamoDBError
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_PATIENCE_SECONDS = 60.0
+_SYNCHRONOUS = {"normal": "NORMAL", "full": "FULL"}
+_LOG_BYTES = 32 * 1024 * 1024
+"""How long the log becomes before it goes into the file. Each time waits for the disk, and takes a page once however
+often it was changed: at a quarter of this a write takes twice as long."""
+_LOG_LOOKS = 64
+"""The writes of this process between two looks at the length of the log."""
+
+
+class _Current(threading.local):
+    """What the calling thread is doing."""
+
+    session: FileSession
+    waits = True
+    """Whether it may wait for another process. An event loop may not."""
+
+
+class FileStore(Store):
+    """Connections to one file, as many as threads use at once.
+
+    Writers of this process queue for a lock of their own first, so that SQLite's, which polls, is only contended
+    between processes.
+
+    An interrupt, such as Ctrl-C, can come between any two steps of Python. So whatever must not be left behind is
+    entered by `with` on an object that is written in C, where there is no step between: the queue's lock, the session's
+    lock, and the connection, which rolls back what is open. A session is given back only after a call that ended by
+    itself; any other is closed, by its user or, if that was interrupted as well, by the next thread that needs one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], durability: Durability, *, verify_all: bool = False) -> None:
+        self._path = checked_path(path)
+        self._durability = durability
+        self._verify_all = verify_all
+        self._prepared = self._closed = False
+        self._writer = threading.Lock()
+        self._current = _Current()
+        self._sessions: set[FileSession] = set()
+        self._idle: list[FileSession] = []
+        self._writes = 0
+        self._log_is_long = False
+        """Whether the next write that may wait has to shorten the log."""
+        register(self)
+        try:
+            _patiently(self._use, lambda: None)
+        except sqlite3.Error as error:
+            raise OpenError(sentence(error, self._path)) from error
+        except DynamoDBError as error:
+            raise OpenError(f"{self._path} cannot be opened: {error.message}") from error
+        except StoreError as error:
+            raise OpenError(f"{self._path} cannot be opened: {error}") from error
+
+    def reading(self, *, snapshot: bool = False) -> FileSession | Snapshot:
+        session = self._current.session
+        return Snapshot(session) if snapshot else session
+
+    def writing(self) -> Transaction:
+        return Transaction(self._current.session)
+
+    def read(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        try:
+            return self._use(work, *arguments)
+        except sqlite3.Error as error:
+            return self._again(error, self._use, work, *arguments)
+
+    def write(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        try:
+            return self._write(work, *arguments)
+        except sqlite3.Error as error:
+            return self._again(error, self._write, work, *arguments)
+
+    def try_write(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        try:
+            return self._write(work, *arguments)
+        except sqlite3.Error as error:
+            raise StoreError(sentence(error, self._path)) from error
+
+    def read_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        return self._now(lambda: self._use(work, *arguments))
+
+    def write_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        # Another thread that takes the lock after this look makes us wait for its write, and not for longer.
+        if self._log_is_long or self._writer.locked():
+            raise BusyError
+        return self._now(lambda: self._write(work, *arguments))
+
+    def _now(self, work: Callable[[], T]) -> T:
+        if gate:
+            raise BusyError
+        self._current.waits = False
+        try:
+            return work()
+        except sqlite3.Error as error:
+            if is_busy(error):
+                raise BusyError from error
+            raise StoreError(sentence(error, self._path)) from error
+        finally:
+            self._current.waits = True
+
+    def _again(self, error: sqlite3.Error, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """Try some work again if it failed because another process holds the file; else say what is wrong."""
+        if not is_busy(error):
+            raise StoreError(sentence(error, self._path)) from error
+        try:
+            return _patiently(work, *arguments)
+        except sqlite3.Error as later:
+            raise StoreError(sentence(later, self._path)) from later
+
+    def close(self) -> None:
+        self._closed = True
+        for session in list(self._sessions):
+            if not (session.lock.locked() and session.thread == get_ident()):
+                self._discard(session)  # otherwise a signal handler closes the engine: the call itself will see to it
+
+    def verify_file(self) -> list[str]:
+        """What SQLite finds wrong with the structure of the file."""
+
+        def check() -> list[str]:
+            session = self._current.session
+            return [text for (text,) in session.execute("PRAGMA integrity_check").fetchall() if text != "ok"]
+
+        return self.read(check)
+
+    def _write(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        if gate:
+            pass_gate()
+        with self._writer:
+            result = self._use(work, *arguments)
+            self._writes += 1
+            if self._log_is_long or self._writes % _LOG_LOOKS == 1:
+                self._shorten_log()
+            return result
+
+    def _use(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """Do some work with a session that no other thread uses meanwhile."""
+        while True:
+            if gate:
+                pass_gate()
+            session = self._idle.pop() if self._idle else self._new_session()
+            with session.lock:
+                # A fork looks for locked sessions after it has closed the gate; so one of the two sees the other.
+                if session.closed:
+                    continue
+                if gate:
+                    self._idle.append(session)
+                    continue
+                clean = False
+                session.thread = get_ident()
+                try:
+                    connection = session.connection if session.ready else self._connect(session)
+                    self._current.session = session
+                    if session.waits is not self._current.waits:
+                        session.set_waits(self._current.waits)
+                    with connection:  # type: ignore[union-attr]
+                        result = work(*arguments)
+                    clean = True
+                    return result
+                except DynamoDBError:
+                    session.finish()
+                    clean = True
+                    raise
+                finally:
+                    if clean and not self._closed:
+                        self._idle.append(session)
+                    else:
+                        session.close()
+                        self._sessions.discard(session)
+
+    def _new_session(self) -> FileSession:
+        """A session without a connection yet. Closes those that an interrupt kept from being given back."""
+        if self._closed:
+            raise StoreError("it is closed")
+        idle = set(self._idle)
+        for lost in list(self._sessions):
+            if lost not in idle and not lost.lock.locked():
+                self._discard(lost)  # if its user is only about to lock it, it takes another
+        session = FileSession(verify_all=self._verify_all)
+        self._sessions.add(session)
+        return session
+
+    def _discard(self, session: FileSession) -> None:
+        with session.lock:
+            session.close()
+            self._sessions.discard(session)
+
+    def _connect(self, session: FileSession) -> sqlite3.Connection:
+        if not self._prepared:
+            check_ours(self._path)
+        # The file is made once: if it is gone later, it is not replaced by an empty one.
+        name = uri(self._path, "mode=rw" if self._prepared else "mode=rwc")
+        # Into the session at once: whatever happens next, it is closed with it.
+        session.connection = sqlite3.connect(
+            name,
+            timeout=BUSY_MILLISECONDS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
+            uri=True,
+        )
+        connection = session.connection
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        connection.execute("PRAGMA journal_size_limit=0")  # the log is as long as what is in it
+        connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self._durability]}")
+        connection.execute("PRAGMA cache_size=-16000")
+        # Some builds overwrite with zeros whatever is deleted or replaced, at a sixth of the cost of a write.
+        connection.execute("PRAGMA secure_delete=OFF")
+        if not self._prepared:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                prepare(connection, self._path)
+                connection.execute("COMMIT")
+            self._prepared = True
+        session.open(connection)
+        return connection
+
+    def _shorten_log(self) -> None:
+        """Move the log into the file when it has become long.
+
+        Not by SQLite's automatic checkpoints. Until SQLite 3.51.3, a checkpoint that runs while another connection
+        commits can, in a rare race, skip frames that the commit has just written at the beginning of the log. Here one
+        connection holds the lock for writing, so that no process can commit, while another runs the checkpoint.
+        """
+        try:
+            self._log_is_long = os.path.getsize(f"{self._path}-wal") > _LOG_BYTES
+            if self._log_is_long and self._current.waits:
+                self._log_is_long = False  # if the checkpoint fails, the next look finds the log long again
+                self._use(self._checkpoint)
+        except (OSError, sqlite3.Error, StoreError):
+            pass  # the write is done; the log can wait
+
+    def _checkpoint(self) -> None:
+        session = self._current.session
+        session.execute("BEGIN IMMEDIATE")
+        beside = FileSession(verify_all=False)
+        self._sessions.add(beside)
+        # Not by `_use`, which would wait for a fork that waits for this session.
+        with beside.lock:
+            beside.thread = get_ident()
+            try:
+                self._connect(beside).execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            finally:
+                beside.close()
+                self._sessions.discard(beside)
+        session.execute("ROLLBACK")
+
+    def threads_inside(self) -> list[int]:
+        """The threads that are using a session."""
+        return [session.thread for session in list(self._sessions) if session.lock.locked()]
+
+    def close_sessions(self) -> None:
+        """Close every connection, while no session is in use and none can be taken."""
+        for session in list(self._sessions):
+            session.close()
+        self._sessions.clear()
+        self._idle.clear()
+
+    def begin_in_child(self, *, safe: bool) -> None:
+        """In the child of a fork: make locks that no thread of the parent holds. Leave open connections alone."""
+        self._writer = threading.Lock()
+        if not safe:
+            for session in list(self._sessions):
+                if session.connection is not None:
+                    _keep_for_ever(session.connection)
+                session.disable(REFUSED)
+        self._sessions, self._idle = set(), []
+
+
+def _keep_for_ever(connection: sqlite3.Connection) -> None:
+    """Keep a connection of the parent process from being closed here, even when Python ends: to close it could delete
+    the log that other processes write to."""
+    with suppress(ImportError, AttributeError):
+        import ctypes
+
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def _patiently(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """Do some work, and again while another process holds the file, for a minute at most.
+
+    Only for work that is undone when it fails. SQLite waits by itself in most places; in a few, as when two
+    processes open a new file at once, it cannot.
+    """
+    deadline = 0.0
+    while True:
+        try:
+            return work(*arguments)
+        except sqlite3.OperationalError as error:
+            now = time.monotonic()
+            deadline = deadline or now + _PATIENCE_SECONDS
+            if not is_busy(error):
+                raise
+            if now > deadline:
+                raise DynamoDBError(
+                    "InternalServerError", "Another process holds the file: no turn to write within a minute"
+                ) from error
+            time.sleep(random.uniform(0.001, 0.05))  # noqa: S311

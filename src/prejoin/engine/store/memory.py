@@ -1,0 +1,458 @@
+"""The store in memory: dictionaries, and the order of their keys. What a session changes it can undo."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import islice, takewhile
+from types import TracebackType
+from typing import Any, TypeVar, TypeVarTuple
+
+from prejoin.engine.store.interface import (
+    BusyError,
+    DamageError,
+    Row,
+    Session,
+    Shelf,
+    Store,
+    StoreError,
+    Stretch,
+    token_expiry,
+)
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.keybytes import Range
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_MOST = 512
+"""Keys in a chunk, before it is split: to insert one among so many is quick."""
+
+
+_OF_ITEM, _OF_ENTRY = 4, 8
+"""With so many bytes begin the keys of all items of a table, and of all entries of an index."""
+
+
+class Named(dict[Any, Any]):
+    """Values by name, in no order that matters."""
+
+    def restore(self, name: Any, value: Any) -> None:
+        """Put back what was there; None is nothing."""
+        if value is None:
+            self.pop(name, None)
+        else:
+            self[name] = value
+
+
+class Ordered:
+    """Values by key, in the order of the keys. These lie in chunks, beside the least key that each may have.
+
+    >>> shelf = Ordered()
+    >>> for key in (b"b", b"a", b"c"):
+    ...     shelf.restore(key, "value of " + key.decode())
+    >>> shelf.keys(Range(b"a", b"c"), forward=False, limit=9)
+    [b'b', b'a']
+    """
+
+    __slots__ = ("_chunks", "_least", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, Any] = {}
+        self._chunks: list[list[bytes]] = [[]]
+        self._least = [b""]
+
+    def add(self, key: bytes, value: Any) -> None:
+        """A key that is not there."""
+        self.values[key] = value
+        at = bisect_right(self._least, key) - 1
+        chunk = self._chunks[at]
+        insort(chunk, key)
+        if len(chunk) > _MOST:
+            later = chunk[_MOST // 2 :]
+            self._chunks[at : at + 1] = [chunk[: _MOST // 2], later]
+            self._least.insert(at + 1, later[0])
+
+    def remove(self, key: bytes) -> None:
+        """A key that is there."""
+        at = bisect_right(self._least, key) - 1
+        chunk = self._chunks[at]
+        del chunk[bisect_left(chunk, key)]
+        if not chunk and at:
+            del self._chunks[at], self._least[at]
+        del self.values[key]
+
+    def restore(self, key: bytes, value: Any) -> None:
+        """Put back what was there; None is nothing."""
+        if value is None:
+            if key in self.values:
+                self.remove(key)
+        elif key in self.values:
+            self.values[key] = value
+        else:
+            self.add(key, value)
+
+    def repair(self) -> None:
+        """Put the keys in order anew: whoever did so may have been interrupted."""
+        keys = sorted(self.values)
+        self._chunks = [keys[at : at + _MOST // 2] for at in range(0, len(keys), _MOST // 2)] or [[]]
+        self._least = [b"", *(chunk[0] for chunk in self._chunks[1:])]
+
+    def number(self, bounds: Range) -> int:
+        """How many keys are in a range."""
+        low, high = bounds
+        first = bisect_right(self._least, low) - 1
+        last = len(self._chunks) - 1 if high is None else bisect_right(self._least, high) - 1
+        whole = sum(map(len, self._chunks[first:last]))
+        end = len(self._chunks[last]) if high is None else bisect_left(self._chunks[last], high)
+        return max(0, whole + end - bisect_left(self._chunks[first], low))
+
+    def keys(self, bounds: Range, *, forward: bool = True, limit: int) -> list[bytes]:
+        """The first keys of a range, or the last ones, from its end."""
+        return self._first(bounds, limit) if forward else self._last(bounds, limit)
+
+    def _first(self, bounds: Range, limit: int) -> list[bytes]:
+        low, high = bounds
+        found: list[bytes] = []
+        for at in range(bisect_right(self._least, low) - 1, len(self._chunks)):
+            chunk = self._chunks[at]
+            begin = 0 if found else bisect_left(chunk, low)
+            end = len(chunk) if high is None or not chunk or chunk[-1] < high else bisect_left(chunk, high)
+            found += chunk[begin : min(end, begin + limit - len(found))]
+            if end < len(chunk) or len(found) == limit:
+                break
+        return found
+
+    def _last(self, bounds: Range, limit: int) -> list[bytes]:
+        low, high = bounds
+        found: list[bytes] = []
+        last = len(self._chunks) if high is None else bisect_right(self._least, high)
+        for at in range(last - 1, -1, -1):
+            chunk = self._chunks[at]
+            begin = bisect_left(chunk, low)
+            end = len(chunk) if high is None else bisect_left(chunk, high)
+            found += chunk[max(begin, end - (limit - len(found))) : end][::-1]
+            if begin or len(found) == limit:
+                break
+        return found
+
+
+class MemorySession(Session):
+    """The one session of a store in memory, used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._items, self._entries = Ordered(), Ordered()
+        self._shelves = {"items": self._items, "entries": self._entries}
+        # What the rows of a table, or of an index, count together, by the first bytes of their keys: to add it up anew
+        # would take a second for a million rows.
+        self._item_sizes: defaultdict[bytes, int] = defaultdict(int)
+        self._entry_sizes: defaultdict[bytes, int] = defaultdict(int)
+        self._expiries = Named()
+        self._due = Ordered()
+        """The keys of items that expire, behind the second at which they do."""
+        self._tables, self._names, self._tokens = Named(), Named(), Named()
+        self._last_table = 0
+        self._undo: list[tuple[Named | Ordered, Any, Any]] = []
+        """Of each change, what it changed and what was there before; noted before it is made."""
+
+    def keep(self) -> None:
+        """What was written stays."""
+        self._undo.clear()
+
+    def undo(self, *, repair: bool) -> None:
+        """What was written since the last `keep` was not. If this is interrupted, it is to be done again."""
+        if repair:
+            for ordered in (self._items, self._entries, self._due):
+                ordered.repair()
+        while self._undo:
+            shelf, key, before = self._undo[-1]
+            if shelf is self._items or shelf is self._entries:
+                self._resize(shelf, key, before)
+            shelf.restore(key, before)
+            self._undo.pop()
+        if repair:
+            self._measure()
+
+    def _resize(self, shelf: Any, key: bytes, row: Row | None) -> None:
+        """Note that a row is about to be replaced, or removed."""
+        there = shelf.values.get(key)
+        change = (0 if row is None else row.size) - (0 if there is None else there.size)
+        if shelf is self._items:
+            self._item_sizes[key[:_OF_ITEM]] += change
+        else:
+            self._entry_sizes[key[:_OF_ENTRY]] += change
+
+    def _measure(self) -> None:
+        """Add up all sizes anew: whoever noted one may have been interrupted."""
+        for sizes, shelf, length in (
+            (self._item_sizes, self._items, _OF_ITEM),
+            (self._entry_sizes, self._entries, _OF_ENTRY),
+        ):
+            sizes.clear()
+            for key, row in shelf.values.items():
+                sizes[key[:length]] += row.size
+
+    @property
+    def clean(self) -> bool:
+        """Whether all that was written is kept or undone."""
+        return not self._undo
+
+    def _set(self, shelf: Named | Ordered, key: Any, value: Any) -> None:
+        values: dict[Any, Any] = shelf.values if isinstance(shelf, Ordered) else shelf
+        self._undo.append((shelf, key, values.get(key)))
+        shelf.restore(key, value)
+
+    def get(self, key: bytes) -> Row | None:
+        return self._items.values.get(key)
+
+    def put(self, key: bytes, before: Row | None, row: Row) -> None:
+        self._undo.append((self._items, key, before))
+        if before is None:
+            self._items.add(key, row)
+            self._item_sizes[key[:_OF_ITEM]] += row.size
+        else:
+            self._items.values[key] = row
+            self._item_sizes[key[:_OF_ITEM]] += row.size - before.size
+
+    def put_expiring(self, key: bytes, before: Row | None, row: Row, expires: int | None) -> None:
+        self.put(key, before, row)
+        self._expire(key, expires)
+
+    def delete(self, key: bytes) -> None:
+        self._resize(self._items, key, None)
+        self._set(self._items, key, None)
+        if key in self._expiries:
+            self._expire(key, None)
+
+    def put_entry(self, key: bytes, row: Row, *, new: bool) -> None:
+        if new:
+            self._undo.append((self._entries, key, None))
+            self._entries.add(key, row)
+            self._entry_sizes[key[:_OF_ENTRY]] += row.size
+        else:
+            before = self._entries.values[key]
+            self._undo.append((self._entries, key, before))
+            self._entries.values[key] = row
+            self._entry_sizes[key[:_OF_ENTRY]] += row.size - before.size
+
+    def move_entry(self, old: bytes, key: bytes, row: Row) -> None:
+        self.delete_entry(old)
+        self.put_entry(key, row, new=True)
+
+    def delete_entry(self, key: bytes) -> None:
+        before = self._entries.values[key]
+        self._undo.append((self._entries, key, before))
+        self._entries.remove(key)
+        self._entry_sizes[key[:_OF_ENTRY]] -= before.size
+
+    def clear(self, shelf: Shelf, bounds: Range) -> None:
+        remove = self.delete if shelf == "items" else self.delete_entry
+        for key in self._keys(shelf, bounds):
+            remove(key)
+        sizes = self._item_sizes if shelf == "items" else self._entry_sizes
+        for prefix in [prefix for prefix, size in sizes.items() if not size]:
+            del sizes[prefix]
+
+    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+        values = self._items.values
+        return ((key, values[key]) for key in self._keys("items", bounds))
+
+    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+        values = self._entries.values
+        return ((key, values[key]) for key in self._keys("entries", bounds))
+
+    def contents(self, stretch: Stretch) -> Iterator[list[bytes]]:
+        shelf = self._shelves[stretch.shelf]
+        values = shelf.values
+        found = shelf.keys(stretch.bounds, forward=stretch.forward, limit=stretch.limit)
+        yield [values[key].content for key in found]
+
+    def rows(self, stretch: Stretch, skipped: int) -> Iterator[Row]:
+        shelf = self._shelves[stretch.shelf]
+        found = shelf.keys(stretch.bounds, forward=stretch.forward, limit=stretch.limit)
+        return (shelf.values[key] for key in found[skipped:])
+
+    def size(self, stretch: Stretch) -> int:
+        return sum(row.size for row in self.rows(stretch, 0))
+
+    def count(self, shelf: Shelf, bounds: Range) -> tuple[int, int]:
+        sizes = self._item_sizes if shelf == "items" else self._entry_sizes
+        return self._shelves[shelf].number(bounds), sizes.get(bounds.low, 0)
+
+    def _keys(self, shelf: Shelf, bounds: Range) -> list[bytes]:
+        values = self._shelves[shelf]
+        return values.keys(bounds, limit=len(values.values))
+
+    def set_expiry(self, key: bytes, expires: int) -> None:
+        self._expire(key, expires)
+
+    def clear_expiries(self, bounds: Range) -> None:
+        low, high = bounds
+        for key in [key for key in self._expiries if low <= key and (high is None or key < high)]:
+            self._expire(key, None)
+
+    def _expire(self, key: bytes, expires: int | None) -> None:
+        before = self._expiries.get(key)
+        if before == expires:
+            return
+        if before is not None:
+            self._set(self._due, _due(before) + key, None)
+        self._set(self._expiries, key, expires)
+        if expires is not None:
+            self._set(self._due, _due(expires) + key, key)
+
+    def expired(self, first: float, last: float, most: int) -> list[bytes]:
+        bounds = Range(_due(max(int(first), 0)), _due(int(last) + 1))
+        return [self._due.values[key] for key in self._due.keys(bounds, limit=most)]
+
+    def table_version(self, name: str) -> tuple[int, int] | None:
+        found = self._names.get(name)
+        return None if found is None else (found, self._tables[found][1])
+
+    def table_definition(self, identity: int) -> bytes:
+        return self._tables[identity][2]  # type: ignore[no-any-return]
+
+    def table_name(self, identity: int) -> str:
+        return self._tables[identity][0]  # type: ignore[no-any-return]
+
+    def table_names(self, after: str, most: int) -> list[str]:
+        return sorted(name for name in self._names if name > after)[:most]
+
+    def add_table(self, name: str, definition: bytes) -> None:
+        self._last_table += 1
+        self._set(self._tables, self._last_table, (name, 1, definition))
+        self._set(self._names, name, self._last_table)
+
+    def change_table(self, identity: int, definition: bytes) -> None:
+        name, revision, _ = self._tables[identity]
+        self._set(self._tables, identity, (name, revision + 1, definition))
+
+    def remove_table(self, identity: int) -> None:
+        self._set(self._names, self.table_name(identity), None)
+        self._set(self._tables, identity, None)
+
+    def token(self, token: bytes) -> bytes | None:
+        return self._tokens.get(token)
+
+    def keep_token(self, token: bytes, record: bytes, expires: float) -> None:
+        if token in self._tokens:
+            self._set(self._tokens, token, None)  # so that the oldest are first
+        self._set(self._tokens, token, record)
+
+    def forget_tokens(self, before: float, most: int) -> None:
+        past = sum(1 for _ in takewhile(lambda record: token_expiry(record) < before, self._tokens.values()))
+        for token in list(islice(self._tokens, max(past, len(self._tokens) - most))):
+            self._set(self._tokens, token, None)
+
+
+def _due(second: int) -> bytes:
+    return second.to_bytes(8)
+
+
+class MemoryStore(Store):
+    """One session, which readers and writers of all threads wait for: none keeps it for long.
+
+    They wait in `read` and `write`, not where they begin to read or write: only `with` and a lock, and nothing of
+    Python's between, lets go of the lock wherever an interrupt may come.
+    """
+
+    def __init__(self) -> None:
+        self._one = _One()
+        # They know nothing of who uses them, so that there need not be more than one of each; and nothing of this
+        # store: what is in it goes when the store goes, not when Python next looks for circles.
+        self._reading, self._writing = _Reading(self._one), _Writing(self._one)
+
+    def reading(self, *, snapshot: bool = False) -> _Reading:
+        return self._reading  # which is a snapshot always
+
+    def writing(self) -> _Writing:
+        return self._writing
+
+    def read(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        with self._one.lock:
+            return work(*arguments)
+
+    write = try_write = read
+
+    def verify_file(self) -> list[str]:
+        return []
+
+    def read_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        # Not `acquire(blocking=False)`: an interrupt between having the lock and `try` would leave it locked. Another
+        # thread that takes the lock after this look holds it for one request only.
+        if self._one.lock.locked():
+            raise BusyError
+        with self._one.lock:
+            return work(*arguments)
+
+    write_now = read_now
+
+    def close(self) -> None:
+        with self._one.lock:
+            self._one.session = None
+
+
+class _One:
+    """The session of a store, until that is closed, and the lock that whoever works with it holds."""
+
+    __slots__ = ("__weakref__", "lock", "session")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.session: MemorySession | None = MemorySession()
+        _every.add(self)
+
+
+_every: weakref.WeakSet[_One] = weakref.WeakSet()
+
+
+def _begin_after_fork() -> None:
+    """In the child of a fork: a lock that another thread held stays held for ever; what it did is then undone."""
+    for one in _every:
+        one.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_after_fork)
+
+
+class _Reading:
+    """The session, in use. Not a generator: entering and leaving one takes longer than a read does."""
+
+    __slots__ = ("_one",)
+
+    def __init__(self, one: _One) -> None:
+        self._one = one
+
+    def __enter__(self) -> MemorySession:
+        session = self._one.session
+        if session is None:
+            raise StoreError("it is closed")
+        if not session.clean:
+            session.undo(repair=True)  # somebody was interrupted, even in undoing
+        return session
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+class _Writing(_Reading):
+    """The session, in use, and what was done then kept or undone."""
+
+    __slots__ = ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        session = self._one.session
+        assert session is not None, "to close a store its session must be had"
+        if kind is None:
+            session.keep()
+        else:
+            # Our own errors come between changes, any other may come in the middle of one.
+            session.undo(repair=not issubclass(kind, DynamoDBError))

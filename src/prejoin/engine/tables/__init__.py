@@ -1,0 +1,1 @@
+"""Tables: their definitions, the rules for creating and updating them, how much they hold."""

@@ -1,0 +1,300 @@
+"""From a CreateTable request to a definition: every rule about keys, attributes, indexes and projections."""
+
+from __future__ import annotations
+
+from prejoin.engine.request.checks import Constraints, table_name
+from prejoin.engine.request.structs import (
+    AttributeDefinition,
+    CreateTable,
+    KeyElement,
+    SecondaryIndex,
+    StreamSpecification,
+    Throughput,
+)
+from prejoin.engine.tables.definition import Index, KeyAttribute, Keys, Table
+from prejoin.engine.tables.encryption import check_encryption, key_of
+from prejoin.protocol import limits
+from prejoin.protocol.errors import refuse
+
+_INVALID = "One or more parameter values were invalid: "
+TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
+
+
+def check_create_table(request: CreateTable) -> str:
+    """Check the members one by one; returns the table's name."""
+    if request.table_name is None:
+        refuse("The parameter 'TableName' is required but was not present in the request")
+    name = table_name(request.table_name, limits.TABLE_NAME_MINIMUM)
+    constraints = Constraints()
+    constraints.one_of("billingMode", request.billing_mode, ("PROVISIONED", "PAY_PER_REQUEST"))
+    check_throughput(constraints, "provisionedThroughput", request.provisioned_throughput)
+    constraints.required("attributeDefinitions", request.attribute_definitions)
+    check_attributes(constraints, request.attribute_definitions)
+    _check_key_schema(constraints, "keySchema", request.key_schema, 2)
+    for member, indexes, most in (
+        ("globalSecondaryIndexes", request.global_secondary_indexes, 8),
+        ("localSecondaryIndexes", request.local_secondary_indexes, 2),
+    ):
+        for number, index in enumerate(indexes or (), 1):
+            check_index(constraints, f"{member}.{number}.member", index, most)
+    check_encryption(constraints, request.encryption)
+    constraints.finish()
+    check_table_class(request.table_class)
+    check_streams(request.stream_specification)
+    return name
+
+
+def check_table_class(wish: str | None) -> None:
+    if wish is not None and wish not in TABLE_CLASSES:
+        refuse(
+            "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+            f"[{', '.join(TABLE_CLASSES)}]."
+        )
+
+
+def check_streams(wish: StreamSpecification | None) -> None:
+    if wish is not None and wish.stream_enabled:
+        refuse("StreamSpecification: this engine has no streams yet")
+
+
+def check_attributes(constraints: Constraints, definitions: list[AttributeDefinition] | None) -> None:
+    for number, definition in enumerate(definitions or (), 1):
+        where = f"attributeDefinitions.{number}.member"
+        constraints.required(f"{where}.attributeName", definition.attribute_name)
+        check_attribute_name(constraints, f"{where}.attributeName", definition.attribute_name)
+        constraints.required(f"{where}.attributeType", definition.attribute_type)
+        constraints.one_of(f"{where}.attributeType", definition.attribute_type, ("B", "N", "S"))
+
+
+def check_attribute_name(constraints: Constraints, where: str, name: str | None) -> None:
+    """Attributes of keys, those that an index projects, and of time to live, have shorter names than others."""
+    if name == "":
+        constraints.fail(where, name, "Member must have length greater than or equal to 1")
+    elif name is not None and len(name) > limits.KEY_NAME_LENGTH:
+        constraints.fail(where, name, f"Member must have length less than or equal to {limits.KEY_NAME_LENGTH}")
+
+
+def check_index(constraints: Constraints, where: str, index: SecondaryIndex, most: int) -> None:
+    constraints.name(f"{where}.indexName", index.index_name)
+    _check_key_schema(constraints, f"{where}.keySchema", index.key_schema, most)
+    constraints.required(f"{where}.projection", index.projection)
+    if index.projection is not None:
+        kinds = ("ALL", "INCLUDE", "KEYS_ONLY")
+        constraints.one_of(f"{where}.projection.projectionType", index.projection.projection_type, kinds)
+        included = index.projection.non_key_attributes
+        if included == []:
+            constraints.fail(
+                f"{where}.projection.nonKeyAttributes", "[]", "Member must have length greater than or equal to 1"
+            )
+        if included and len(included) > limits.INDEX_PROJECTED_ATTRIBUTES:
+            constraints.fail(
+                f"{where}.projection.nonKeyAttributes",
+                f"[{', '.join(included)}]",
+                f"Member must have length less than or equal to {limits.INDEX_PROJECTED_ATTRIBUTES}",
+            )
+        for number, name in enumerate(included or (), 1):
+            check_attribute_name(constraints, f"{where}.projection.nonKeyAttributes.{number}.member", name)
+    check_throughput(constraints, f"{where}.provisionedThroughput", index.provisioned_throughput)
+
+
+def _check_key_schema(constraints: Constraints, where: str, elements: list[KeyElement] | None, most: int) -> None:
+    constraints.required(where, elements)
+    if elements is None:
+        return
+    if not elements:
+        constraints.fail(where, "[]", "Member must have length greater than or equal to 1")
+    if len(elements) > most:
+        shown = ", ".join(
+            f"KeySchemaElement(attributeName={element.attribute_name}, keyType={element.key_type})"
+            for element in elements
+        )
+        constraints.fail(where, f"[{shown}]", f"Member must have length less than or equal to {most}")
+    for number, element in enumerate(elements, 1):
+        constraints.required(f"{where}.{number}.member.attributeName", element.attribute_name)
+        check_attribute_name(constraints, f"{where}.{number}.member.attributeName", element.attribute_name)
+        constraints.required(f"{where}.{number}.member.keyType", element.key_type)
+        constraints.one_of(f"{where}.{number}.member.keyType", element.key_type, ("HASH", "RANGE"))
+
+
+def check_throughput(constraints: Constraints, where: str, throughput: Throughput | None) -> None:
+    if throughput is not None:
+        for member, units in (
+            ("writeCapacityUnits", throughput.write_capacity_units),
+            ("readCapacityUnits", throughput.read_capacity_units),
+        ):
+            constraints.required(f"{where}.{member}", units)
+            constraints.at_least(f"{where}.{member}", units, 1)
+
+
+def read_definition(request: CreateTable, name: str) -> Table:
+    """The definition, after the rules that span several members."""
+    on_demand = request.billing_mode == "PAY_PER_REQUEST"
+    throughput = throughput_of(request.provisioned_throughput)
+    if on_demand and throughput is not None:
+        refuse(
+            _INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+            "PAY_PER_REQUEST"
+        )
+    if not on_demand and throughput is None:
+        refuse(
+            _INVALID + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+        )
+    types: dict[str, str] = {}
+    for definition in request.attribute_definitions or ():
+        attribute = str(definition.attribute_name)
+        if attribute in types:
+            refuse(f"Attribute Name is duplicated: {attribute}")
+        types[attribute] = str(definition.attribute_type)
+    keys = _keys(request.key_schema or [], types, is_table=True)
+    local_wishes = _given(request.local_secondary_indexes, "LocalSecondaryIndexes")
+    local_keys = [_local_keys(wish, types, keys) for wish in local_wishes]
+    global_wishes = _given(request.global_secondary_indexes, "GlobalSecondaryIndexes")
+    global_keys = [index_keys(wish, types) for wish in global_wishes]
+    _check_all_used(types, [keys, *local_keys, *global_keys])
+    local = [
+        read_index(number, wish, its, is_global=False)
+        for number, (wish, its) in enumerate(zip(local_wishes, local_keys, strict=True))
+    ]
+    if len(local) > limits.LOCAL_INDEXES:
+        refuse(_INVALID + "Number of LocalSecondaryIndexes exceeds per-table limit of 5")
+    globals_ = [
+        read_index(number, wish, its, is_global=True)
+        for number, (wish, its) in enumerate(zip(global_wishes, global_keys, strict=True), len(local))
+    ]
+    for index in globals_:
+        if on_demand and index.throughput is not None:
+            refuse(
+                _INVALID + f"ProvisionedThroughput should not be specified for index: {index.name} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        if not on_demand and index.throughput is None:
+            refuse(_INVALID + f"ProvisionedThroughput is not specified for index: {index.name}")
+    if len(globals_) > limits.GLOBAL_INDEXES:
+        refuse(_INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20")
+    indexes = (*local, *globals_)
+    check_indexes_together(indexes)
+    return Table(
+        id=0,
+        name=name,
+        uuid="",
+        created=0.0,
+        keys=keys,
+        attributes=tuple(KeyAttribute(attribute, kind) for attribute, kind in types.items()),
+        indexes=indexes,
+        throughput=throughput,
+        protected=bool(request.deletion_protection_enabled),
+        table_class=request.table_class,
+        encryption_key=key_of(request.encryption),
+    )
+
+
+def _check_all_used(types: dict[str, str], every: list[Keys]) -> None:
+    """Refuse definitions of attributes that no key uses: before all that may be wrong with indexes besides keys."""
+    used = dict.fromkeys(name for keys in every for name in keys.names)
+    if len(used) == len(types):
+        return
+    if len(every) == 1:
+        refuse(
+            _INVALID + "Number of attributes in KeySchema does not exactly match number of attributes "
+            "defined in AttributeDefinitions"
+        )
+    refuse(
+        _INVALID + "Some AttributeDefinitions are not used. "
+        f"AttributeDefinitions: [{', '.join(types)}], keys used: [{', '.join(used)}]"
+    )
+
+
+def _given(indexes: list[SecondaryIndex] | None, member: str) -> list[SecondaryIndex]:
+    if indexes is not None and not indexes:
+        refuse(_INVALID + f"List of {member} is empty")
+    return indexes or []
+
+
+def _keys(elements: list[KeyElement], types: dict[str, str], *, is_table: bool = False) -> Keys:
+    names = [str(element.attribute_name) for element in elements]
+    if is_table and len(names) > len(types):
+        refuse("Invalid KeySchema: Some index key attribute have no definition")
+    if not set(names) <= set(types):
+        refuse(
+            _INVALID + "Some index key attributes are not defined in AttributeDefinitions. "
+            f"Keys: [{', '.join(names)}], AttributeDefinitions: [{', '.join(types)}]"
+        )
+    if len(set(names)) < len(names):
+        refuse(
+            "Both the Hash Key and the Range Key element in the KeySchema have the same name"
+            if is_table
+            else "The KeySchema contains multiple key attributes with the same name"
+        )
+    kinds = [element.key_type for element in elements]
+    if kinds[0] != "HASH":
+        refuse("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+    if len(kinds) == 2 and kinds[1] != "RANGE" and is_table:
+        refuse("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+    attributes = [KeyAttribute(name, types[name]) for name in names]
+    partitions = kinds.count("HASH")
+    if kinds != ["HASH"] * partitions + ["RANGE"] * (len(kinds) - partitions):
+        refuse(_INVALID + "All HASH key attributes must precede RANGE key attributes in the KeySchema")
+    return Keys(tuple(attributes[:partitions]), tuple(attributes[partitions:]))
+
+
+def _local_keys(index: SecondaryIndex, types: dict[str, str], table: Keys) -> Keys:
+    if not table.sort:
+        refuse(
+            _INVALID + "Table KeySchema does not have a range key, which is required when specifying a "
+            "LocalSecondaryIndex"
+        )
+    keys = _keys(index.key_schema or [], types, is_table=True)
+    if not keys.sort:
+        refuse(_INVALID + f"Index KeySchema does not have a range key for index: {index.index_name}")
+    if keys.partition != table.partition:
+        refuse(
+            _INVALID + "Index KeySchema does not have the same leading hash key as table KeySchema for index: "
+            f"{index.index_name}. index hash key: {keys.partition[0].name}, "
+            f"table hash key: {table.partition[0].name}"
+        )
+    return keys
+
+
+def index_keys(index: SecondaryIndex, types: dict[str, str]) -> Keys:
+    """The keys of a global index."""
+    keys = _keys(index.key_schema or [], types)
+    for attributes, most, role in (
+        (keys.partition, limits.INDEX_PARTITION_ATTRIBUTES, "HASH"),
+        (keys.sort, limits.INDEX_SORT_ATTRIBUTES, "RANGE"),
+    ):
+        if len(attributes) > most:
+            refuse(_INVALID + f"The KeySchema exceeds the maximum allowed number of {role} key attributes")
+    return keys
+
+
+def read_index(number: int, index: SecondaryIndex, keys: Keys, *, is_global: bool) -> Index:
+    projection = index.projection
+    kind = projection.projection_type if projection else None
+    if kind is None:
+        refuse(_INVALID + "Unknown ProjectionType: null")
+    included = (projection.non_key_attributes if projection else None) or []
+    if included and kind != "INCLUDE":
+        refuse(_INVALID + f"ProjectionType is {kind}, but NonKeyAttributes is specified")
+    if kind == "INCLUDE" and not included:
+        refuse(_INVALID + "ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+    for number_of_name, name in enumerate(included):
+        if name in included[:number_of_name]:
+            refuse(_INVALID + f"Duplicate element in NonKeyAttributes: {name}")
+    throughput = throughput_of(index.provisioned_throughput)
+    return Index(number, str(index.index_name), keys, is_global, kind, tuple(included), throughput)
+
+
+def check_indexes_together(indexes: tuple[Index, ...]) -> None:
+    seen: set[str] = set()
+    for index in indexes:
+        if index.name in seen:
+            refuse(_INVALID + f"Duplicate index name: {index.name}")
+        seen.add(index.name)
+    if sum(len(index.included) for index in indexes) > limits.PROJECTED_ATTRIBUTES:
+        refuse(_INVALID + "Number of NonKeyAttributes over all indexes exceeds the limit of 100")
+
+
+def throughput_of(throughput: Throughput | None) -> tuple[int, int] | None:
+    if throughput is None:
+        return None
+    return throughput.read_capacity_units or 0, throughput.write_capacity_units or 0

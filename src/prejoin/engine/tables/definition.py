@@ -1,0 +1,188 @@
+"""A table's definition: its keys and indexes, as kept in the store. Frozen data, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypedDict
+
+import msgspec
+
+from prejoin.engine.store.layout import EntryKey, ItemKey, entry_key, item_key
+from prejoin.protocol.values import Item, Value
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A key schema. A table has one partition and at most one sort attribute, a GSI up to four of each."""
+
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...] = ()
+
+    @cached_property
+    def attributes(self) -> tuple[KeyAttribute, ...]:
+        return self.partition + self.sort
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+
+@dataclass(frozen=True)
+class Index:
+    """A secondary index. Its number is its own within the table: the entries in the store carry it."""
+
+    number: int
+    name: str
+    keys: Keys
+    is_global: bool
+    projection: str
+    included: tuple[str, ...] = ()
+    throughput: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    id: int
+    name: str
+    uuid: str
+    created: float
+    keys: Keys
+    attributes: tuple[KeyAttribute, ...]
+    indexes: tuple[Index, ...] = ()
+    throughput: tuple[int, int] | None = None
+    """Read and write units; None is on demand."""
+    ttl: str | None = None
+    protected: bool = False
+    table_class: str | None = None
+    on_demand_since: float | None = None
+    """When the table last became on demand, as its description tells ever after."""
+    encryption_key: str | None = None
+    """The ARN of the key that the table says it is encrypted with."""
+
+    @cached_property
+    def prefix(self) -> bytes:
+        """What the key bytes of every item begin with."""
+        return self.id.to_bytes(_ID)
+
+    def index_prefix(self, index: Index) -> bytes:
+        """What the key bytes of every entry of an index begin with."""
+        return self.prefix + index.number.to_bytes(_ID)
+
+    @cached_property
+    def item_key(self) -> ItemKey:
+        """The function that gives the key bytes of an item, if nothing about its key is out of the ordinary."""
+        return item_key(self.prefix, _pairs(self.keys.partition), _pairs(self.keys.sort))
+
+    @cached_property
+    def entry_keys(self) -> dict[int, EntryKey]:
+        """By the number of an index, the function that says where it holds an item."""
+        return {
+            index.number: entry_key(self.index_prefix(index), _pairs(index.keys.partition), _pairs(index.keys.sort))
+            for index in self.indexes
+        }
+
+    @cached_property
+    def decode_indexed(self) -> Callable[[bytes], Item]:
+        """Reads from an item's JSON only what some index needs: enough to know what the indexes hold of it."""
+        names = set(self.index_names) | set(self.keys.names)
+        for index in self.indexes:
+            names.update(self.projected(index) or ())
+        # msgspec may miss members of a TypedDict whose names are not ASCII.
+        if not "".join(names).isascii():
+            return msgspec.json.Decoder(Item).decode
+        make: Any = TypedDict
+        return msgspec.json.Decoder(make("Indexed", dict.fromkeys(names, Value), total=False)).decode
+
+    @cached_property
+    def by_name(self) -> dict[str, Index]:
+        return {index.name: index for index in self.indexes}
+
+    @cached_property
+    def index_attributes(self) -> tuple[tuple[KeyAttribute, Index], ...]:
+        """Every key attribute of every index, beside its index."""
+        return tuple(
+            (attribute, index)
+            for index in self.indexes
+            for attribute in index.keys.attributes
+            if attribute.name not in self.keys.names
+        )
+
+    @cached_property
+    def narrowed_keys(self) -> tuple[KeyAttribute, ...]:
+        """The table's key attributes that may be too long for the place they have in the key of an index."""
+        return tuple(
+            attribute
+            for attribute in self.keys.attributes
+            if any(
+                attribute in index.keys.sort or (attribute in index.keys.partition and len(index.keys.partition) > 1)
+                for index in self.indexes
+            )
+        )
+
+    @cached_property
+    def index_names(self) -> frozenset[str]:
+        """The attributes that are keys of an index and not of the table."""
+        return frozenset(attribute.name for attribute, _ in self.index_attributes)
+
+    @cached_property
+    def indexes_every_item(self) -> bool:
+        """Whether some index has only keys of the table, which every item has."""
+        return any(set(index.keys.names) <= set(self.keys.names) for index in self.indexes)
+
+    @cached_property
+    def has_local_indexes(self) -> bool:
+        return any(not index.is_global for index in self.indexes)
+
+    def projected(self, index: Index) -> frozenset[str] | None:
+        """The attributes an index holds; None is all."""
+        if index.projection == "ALL":
+            return None
+        return self._projections[index.number]
+
+    @cached_property
+    def _projections(self) -> dict[int, frozenset[str]]:
+        return {
+            index.number: frozenset((*self.keys.names, *index.keys.names, *index.included)) for index in self.indexes
+        }
+
+    @property
+    def arn(self) -> str:
+        return f"arn:aws:dynamodb:local:000000000000:table/{self.name}"
+
+    def position_names(self, index: Index | None) -> tuple[str, ...]:
+        """The attributes of a LastEvaluatedKey: the table's keys, and the index's where one is read."""
+        if index is None:
+            return self.keys.names
+        return tuple(dict.fromkeys((*self.keys.names, *index.keys.names)))
+
+    def to_bytes(self) -> bytes:
+        return _encoder.encode(self)
+
+    @classmethod
+    def from_bytes(cls, identity: int, content: bytes) -> Table:
+        return replace(_decoder.decode(content), id=identity)
+
+
+def _pairs(attributes: tuple[KeyAttribute, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((attribute.name, attribute.type) for attribute in attributes)
+
+
+_ID = 4
+"""How many bytes of a key are the table's id."""
+
+
+def table_id(key: bytes) -> int:
+    """The id of the table whose item is stored under these key bytes."""
+    return int.from_bytes(key[:_ID])
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Table)

@@ -1,0 +1,55 @@
+"""How much a table and its indexes hold: counted, and where counting takes long, not counted every time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from prejoin.engine.store.interface import Session
+from prejoin.engine.tables.definition import Table
+from prejoin.protocol.keybytes import under
+
+_QUICK_SECONDS = 0.005
+_SHARE = 50
+
+
+class Totals(NamedTuple):
+    """Number and bytes of the items, and of the entries of each index by its number."""
+
+    items: tuple[int, int]
+    entries: dict[int, tuple[int, int]]
+
+
+NOTHING = Totals((0, 0), {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    totals: Totals
+    again: float
+
+
+class Counter:
+    """Counts exactly as long as that is quick. A large table is counted so often that it takes a fiftieth of the time.
+
+    DynamoDB itself counts every six hours or so.
+    """
+
+    def __init__(self) -> None:
+        self._counted: dict[tuple[int, int], _Counted] = {}
+
+    def count(self, session: Session, table: Table) -> Totals:
+        begun = time.monotonic()
+        # A table whose indexes have changed is another thing to count.
+        thing = (table.id, hash(tuple(index.number for index in table.indexes)))
+        known = self._counted.get(thing)
+        if known is not None and begun < known.again:
+            return known.totals
+        items = session.count("items", under(table.prefix))
+        entries = {index.number: session.count("entries", under(table.index_prefix(index))) for index in table.indexes}
+        totals = Totals(items, entries)
+        taken = time.monotonic() - begun
+        if taken > _QUICK_SECONDS:
+            self._counted[thing] = _Counted(totals, begun + taken * _SHARE)
+        return totals

@@ -1,0 +1,263 @@
+"""From an UpdateTable request to the table's next definition: every rule about what may change, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from prejoin.engine.request.checks import Constraints, table_name
+from prejoin.engine.request.structs import GlobalIndexUpdate, IndexDeletion, IndexUpdate, SecondaryIndex, UpdateTable
+from prejoin.engine.tables.create import (
+    check_attributes,
+    check_index,
+    check_indexes_together,
+    check_streams,
+    check_table_class,
+    check_throughput,
+    index_keys,
+    read_index,
+    throughput_of,
+)
+from prejoin.engine.tables.definition import Index, KeyAttribute, Keys, Table
+from prejoin.engine.tables.encryption import check_encryption, key_of
+from prejoin.protocol import limits
+from prejoin.protocol.errors import DynamoDBError, not_found, refuse
+
+_INVALID = "One or more parameter values were invalid: "
+_ONE_AT_A_TIME = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The definition to come, the index to fill from the table's items, and the one whose entries to drop."""
+
+    table: Table
+    created: Index | None = None
+    deleted: Index | None = None
+
+
+def check_update_table(request: UpdateTable) -> str:
+    """Check the members one by one; returns the table's name."""
+    name = table_name(request.table_name)
+    constraints = Constraints()
+    constraints.one_of("billingMode", request.billing_mode, ("PROVISIONED", "PAY_PER_REQUEST"))
+    check_throughput(constraints, "provisionedThroughput", request.provisioned_throughput)
+    check_attributes(constraints, request.attribute_definitions)
+    updates = request.global_secondary_index_updates or []
+    for number, update in enumerate(updates, 1):
+        where = f"globalSecondaryIndexUpdates.{number}.member"
+        if update.create is not None:
+            check_index(constraints, f"{where}.create", update.create, 8)
+        if update.update is not None:
+            constraints.name(f"{where}.update.indexName", update.update.index_name)
+            constraints.required(f"{where}.update.provisionedThroughput", update.update.provisioned_throughput)
+            check_throughput(constraints, f"{where}.update.provisionedThroughput", update.update.provisioned_throughput)
+        if update.delete is not None:
+            constraints.name(f"{where}.delete.indexName", update.delete.index_name)
+    check_encryption(constraints, request.encryption)
+    constraints.finish()
+    check_table_class(request.table_class)
+    check_streams(request.stream_specification)
+    asked = (
+        request.provisioned_throughput,
+        request.billing_mode,
+        request.deletion_protection_enabled,
+        request.table_class,
+        request.stream_specification,
+        request.encryption,
+    )
+    if not updates and all(member is None for member in asked):
+        refuse(
+            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, "
+            "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, "
+            "MultiRegionConsistency, DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is "
+            "required"
+        )
+    if request.global_secondary_index_updates == []:
+        refuse(_INVALID + "List of GlobalSecondaryIndexUpdates is empty")
+    if request.billing_mode == "PROVISIONED" and request.provisioned_throughput is None:
+        refuse(_INVALID + "ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
+    _check_updates(updates)
+    _check_one_concern(request, updates)
+    return name
+
+
+def _check_one_concern(request: UpdateTable, updates: list[GlobalIndexUpdate]) -> None:
+    """Refuse changes that DynamoDB makes in a request of their own only."""
+    asked = {
+        "DeletionProtection": request.deletion_protection_enabled,
+        "TableClass": request.table_class,
+        "ProvisionedThroughput": request.provisioned_throughput,
+        "BillingMode": request.billing_mode,
+        "Stream": request.stream_specification,
+        "Indexes": updates or None,
+        "Encryption": request.encryption,
+    }
+    given = [concern for concern, wish in asked.items() if wish is not None]
+    if given[0] in ("DeletionProtection", "TableClass") and len(given) > 1:
+        refuse(_INVALID + f"{given[0]} modification must be the only operation in the request")
+    if request.provisioned_throughput is not None and any(update.create or update.delete for update in updates):
+        refuse(_INVALID + "You cannot create or delete index while updating table IOPS")
+
+
+def _actions(update: GlobalIndexUpdate) -> list[SecondaryIndex | IndexUpdate | IndexDeletion]:
+    return [action for action in (update.update, update.create, update.delete) if action is not None]
+
+
+def _check_updates(updates: list[GlobalIndexUpdate]) -> None:
+    seen: set[str | None] = set()
+    for update in updates:
+        actions = _actions(update)
+        if not actions:
+            refuse(
+                _INVALID + "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
+                "GlobalSecondaryIndexUpdate.Delete must not be null"
+            )
+        if len(actions) > 1:
+            refuse(_INVALID + "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object")
+        for action in actions:
+            if action.index_name in seen:
+                refuse(
+                    _INVALID + "Only one global secondary index update per index is allowed simultaneously. "
+                    f"Index: {action.index_name}"
+                )
+            seen.add(action.index_name)
+    if sum((update.create is not None) + (update.delete is not None) for update in updates) > 1:
+        raise DynamoDBError("LimitExceededException", _ONE_AT_A_TIME)
+
+
+def next_definition(request: UpdateTable, table: Table, now: float) -> Change:
+    """The table as it will be, after the rules that need to know it."""
+    changed = _with_throughput(request, table, now)
+    if request.deletion_protection_enabled is not None:
+        changed = replace(changed, protected=request.deletion_protection_enabled)
+    if request.table_class is not None:
+        changed = replace(changed, table_class=request.table_class)
+    if request.encryption is not None:
+        changed = replace(changed, encryption_key=key_of(request.encryption))
+    created = deleted = None
+    for update in request.global_secondary_index_updates or ():
+        if update.create is not None:
+            created = _created(request, update.create, changed)
+            changed = replace(changed, indexes=(*changed.indexes, created))
+        if update.delete is not None:
+            deleted = _existing(table, update.delete.index_name, "delete")
+            changed = replace(changed, indexes=tuple(index for index in changed.indexes if index is not deleted))
+    return Change(replace(changed, attributes=_used_attributes(changed)), created, deleted)
+
+
+def _existing(table: Table, name: str | None, verb: str) -> Index:
+    index = table.by_name.get(name or "")
+    if index is None:
+        raise not_found(f"Requested resource not found: Index {name} for table {table.name}")
+    if not index.is_global:
+        refuse(f"Cannot {verb} an index that is not a GlobalSecondaryIndex: {name}")
+    return index
+
+
+def _created(request: UpdateTable, wish: SecondaryIndex, table: Table) -> Index:
+    if wish.index_name in table.by_name:
+        refuse("Attempting to create an index which already exists")
+    # The definitions given with the request must cover the new keys; those the table has do not count.
+    types = {
+        str(definition.attribute_name): str(definition.attribute_type)
+        for definition in request.attribute_definitions or ()
+    }
+    if not types:
+        refuse(_INVALID + f"AttributeDefinitions is not specified for index: {wish.index_name}")
+    number = max((index.number for index in table.indexes), default=-1) + 1
+    index = read_index(number, wish, index_keys(wish, types), is_global=True)
+    for keys in (table.keys, *(other.keys for other in table.indexes)):
+        _check_same_types(keys, index.keys)
+    if table.throughput is None and index.throughput is not None:
+        refuse(
+            _INVALID + f"Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: {index.name} "
+            "when BillingMode is PAY_PER_REQUEST"
+        )
+    if table.throughput is not None and index.throughput is None:
+        refuse(_INVALID + f"Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {index.name}")
+    if sum(index.is_global for index in table.indexes) >= limits.GLOBAL_INDEXES:
+        raise DynamoDBError(
+            "LimitExceededException",
+            "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of "
+            f"{limits.GLOBAL_INDEXES}",
+        )
+    check_indexes_together((*table.indexes, index))
+    return index
+
+
+def _check_same_types(known: Keys, new: Keys) -> None:
+    """Refuse a key attribute that another key has with another type."""
+    types = {attribute.name: attribute.type for attribute in known.attributes}
+    if any(types.get(attribute.name, attribute.type) != attribute.type for attribute in new.attributes):
+        refuse(
+            _INVALID + "Attributes cannot be redefined. Please check that your attribute has the same type as "
+            f"previously defined. Existing schema: {_schema(known)} New schema: {_schema(new)}"
+        )
+
+
+def _schema(keys: Keys) -> str:
+    elements = ", ".join(
+        f"SchemaElement: key{{{attribute.name}:{attribute.type}:{role}}}"
+        for role, attributes in (("HASH", keys.partition), ("RANGE", keys.sort))
+        for attribute in attributes
+    )
+    return f"Schema:[{elements}]"
+
+
+def _used_attributes(table: Table) -> tuple[KeyAttribute, ...]:
+    """Definitions are kept of exactly those attributes that some key uses."""
+    every = [table.keys, *(index.keys for index in table.indexes)]
+    used = dict.fromkeys(attribute for keys in every for attribute in keys.attributes)
+    kept = [attribute for attribute in table.attributes if attribute in used]
+    return tuple(dict.fromkeys((*kept, *used)))
+
+
+def _with_throughput(request: UpdateTable, table: Table, now: float) -> Table:
+    wanted = throughput_of(request.provisioned_throughput)
+    was_on_demand = table.throughput is None
+    on_demand = was_on_demand if request.billing_mode is None else request.billing_mode == "PAY_PER_REQUEST"
+    if on_demand and wanted is not None:
+        refuse(
+            _INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+            "PAY_PER_REQUEST"
+        )
+    _check_changes(table.throughput, wanted, "the table", "the table")
+    indexes = {index.name: index for index in table.indexes}
+    given: set[str] = set()
+    for update in request.global_secondary_index_updates or ():
+        if update.update is not None:
+            index = _existing(table, update.update.index_name, "update")
+            if on_demand:
+                refuse(
+                    _INVALID + f"The only Updates for index: {index.name} when TableThroughputMode is PAY_PER_REQUEST "
+                    "can be to OnDemandThroughput, WarmThroughput"
+                )
+            units = throughput_of(update.update.provisioned_throughput)
+            _check_changes(index.throughput, units, f"index {index.name}", f"the index {index.name}")
+            indexes[index.name] = replace(index, throughput=units)
+            given.add(index.name)
+        if update.delete is not None:
+            given.add(str(update.delete.index_name))
+    if on_demand and not was_on_demand:
+        indexes = {name: replace(index, throughput=None) for name, index in indexes.items()}
+    if was_on_demand and not on_demand:
+        missing = [index.name for index in table.indexes if index.is_global and index.name not in given]
+        if missing:
+            refuse(_INVALID + f"ProvisionedThroughput must be specified for index: {','.join(missing)}")
+    return replace(
+        table,
+        indexes=tuple(indexes.values()),
+        throughput=None if on_demand else wanted or table.throughput,
+        on_demand_since=now if on_demand and not was_on_demand else table.on_demand_since,
+    )
+
+
+def _check_changes(current: tuple[int, int] | None, wanted: tuple[int, int] | None, where: str, what: str) -> None:
+    if wanted is not None and wanted == current:
+        read, write = wanted
+        refuse(
+            f"The provisioned throughput for {what} will not change. The requested value equals the current value. "
+            f"Current ReadCapacityUnits provisioned for {where}: {read}. Requested ReadCapacityUnits: {read}. "
+            f"Current WriteCapacityUnits provisioned for {where}: {write}. Requested WriteCapacityUnits: {write}. "
+            "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+        )

@@ -1,0 +1,1 @@
+"""Key templates: values to keys and back, encodings and specs."""

@@ -1,0 +1,235 @@
+"""Keys that are attributes themselves: text, numbers or binary as the item has them; in an index, several in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Context, Decimal
+from functools import cached_property
+from typing import Any
+from typing import Literal as Choice
+
+import msgspec
+
+from prejoin.keys.errors import KeyValueError, TemplateError
+from prejoin.keys.planner.sort_condition import MOST_SK_BYTES, Bounds, KeyCondition, KeyValue, Op, Scalar, just_below
+from prejoin.protocol import limits
+from prejoin.types import Kind, Type
+
+from .encoding import Encoding, decimal, default, integer, plain, wrong
+from .parts import Field, shape
+from .separator import Separator
+from .shape import ANYTHING, Shape, words
+
+Tag = Choice["S", "N", "B"]
+"""The types that a key attribute can have."""
+
+_STEP = Context(prec=limits.NUMBER_DIGITS)
+_LEAST = Decimal((0, (1,), limits.NUMBER_EXPONENT_MINIMUM))
+
+
+def tag_of(type_: Type) -> Tag | None:
+    """As what DynamoDB stores a type, if it can be a key attribute."""
+    if type_.numeric:
+        return "N"
+    if type_.kind is Kind.BINARY:
+        return "B"
+    return "S" if type_.scalar and type_.kind is not Kind.BOOLEAN else None
+
+
+class Natural(msgspec.Struct, frozen=True, dict=True):
+    """Attributes that are a partition key or a sort key as they stand.
+
+    >>> from prejoin.types import STRING
+    >>> by = Natural.of(["country", "total"], {"country": STRING, "total": Type(Kind.INTEGER)})
+    >>> by.build({"country": "DE", "total": 7}), by.tags
+    (('DE', 7), ('S', 'N'))
+    """
+
+    parts: tuple[Field, ...]
+    tags: tuple[Tag, ...]
+
+    @classmethod
+    def of(cls, attributes: Sequence[str], types: Mapping[str, Type]) -> Natural:
+        tags = []
+        for name in attributes:
+            tag = tag_of(types[name])
+            if tag is None:
+                raise TemplateError(
+                    f"{name} is a {types[name]}, and DynamoDB takes text, numbers and binary for a key attribute"
+                )
+            tags.append(tag)
+        parts = tuple(Field(name, "", _natural(types[name], tag)) for name, tag in zip(attributes, tags, strict=True))
+        return cls(parts, tuple(tags))
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.parts
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        return tuple(part.attribute for part in self.parts)
+
+    @cached_property
+    def shape(self) -> Shape:
+        return shape(self.parts)
+
+    @property
+    def columns(self) -> tuple[Shape, ...]:
+        """The shape of each attribute."""
+        return tuple(part.shape for part in self.parts)
+
+    @property
+    def text(self) -> str:
+        return " + ".join(self.attributes)
+
+    def build(self, values: Mapping[str, object]) -> KeyValue:
+        """The key of an item with these values: one value, or as many as there are attributes."""
+        return self.writer(values)
+
+    @cached_property
+    def writer(self) -> Callable[[Mapping[str, object]], KeyValue]:
+        """`build` as one function, made once."""
+        heading = self.heading(len(self.parts))
+        if len(self.parts) == 1:
+            return lambda values: heading(values)[0]
+        return heading
+
+    def parse(self, key: object) -> dict[str, object] | None:
+        """The values of the attributes, from what DynamoDB stores; None if it is not what they would be stored as."""
+        parts = key if isinstance(key, tuple) else (key,)
+        try:
+            found = {part.attribute: part.encoding.decode(one) for part, one in zip(self.parts, parts, strict=True)}  # type: ignore[misc]
+            return found if self.build(found) == key else None
+        except (ValueError, TypeError, ArithmeticError):
+            return None
+
+    def heading(self, count: int) -> Callable[[Mapping[str, object]], tuple[Scalar, ...]]:
+        """The function that gives the values of the first attributes."""
+        parts = self.parts[:count]
+
+        def write(values: Mapping[str, object]) -> tuple[Scalar, ...]:
+            return tuple([_written(part, values.get(part.attribute)) for part in parts])
+
+        return write
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _natural(type_: Type, tag: Tag) -> Encoding:
+    if tag == "N":
+        encode: Callable[[Any], Scalar] = integer if type_.kind is Kind.INTEGER else decimal
+    elif tag == "B":
+        encode = _binary
+    elif type_.kind in (Kind.STRING, Kind.ENUM):
+        encode = _text
+    else:
+        encode = default(type_, Separator()).encode
+    as_text = tag == "S" and type_.kind not in (Kind.STRING, Kind.ENUM)
+    decode = default(type_, Separator()).decode if as_text else _same
+    reach = words(type_.values) if type_.values else ANYTHING
+    return Encoding(f"natural {tag}", encode, decode, reach, prefixes=tag != "N")
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _text(value: object) -> str:
+    value = plain(value)
+    if not isinstance(value, str):
+        raise wrong(value, "text")
+    return value
+
+
+def _binary(value: object) -> bytes:
+    if not isinstance(value, bytes | bytearray):
+        raise wrong(value, "binary")
+    return bytes(value)
+
+
+def _written(part: Field, value: object) -> Scalar:
+    if value is None:
+        raise KeyValueError(f"{part.attribute} has no value, and a key needs one")
+    try:
+        found: Scalar = part.encoding.encode(value)
+    except KeyValueError as error:
+        raise KeyValueError(f"{part.attribute}: {error}") from None
+    if found == "" or found == b"":
+        raise KeyValueError(f"{part.attribute} is empty, and DynamoDB takes no empty key")
+    return found
+
+
+def ranged(natural: Natural, count: int, head: tuple[Scalar, ...], bounds: Bounds, pk: KeyValue) -> KeyCondition | None:
+    """The keys with these first values, and the next attribute within bounds. None: no key can be.
+
+    DynamoDB takes one condition an attribute, so two ends are a BETWEEN, which includes them: an end that is not
+    to be included moves by the least step there is.
+    """
+    part = natural.parts[count]
+
+    def end(value: object) -> Any:
+        # An empty end is no key, but says something: from there on is all, up to there is nothing.
+        try:
+            return part.encoding.encode(value)
+        except KeyValueError as error:
+            raise KeyValueError(f"{part.attribute}: {error}") from None
+
+    def condition(op: Op = "", low: Scalar = "", high: Scalar = "") -> KeyCondition:
+        return KeyCondition(pk, op, low, high, head)
+
+    low = None if bounds.low is None else end(bounds.low)
+    high = None if bounds.high is None else end(bounds.high)
+    if high in ("", b""):
+        return None
+    if low in ("", b""):
+        low = None  # no key is empty: from there on is from the start
+    if bounds.beginning:
+        return condition() if low is None else condition("begins_with", low)
+    if low is not None and high is not None:
+        low = _above(low) if bounds.low_open else low
+        high = _below(high) if bounds.high_open else high
+        return condition("between", low, high) if high is not None and low <= high else None
+    if low is not None:
+        return condition(">" if bounds.low_open else ">=", low)
+    if high is not None:
+        return condition("<" if bounds.high_open else "<=", high)
+    return condition()
+
+
+def _above(value: Any) -> Any:
+    """The least value above this one.
+
+    >>> _above(7), _above(Decimal("0.5"))
+    (8, Decimal('0.50000000000000000000000000000000000001'))
+    """
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, str):
+        return value + "\x00"
+    if isinstance(value, bytes):
+        return value + b"\x00"
+    return _stored(_STEP.next_plus(Decimal(value)), above=True)
+
+
+def _below(value: Any) -> Any:
+    """The greatest value below this one, None where there is none."""
+    if isinstance(value, int):
+        return value - 1
+    if isinstance(value, str):
+        return just_below("", value, fixed=False) or None
+    if isinstance(value, bytes):
+        if value[-1] == 0:
+            return value[:-1] or None
+        start = value[:-1] + bytes([value[-1] - 1])
+        return start + b"\xff" * (MOST_SK_BYTES - len(start))
+    return _stored(_STEP.next_minus(Decimal(value)), above=False)
+
+
+def _stored(number: Decimal, above: bool) -> Decimal:
+    """A number as near as DynamoDB has one: around zero its numbers end."""
+    if abs(number) >= _LEAST:
+        return number
+    if above:
+        return _LEAST if number > 0 else Decimal(0)
+    return -_LEAST if number < 0 else Decimal(0)

@@ -1,0 +1,65 @@
+"""Numbers as text that sorts as the numbers do: negative, decimal, up to DynamoDB's 38 digits."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from prejoin.keys.errors import KeyValueError
+
+MAX_DIGITS = 38
+_LENGTHS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijkl"
+_COMPLEMENT = str.maketrans("0123456789", "9876543210")
+
+
+def complement(text: str) -> str:
+    """Every digit turned round (0 to 9, 9 to 0), so that what sorted first sorts last. Its own inverse.
+
+    >>> complement("2024-06-01")
+    '7975-93-98'
+    """
+    return text.translate(_COMPLEMENT)
+
+
+def encode_number(value: int | Decimal) -> str:
+    """A letter for how many digits are before the point, then the number; a negative one all turned round.
+
+    >>> [encode_number(Decimal(n)) for n in ("0", "7", "42", "19.99", "1000")]
+    ['A0', 'A7', 'B42', 'B19.99', 'D1000']
+    >>> numbers = [Decimal(n) for n in ("-100", "-19.99", "-19.9", "-19", "-0.5", "0", "0.05", "9", "10")]
+    >>> [encode_number(n) for n in numbers] == sorted(encode_number(n) for n in numbers)
+    True
+    """
+    number = Decimal(value)
+    if not number.is_finite():
+        raise KeyValueError(f"{value} cannot stand in a key")
+    if abs(number.adjusted()) > 2 * MAX_DIGITS and number:
+        raise _too_long(value)
+    # Not abs(number): arithmetic rounds to the context's 28 digits.
+    whole, _, fraction = f"{number.copy_abs():f}".partition(".")
+    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
+    if len(whole) > MAX_DIGITS or len(fraction) > MAX_DIGITS:
+        raise _too_long(value)
+    digits = f"{whole}.{fraction}" if fraction else whole
+    if number >= 0:
+        return _LENGTHS[len(whole) - 1] + digits
+    # "~" sorts above digits and point: of two negative numbers the one with more decimals is the smaller.
+    return f"-{_LENGTHS[MAX_DIGITS - len(whole)]}{complement(digits)}~"
+
+
+def decode_number(text: str) -> int | Decimal:
+    """The number again; an integer where there is nothing after the point.
+
+    >>> [decode_number(encode_number(Decimal(n))) for n in ("-19.99", "-7", "0", "12.5")]
+    [Decimal('-19.99'), -7, 0, Decimal('12.5')]
+    """
+    digits = "-" + complement(text[2:-1]) if text.startswith("-") else text[1:]
+    return Decimal(digits) if "." in digits else int(digits)
+
+
+def _too_long(value: int | Decimal) -> KeyValueError:
+    return KeyValueError(f"{value} has more than {MAX_DIGITS} digits before or after the point")
+
+
+def negated(value: int | Decimal) -> int | Decimal:
+    """The number with the other sign, exactly."""
+    return -value if isinstance(value, int) else value.copy_negate()

@@ -1,0 +1,293 @@
+"""What aggregates share: what an item counts for and where, and how a write changes that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from msgspec.structs import replace
+
+from prejoin.patterns.parents import Entities, Owner, Parent, parent_of
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import And, Condition, Exists, Not, Or, Path, Relate, Size, both, recorded
+from prejoin.table.condition.render import Placeholders, render
+from prejoin.table.errors import SchemaError, UnknownValue
+from prejoin.table.schema.bind import Bound, is_natural
+from prejoin.table.schema.pattern import BoundPattern
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
+from prejoin.table.update.computed import Beside, Sum
+from prejoin.table.write.model import Write
+from prejoin.types import Kind
+
+Number = int | Decimal
+When = Callable[[Any], Any] | None
+"""A condition on the item: it counts only while this is true."""
+Share = tuple[dict[str, Any], Number]
+"""The key of a parent, and an amount."""
+
+RECOUNTING = Beside("recounting")
+"""The mark that a recount leaves on what it counts. Whatever changes a count takes it away, so that it is noticed."""
+
+
+class Tally(BoundPattern):
+    """An aggregate of the items of one entity, kept for each of their parents.
+
+    What an item counts for is its share: none where it has no parent, or where `when` is not true of it.
+    """
+
+    parent: Parent
+    nothing: Any = 0
+    """What it is where there are no items."""
+    lasts = False
+    """Whether it stays right when DynamoDB deletes an item by its time."""
+
+    def __init__(
+        self, entity: Bound[Any], cls: type[Any], attribute: str, of: str, when: When, by: Mapping[str, str]
+    ) -> None:
+        self.entity, self.cls, self.attribute, self.of, self._by = entity, cls, attribute, of, by
+        self.what = f"{cls.__name__}.{attribute}, in which it counts,"
+        self._when = self._lasting(recorded(when, entity.codec))
+        self._tested = tuple(dict.fromkeys(_names(self._when))) if self._when is not None else ()
+        self._holds = _test(self._when, self._tested, entity) if self._when is not None else None
+
+    def meet(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
+        said = f"{self.entity.tag}, {self.cls.__name__}.{self.attribute}"
+        self.parent = parent_of(self.entity, self.cls, self._by, entities, said)
+        return self.settle(said)
+
+    def settle(self, said: str) -> Mapping[type[Any], BoundPattern]:
+        """What is to be done once the parent is known; what the parent has to keep. `said` names it in an error."""
+        return {}
+
+    def counts(self, parent: Parent) -> bool:
+        return not self.of and self._when is None and parent == self.parent
+
+    @property
+    def _placing(self) -> tuple[str, ...]:
+        """The attributes that say where an item counts, and whether."""
+        return (*self.parent.names.values(), *self._tested)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        return (*self._placing, self.of) if self.of else self._placing
+
+    def share(self, values: Mapping[str, Any]) -> Share | None:
+        """What an item with these values counts for."""
+        key = self.parent.key(values)
+        if key is None or (self._holds is not None and not self._holds(values)):
+            return None
+        amount = values[self.of] if self.of else 1
+        return (key, amount) if amount else None
+
+    def joined(self, found: Any, amount: Any) -> Any:
+        """It, with what one more item counts for."""
+        return found + amount
+
+    def stored(self, value: Any) -> Any:
+        """It, where that is the value of the attribute that holds it."""
+        return self.nothing if value is None else value
+
+    def json(self, value: Any) -> Json:
+        return {"N": str(value)}
+
+    def is_wrong(self, stored: Any, counted: Any) -> bool:
+        """Whether it cannot be what is stored, given what was counted."""
+        return bool(stored != counted)
+
+    def _lasting(self, when: Condition | None) -> Condition | None:
+        """The condition with which an item counts, where others end it: what is deleted softly does not."""
+        for pattern in self.entity.binder.entity.patterns:
+            if pattern.expires and not self.lasts:
+                raise SchemaError(
+                    f"{self.cls.__name__}.{self.attribute} would be wrong once DynamoDB deletes a {self.entity.tag} by "
+                    f"its {pattern.expires}, for nothing is written then: leave out either"
+                )
+            if pattern.gone:
+                when = both(when, Exists((pattern.gone,), present=False))
+        return when
+
+    # --- How a write changes it -------------------------------------------------------------------------------------
+
+    def rewrite(self, write: Write) -> Write:
+        # What is deleted twice must not be taken off twice. Where it is read first, that is known anyway.
+        if write.verb == "delete" and not write.read:
+            return replace(write, where=both(write.where, _there(write.entity)))
+        return write
+
+    def depends(self, write: Write) -> tuple[str, ...]:
+        match write.verb:
+            case "update":
+                if not self._touched(write):
+                    return ()
+                return self.needed if self._amount(write) is None else self._placing
+            case "put" | "delete" | "upsert":
+                return self.needed
+            case _:
+                return ()
+
+    def unbatched(self, write: Write) -> str:
+        return f"has to change {self.cls.__name__}.{self.attribute} with it"
+
+    def shares(self, write: Write) -> Iterable[Share]:
+        """The amounts by which a write changes the parents."""
+        write.need_before(self.depends(write), self.what)
+        match write.verb:
+            case "insert":
+                return self._moved({}, write.values)
+            case "put" | "upsert" if write.was is None:
+                raise UnknownValue(
+                    f"whether this {write.verb} of {write.entity.tag} makes an item or replaces one decides about "
+                    f"{self.cls.__name__}.{self.attribute}, in which it counts: insert or update, or give read=True"
+                )
+            case "put":
+                return self._moved(write.before, write.values)
+            case "update" if self._touched(write):
+                amount = self._amount(write)
+                if amount is None:
+                    after = known_after(write)
+                    write.need(self.needed, after, self.what)
+                    return self._moved(write.before, after)
+                share = self.share({**write.before, self.of: amount})
+                return () if share is None else (share,)
+            case "delete":
+                return self._moved(write.before, {})
+            case _:
+                return ()
+
+    def _moved(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Share]:
+        old, new = self.share(before) if before else None, self.share(after) if after else None
+        if old is not None and new is not None and old[0] == new[0]:
+            if old[1] != new[1]:
+                yield new[0], new[1] - old[1]
+            return
+        if old is not None:
+            yield old[0], -old[1]
+        if new is not None:
+            yield new
+
+    def _touched(self, write: Write) -> bool:
+        return not write.changes.names.isdisjoint(self.needed)
+
+    def _amount(self, write: Write) -> Number | None:
+        """The amount by which an update changes the share, where it says so itself: `order.total += 5`."""
+        changes = write.changes
+        if not self.of or not changes.names.isdisjoint(self._placing):
+            return None
+        if self.of in changes.adds:
+            added: Number = changes.adds[self.of]
+            return added
+        change = changes.sets.get(self.of)
+        if not isinstance(change, Sum) or change.path != (self.of,):
+            return None
+        amount: Number = change.amount
+        return amount if change.sign == "+" else -amount
+
+
+class Kept(Tally):
+    """An aggregate that is an attribute of the parent itself."""
+
+    stays = True
+    """Whether a parent has to be there for as long as it has children."""
+
+    def __init__(self, create: bool, *args: Any) -> None:
+        super().__init__(*args)
+        self.create = create
+
+    def settle(self, said: str) -> Mapping[type[Any], BoundPattern]:
+        entity, name = self.parent.entity, self.attribute
+        found, wanted = entity.codec.attribute(name), self.kind(said)
+        if found.type.kind is not wanted:
+            raise SchemaError(f"{said}: {entity.tag}.{name} is a {found.type}, and is to hold a {wanted}")
+        self.check_place(said)
+        if any(attribute.wire == RECOUNTING for attribute in entity.codec.attributes.values()):
+            raise SchemaError(f"{said}: {entity.tag} has an attribute {RECOUNTING}, which recounts use for a mark")
+        if self.create:
+            needed = [
+                one.name
+                for one in entity.codec.attributes.values()
+                if one.required and not one.optional and one.name not in (*entity.base.attributes, name)
+            ]
+            if needed:
+                raise SchemaError(
+                    f"{said}: create=True makes a {entity.tag} of its key alone, and it needs {', '.join(needed)}: "
+                    "give these defaults"
+                )
+        return {self.cls: self.owner()}
+
+    def kind(self, said: str) -> Kind:
+        """What the attribute has to hold."""
+        if not self.of:
+            return Kind.INTEGER
+        of = self.entity.codec.attribute(self.of).type
+        if of.kind not in (Kind.INTEGER, Kind.DECIMAL):
+            raise SchemaError(f"{said}: {self.entity.tag}.{self.of} is a {of}; int and Decimal add up exactly")
+        return of.kind
+
+    def check_place(self, said: str) -> None:
+        """Refuses an attribute that cannot be written as it would have to."""
+        entity, name = self.parent.entity, self.attribute
+        copies = [facet for facet in entity.facets if facet.copy and not is_natural(facet)]
+        for facet in (entity.base, *entity.indexes.values(), *copies):
+            if name in facet.placing:
+                what = f"its copy {facet.copy}" if facet.copy else entity.tag
+                raise SchemaError(
+                    f"{said}: {name} is part of the key of {what} in {facet.slot}, and what is added to a number "
+                    "cannot be written into a text; an index on the attribute itself can: "
+                    f'Index("…", pk="…", sk="{entity.codec.attribute(name).wire}")'
+                )
+
+    def owner(self) -> BoundPattern:
+        """The part of the parent."""
+        return Owner(self.entity, self.parent, self.attribute)
+
+    def also(self, schema: Schema, write: Write) -> Iterator[Write]:
+        for key, amount in self.shares(write):
+            changes = Changes(adds={self.attribute: amount}, removes=frozenset({RECOUNTING}))
+            yield Write("upsert" if self.create else "update", schema.entity(self.cls), key, changes=changes)
+
+
+def known_after(write: Write) -> Mapping[str, Any]:
+    """What is known of an item after an update. What is changed inside is not, unless it was read."""
+    after, changes = write.after, write.changes
+    if write.becomes is not None or not changes.nested:
+        return after
+    inside = {at[0] for at in changes.all if not isinstance(at, str)}
+    return {name: value for name, value in after.items() if name not in inside}
+
+
+def _there(entity: Bound[Any]) -> Condition:
+    """That the item is there: it has what each has."""
+    names = [*entity.base.attributes, *(one.name for one in entity.codec.attributes.values() if not one.optional)]
+    return Exists((names[0],))
+
+
+def _test(condition: Condition, names: Iterable[str], entity: Bound[Any]) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether a condition is true of values, as DynamoDB would say."""
+    codec, to = entity.codec, Placeholders()
+    text = render(condition, codec, to)
+    said = to.parameters()
+
+    def test(values: Mapping[str, Any]) -> bool:
+        from prejoin.protocol.expressions import Substitutions, bind_condition, evaluate  # few entities need it
+
+        placeholders = Substitutions(said.get("ExpressionAttributeNames"), said.get("ExpressionAttributeValues"))
+        return evaluate(bind_condition(text, placeholders), codec.encode_values({name: values[name] for name in names}))
+
+    return test
+
+
+def _names(condition: Condition) -> Iterator[str]:
+    """The attributes that a condition is about."""
+    match condition:
+        case And(items) | Or(items):
+            for one in items:
+                yield from _names(one)
+        case Not(item):
+            yield from _names(item)
+        case Relate(left, _, right):
+            yield from [one._path[0] for one in (left, right) if isinstance(one, Path)]
+            yield from [one.path[0] for one in (left, right) if isinstance(one, Size)]
+        case _:
+            yield condition.path[0]  # type: ignore[attr-defined]

@@ -1,0 +1,279 @@
+"""Counts put right: children counted, and the result written only if no write has changed a count meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from os import urandom
+from typing import TYPE_CHECKING, Any, overload
+
+import msgspec
+
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.backoff import pause
+from prejoin.table.condition.record import Compare, Stored
+from prejoin.table.condition.render import Placeholders
+from prejoin.table.conversation import Pause, Request, Steps
+from prejoin.table.errors import ConditionFailed, Conflict, NotFound, NotServed, SchemaError
+from prejoin.table.read.query import Asking, query
+from prejoin.table.read.scan import Scan
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
+from prejoin.table.write.execute import write_one
+from prejoin.table.write.model import Write
+
+from .contribution import RECOUNTING, Kept, Tally
+from .sharded import VALUE, Sharded, value
+
+if TYPE_CHECKING:
+    from prejoin.table import AsyncClient, Client
+
+ATTEMPTS = 10
+"""How often children are counted anew, because others wrote some of them meanwhile."""
+CATCH_UP = 1.0
+"""Seconds that an index is given to have what was written before, where only an index knows the children."""
+
+
+class Recounted(msgspec.Struct, frozen=True):
+    """A count that was not right."""
+
+    cls: type[Any]
+    key: Mapping[str, Any]
+    attribute: str
+    was: Any
+    now: Any
+    """Numbers; of the highest and lowest, a value of theirs, or None."""
+
+    def __str__(self) -> str:
+        key = ", ".join(f"{name}={value!r}" for name, value in self.key.items())
+        return f"{self.cls.__name__} {key}: {self.attribute} was {self.was}, and is {self.now}"
+
+
+@overload
+def recount(db: Client, cls: type[Any], /, **key: Any) -> list[Recounted]: ...
+@overload
+def recount(db: AsyncClient, cls: type[Any], /, **key: Any) -> Coroutine[Any, Any, list[Recounted]]: ...
+def recount(db: Client | AsyncClient, cls: type[Any], /, **key: Any) -> Any:
+    """Counts the children of one item anew, for all that is counted or summed in it; returns what was not right.
+
+    What is kept as the highest or lowest ever becomes that of the children there are.
+
+    For data from before a count was declared, or written by others. It may run while others write: a mark is left on
+    the item, which any write that changes a count takes away, and the result is written only if it is there still; else
+    they are counted again, and after some ten times it is a Conflict. Where children are found by a global index only,
+    that is given a second to catch up.
+
+    Cost: a Query of the children, and two writes of the item; of each shard, where there are any.
+    """
+    schema = db.schema
+    for name in key:
+        schema.entity(cls).codec.attribute(name)
+    known = key if schema.fence is None else schema.fence.filled(key)
+    return db._run(recounted(schema, db.table, cls, known))
+
+
+@overload
+def recount_all(db: Client, cls: type[Any], /) -> list[Recounted]: ...
+@overload
+def recount_all(db: AsyncClient, cls: type[Any], /) -> Coroutine[Any, Any, list[Recounted]]: ...
+def recount_all(db: Client | AsyncClient, cls: type[Any], /) -> Any:
+    """Counts the children of every item of a class anew; returns what was not right.
+
+    Cost: a Scan of the table, and a `recount` for each item. The keys of all items are kept in memory.
+    """
+    return db._run(_recount_all(db.schema, db.table, cls))
+
+
+def tallies(schema: Schema, cls: type[Any]) -> list[Tally]:
+    """All that is counted or summed for a class."""
+    found = [one for entity in schema.entities for one in entity.patterns if isinstance(one, Tally) and one.cls is cls]
+    if not found:
+        raise SchemaError(
+            f"nothing is counted in {cls.__name__}: an entity says so with Counted, Summed, Highest or Lowest"
+        )
+    return found
+
+
+def _recount_all(schema: Schema, table: str, cls: type[Any]) -> Steps[list[Recounted]]:
+    found = tallies(schema, cls)
+    base = schema.entity(cls).base.attributes
+    scan = Scan(schema, table, list(dict.fromkeys([cls, *(one.entity.codec.cls for one in found)])), 1, False)
+    keys: dict[tuple[Any, ...], None] = {}
+    while not scan.done:
+        for one in (yield from scan.next()):
+            for key in _parents_of(one, cls, found, base):
+                keys[tuple(key[name] for name in base)] = None
+    wrong = []
+    for values in keys:
+        wrong += yield from recounted(schema, table, cls, dict(zip(base, values, strict=True)))
+    return wrong
+
+
+def _parents_of(one: Any, cls: type[Any], found: Iterable[Tally], base: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+    if isinstance(one, cls):
+        yield {name: getattr(one, name) for name in base}
+    for tally in found:
+        if isinstance(one, tally.entity.codec.cls):
+            key = tally.parent.key(tally.entity.codec.values(one))
+            if key is not None:
+                yield key
+
+
+def recounted(
+    schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], past: bool = False
+) -> Steps[list[Recounted]]:
+    """Counts anew, and writes it; with `past`, what was once the highest or lowest stays."""
+    found = tallies(schema, cls)
+    wrong: list[Recounted] = []
+    kept = [one for one in found if isinstance(one, Kept)]
+    if kept:
+        wrong += yield from _again(schema, table, key, _InTheItem(schema, table, key, kept), past)
+    for one in found:
+        if isinstance(one, Sharded):
+            wrong += yield from _again(schema, table, key, _InShards(schema, table, key, one))
+    return wrong
+
+
+def _again(
+    schema: Schema, table: str, key: Mapping[str, Any], place: _InTheItem | _InShards, past: bool = False
+) -> Steps[list[Recounted]]:
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            yield pause(attempt)
+        token = urandom(16).hex()
+        stored = yield from place.mark(token)
+        if stored is None:
+            return []
+        counted = yield from counted_again(schema, table, place.tallies, key)
+        if past:
+            counted |= {
+                name: stored[name]
+                for one in place.tallies
+                if not one.is_wrong(stored[name := one.attribute], counted[name])
+            }
+        if (yield from place.set(token, counted)):
+            return [
+                Recounted(place.tallies[0].cls, key, name, stored[name], now)
+                for name, now in counted.items()
+                if stored[name] != now
+            ]
+    raise Conflict(
+        f"{place.tallies[0].cls.__name__} {', '.join(map(str, key.values()))} was counted {ATTEMPTS} times, and each "
+        "time others changed its children meanwhile: try when less is written"
+    )
+
+
+def counted_again(schema: Schema, table: str, found: Iterable[Tally], key: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+    """What the children add up to."""
+    sums: dict[str, Any] = {one.attribute: one.nothing for one in found}
+    for one in found:
+        codec = one.entity.codec
+        equal = {own: key[name] for name, own in one.parent.names.items()}
+        after, consistent = None, True
+        while True:
+            asking = Asking(None, equal, limit=1000, after=after, consistent=consistent)
+            try:
+                page = yield from query(schema, table, codec.cls, asking)
+            except NotServed:
+                if not consistent:
+                    raise
+                consistent = False
+                yield Pause(CATCH_UP)
+                continue
+            for record in page:
+                share = one.share(codec.values(record))
+                if share is not None:
+                    sums[one.attribute] = one.joined(sums[one.attribute], share[1])
+            after = page.cursor
+            if after is None:
+                break
+    return sums
+
+
+class _InTheItem:
+    """Counts that are attributes of the item itself."""
+
+    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], kept: list[Kept]) -> None:
+        self._schema, self._table, self._key, self.tallies = schema, table, key, kept
+        self._entity = schema.entity(kept[0].cls)
+
+    def mark(self, token: str) -> Steps[dict[str, Any] | None]:
+        """Leaves the mark; what the counts are. None: there is no such item, nor has it to be."""
+        mark = Changes({RECOUNTING: Stored({"S": token})})
+        write = Write("update", self._entity, self._key, changes=mark, returning="new")
+        try:
+            item = yield from write_one(self._schema, self._table, write)
+        except NotFound:
+            made = [one for one in self.tallies if one.create]
+            counted = yield from counted_again(self._schema, self._table, made, self._key)
+            if all(counted[one.attribute] == one.nothing for one in made):
+                return None
+            nothing = Changes(adds={one.attribute: 0 for one in made if one.nothing is not None})
+            yield from write_one(self._schema, self._table, Write("upsert", self._entity, self._key, changes=nothing))
+            item = yield from write_one(self._schema, self._table, write)
+        return {one.attribute: one.stored(getattr(item, one.attribute)) for one in self.tallies}
+
+    def set(self, token: str, counted: Mapping[str, Any]) -> Steps[bool]:
+        """Writes what was counted; False, if that does not hold any more."""
+        sets = {name: value for name, value in counted.items() if value is not None}
+        changes = Changes(sets, removes=frozenset({RECOUNTING, *(counted.keys() - sets)}))
+        where = Compare((RECOUNTING,), "=", Stored({"S": token}))
+        write = Write("update", self._entity, self._key, changes=changes, where=where, read=True)
+        try:
+            yield from write_one(self._schema, self._table, write)
+        except ConditionFailed:
+            return False
+        return True
+
+
+class _InShards:
+    """A count that is spread over items of its own."""
+
+    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], one: Sharded) -> None:
+        self._schema, self._table, self._key, self.tallies = schema, table, key, [one]
+        self._one = one
+        self._keys: list[dict[str, Any]] = []
+
+    def mark(self, token: str) -> Steps[dict[str, Any] | None]:
+        schema, one = self._schema, self._one
+        shards = yield from one.read(schema, self._table, self._key, True)
+        keys = [one.key(schema, self._key, shard) for shard in range(one.shards)]
+        there = [{name: item[name] for name in keys[0]} for item in shards]
+        self._keys = [*keys, *(key for key in there if key not in keys)]
+        actions = []
+        for key in self._keys:
+            to = Placeholders()
+            text = (
+                f"SET {to.name(schema.type_attribute)} = {to.text(one.facets[0].entity)}, "
+                f"{to.name(str(RECOUNTING))} = {to.text(token)}"
+            )
+            actions.append({"Key": key, "UpdateExpression": text, **to.parameters()})
+        yield from self._write(actions)
+        shards = yield from one.read(schema, self._table, self._key, True)
+        return {one.attribute: sum(map(value, shards))}
+
+    def set(self, token: str, counted: Mapping[str, Any]) -> Steps[bool]:
+        actions = []
+        for at, key in enumerate(self._keys):
+            to = Placeholders()
+            mark = to.name(str(RECOUNTING))
+            amount = to.value({"N": str(counted[self._one.attribute] if at == 0 else 0)})
+            actions.append(
+                {
+                    "Key": key,
+                    "UpdateExpression": f"SET {to.name(VALUE)} = {amount} REMOVE {mark}",
+                    "ConditionExpression": f"{mark} = {to.text(token)}",
+                    **to.parameters(),
+                }
+            )
+        try:
+            yield from self._write(actions)
+        except DynamoDBError as error:
+            if error.code != "TransactionCanceledException":
+                raise
+            return False
+        return True
+
+    def _write(self, actions: list[dict[str, Any]]) -> Steps[None]:
+        items = [{"Update": {"TableName": self._table, **action}} for action in actions]
+        body = {"TransactItems": items, "ClientRequestToken": urandom(16).hex()}
+        yield Request("TransactWriteItems", body, f"{self._one.cls.__name__}.{self._one.attribute}, all shards")

@@ -1,0 +1,140 @@
+"""Whether counts are right: children counted and compared, without writing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from prejoin.patterns.integrity.expected import Finding, Judge, values_of
+from prejoin.table.backoff import pause
+from prejoin.table.codec.values import Json
+from prejoin.table.conversation import Request, Steps
+from prejoin.table.errors import NotServed
+from prejoin.table.read.query import Asking, query
+from prejoin.table.schema.bind import Bound
+
+from .contribution import Tally
+from .recount import counted_again
+from .sharded import Sharded, value
+
+ATTEMPTS = 8
+SURE = 3
+"""How often, one after the other, a count has to be found wrong and the item unchanged."""
+PAGE = 1000
+
+Sums = dict[str, Any]
+
+
+class Counts:
+    """What is counted in the items of a schema."""
+
+    def __init__(self, judge: Judge, table: str) -> None:
+        self._judge, self._schema, self._table = judge, judge.schema, table
+        self._tallies: dict[type[Any], list[Tally]] = {}
+        for entity in judge.schema.entities:
+            for pattern in entity.patterns:
+                if isinstance(pattern, Tally):
+                    self._tallies.setdefault(pattern.cls, []).append(pattern)
+
+    def wrong(self, item: Json) -> Steps[list[Finding]]:
+        """What is counted wrong in an item: suspected by a cheap look, and sure when it stays so for a while."""
+        entity, _ = self._judge.kind(item)
+        tallies = self._tallies.get(entity.codec.cls, []) if entity else []
+        values = values_of(entity, item) if entity and tallies else None
+        if entity is None or values is None:
+            return []
+        try:
+            parent = {name: values[name] for name in entity.base.attributes}
+            stored = yield from self._stored(tallies, values, parent, consistent=False)
+            counted = yield from self._count(tallies, parent)
+            if counted is not None and self._differ(tallies, stored, counted):
+                return (yield from self._watched(entity, tallies, self._judge.key_of(item), parent))
+        except NotServed:
+            pass  # no key finds the children of an item: then nobody can count them
+        return []
+
+    def _watched(
+        self, entity: Bound[Any], tallies: Sequence[Tally], key: Json, parent: Mapping[str, Any]
+    ) -> Steps[list[Finding]]:
+        """What is wrong each time that children are counted, of an item that nobody writes meanwhile.
+
+        The children cannot be read at one moment with the item. Looked at once, a child that comes while they are
+        counted and goes before the item is read again would be taken for a wrong count.
+        """
+        seen = None
+        times = 0
+        for attempt in range(ATTEMPTS):
+            yield pause(attempt)
+            before = yield from self._now(entity, tallies, key, parent)
+            if before is None:
+                return []
+            counted = yield from counted_again(self._schema, self._table, tallies, parent)
+            item, stored = before
+            wrong = self._differ(tallies, stored, counted)
+            if not wrong:
+                return []
+            if before != (yield from self._now(entity, tallies, key, parent)):
+                seen, times = None, 0
+                continue
+            times = times + 1 if seen == (item, stored, counted) else 1
+            seen = (item, stored, counted)
+            if times == SURE:
+                return [self._finding(entity.tag, key, item, stored, counted, wrong)]
+        return []  # it is being written again and again, by those who count
+
+    def _now(
+        self, entity: Bound[Any], tallies: Sequence[Tally], key: Json, parent: Mapping[str, Any]
+    ) -> Steps[tuple[Json, Sums] | None]:
+        """An item as it is, and what it says is counted; None if there is none to be read."""
+        answer = yield Request("GetItem", {"TableName": self._table, "Key": key, "ConsistentRead": True})
+        item = answer.get("Item")
+        values = values_of(entity, item) if item else None
+        if values is None:
+            return None
+        return item, (yield from self._stored(tallies, values, parent, consistent=True))
+
+    def _differ(self, tallies: Sequence[Tally], stored: Sums, counted: Sums) -> list[Tally]:
+        return [one for one in tallies if one.is_wrong(stored[one.attribute], counted[one.attribute])]
+
+    def _stored(
+        self, tallies: Sequence[Tally], values: Mapping[str, Any], parent: Mapping[str, Any], consistent: bool
+    ) -> Steps[Sums]:
+        found: Sums = {}
+        for one in tallies:
+            if isinstance(one, Sharded):
+                shards = yield from one.read(self._schema, self._table, parent, consistent)
+                found[one.attribute] = sum(map(value, shards))
+            else:
+                found[one.attribute] = one.stored(values[one.attribute])
+        return found
+
+    def _count(self, tallies: Sequence[Tally], parent: Mapping[str, Any]) -> Steps[Sums | None]:
+        """What the children add up to, as an index may know a moment late.
+
+        None if one of them cannot be read: then nobody knows what it adds. It is a finding of its own.
+        """
+        sums: Sums = {}
+        for one in tallies:
+            codec, after = one.entity.codec, None
+            sums[one.attribute] = one.nothing
+            equal = {own: parent[name] for name, own in one.parent.names.items()}
+            while True:
+                asking = Asking(None, equal, limit=PAGE, after=after, keep=True)
+                page = yield from query(self._schema, self._table, codec.cls, asking)
+                if page.unreadable:
+                    return None
+                for record in page:
+                    share = one.share(codec.values(record))
+                    if share is not None:
+                        sums[one.attribute] = one.joined(sums[one.attribute], share[1])
+                after = page.cursor
+                if after is None:
+                    break
+        return sums
+
+    def _finding(self, tag: str, key: Json, item: Json, stored: Sums, counted: Sums, wrong: Sequence[Tally]) -> Finding:
+        found, expected = (
+            {one.attribute: one.json(sums[one.attribute]) for one in wrong if sums[one.attribute] is not None}
+            for sums in (stored, counted)
+        )
+        return Finding("miscounted", tag, key, found, expected, key, item)

@@ -1,0 +1,1 @@
+"""Audit and repair: the table compared with what its schema says."""

@@ -1,0 +1,210 @@
+"""Audit and repair: whether what the table holds is what the schema says, and what would mend it.
+
+Each item is read once, with a Scan, and with it the items that patterns keep beside it: copies and guards. What looks
+wrong is read again, with all that it depends on at one moment, so that writes under way are never taken for damage.
+Of an item in which others are counted, these are read and counted. A repair is done only if everything is still as it
+was found.
+
+Cost: half a read unit for each 4 KB of the table, and as much again for each copy, guard, parent and count. A suspicion
+costs a transaction of reads, a repair one of writes. Memory: one page of the table, 1 MB, and what is kept beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from prejoin.patterns.aggregates.verify import Counts
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
+from prejoin.table.backoff import pause
+from prejoin.table.codec.values import Json
+from prejoin.table.conversation import Request, Steps
+from prejoin.table.errors import ArgumentError, Conflict
+from prejoin.table.read.execute import together
+from prejoin.table.read.scan import MOST_SEGMENTS
+from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.schema import Schema
+
+from .expected import Around, Finding, Judge, Key, same
+
+if TYPE_CHECKING:
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
+
+Progress = Callable[[int], None]
+"""Told how many items have been read, after each page."""
+
+ATTEMPTS = 6
+
+
+@overload
+def audit(db: Client, *, segments: int = 1, progress: Progress | None = None) -> Iterator[Finding]: ...
+@overload
+def audit(db: AsyncClient, *, segments: int = 1, progress: Progress | None = None) -> AsyncIterator[Finding]: ...
+def audit(
+    db: Client | AsyncClient, *, segments: int = 1, progress: Progress | None = None
+) -> Iterator[Finding] | AsyncIterator[Finding]:
+    """Everything in the table that is not as the schema says, found while the table is in use.
+
+    Items that have expired are left alone, for DynamoDB is about to delete them. `segments` reads as many parts of the
+    table side by side.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin.patterns import Unique, repair
+    >>> from prejoin.table import Client, Entity, Key
+    >>> @dataclass
+    ... class User:
+    ...     user_id: str
+    ...     email: str
+    >>> schema = Schema(Entity(User, Key("USER#{user_id}", "PROFILE"), patterns=[Unique("email")]))
+    >>> db = Client(schema, "shop", Embedded())
+    >>> db.create_table()
+    >>> user = db.insert(User("1", "a@b.com"))
+    >>> _ = db.call("DeleteItem", {"Key": schema.key(User, user_id="1")})     # by whoever knows no better
+    >>> for finding in audit(db):
+    ...     print(finding)
+    ...     repair(db, finding)
+    orphaned: User unique email UNIQUE#User#email#a@b.com / UNIQUE: delete it
+    True
+    >>> list(audit(db))
+    []
+    """
+    from prejoin.table.client.client import Client
+
+    found = _Audit(db.schema, db.table, segments)
+    return _waiting(db, found, progress) if isinstance(db, Client) else _awaiting(db, found, progress)
+
+
+def _waiting(db: Client, found: _Audit, progress: Progress | None) -> Iterator[Finding]:
+    while not found.done:
+        yield from db._run(found.next())
+        if progress:
+            progress(found.count)
+
+
+async def _awaiting(db: AsyncClient, found: _Audit, progress: Progress | None) -> AsyncIterator[Finding]:
+    while not found.done:
+        for finding in await db._run(found.next()):
+            yield finding
+        if progress:
+            progress(found.count)
+
+
+class _Audit:
+    """An audit under way: where each segment of the Scan has come to."""
+
+    def __init__(self, schema: Schema, table: str, segments: int) -> None:
+        if not 1 <= segments <= MOST_SEGMENTS:
+            raise ArgumentError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
+        self._judge = Judge(schema)
+        self._counts = Counts(self._judge, table)
+        self._table = table
+        self._starts: list[Json | None] = [None] * segments
+        self.count = 0
+
+    @property
+    def done(self) -> bool:
+        return all(start == {} for start in self._starts)
+
+    def next(self) -> Steps[list[Finding]]:
+        """What is wrong with the next page."""
+        going = [at for at, start in enumerate(self._starts) if start != {}]
+        answers = yield from together([self._scan(at) for at in going])
+        items: list[Json] = []
+        for at, answer in zip(going, answers, strict=True):
+            self._starts[at] = answer.get("LastEvaluatedKey") or {}
+            items += answer["Items"]
+        self.count += len(items)
+        judge = self._judge
+        here = {judge.key(item): item for item in items}
+        beside = dict[Key, Json]()
+        for item in items:
+            beside.update((judge.key(key), key) for key in judge.beside(item))
+        fetched = yield from _read(self._table, judge, [key for name, key in beside.items() if name not in here])
+        around: Around = {**fetched, **here}
+        findings: list[Finding] = []
+        for item in items:
+            if judge.findings(item, around):
+                findings += yield from self._again(item)
+            findings += yield from self._counts.wrong(item)
+        return findings
+
+    def _again(self, item: Json) -> Steps[list[Finding]]:
+        """What is still wrong with an item, looked at with all it depends on at one moment."""
+        judge, key = self._judge, self._judge.key_of(item)
+        (now,) = yield from _moment(self._table, [key])
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                yield pause(attempt)
+            if now is None:
+                return []
+            keys = {judge.key(one): one for one in (key, *judge.beside(now))}
+            # What lies beside an owner is known only when the owner is.
+            found = yield from _moment(self._table, list(keys.values()))
+            around = dict(zip(keys, found, strict=True))
+            before, now = now, around[judge.key(key)]
+            if now is not None and same(now, before):
+                return judge.findings(now, around)
+        return []  # it is being written again and again, by those who know how
+
+    def _scan(self, at: int) -> Request:
+        body: dict[str, Any] = {"TableName": self._table}
+        if len(self._starts) > 1:
+            body |= {"Segment": at, "TotalSegments": len(self._starts)}
+        if self._starts[at]:
+            body["ExclusiveStartKey"] = self._starts[at]
+        return Request("Scan", body, f"{self._table}, segment {at}")
+
+
+def _read(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[Key, Json | None]]:
+    """Items by their keys. Not necessarily the newest: what looks wrong is read again."""
+    found: dict[Key, Json | None] = {judge.key(key): None for key in keys}
+    rest, attempt = list(keys), 0
+    while rest:
+        now, rest = rest[:BATCH_GET_KEYS], rest[BATCH_GET_KEYS:]
+        answer = yield Request("BatchGetItem", {"RequestItems": {table: {"Keys": now}}}, table)
+        for item in answer["Responses"].get(table, ()):
+            found[judge.key(item)] = item
+        left = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+        attempt = attempt + 1 if left else 0
+        if left:
+            yield pause(attempt)
+        rest = left + rest
+    return found
+
+
+def _moment(table: str, keys: Sequence[Json]) -> Steps[list[Json | None]]:
+    """Items as they are at one moment; the first of them, if they are very many, at the moment of each part."""
+    first, found = keys[0], list[Any]()
+    most = TRANSACTION_ACTIONS - 1
+    for at in range(1, max(len(keys), 2), most):
+        part = [first, *keys[at : at + most]]
+        body = {"TransactItems": [{"Get": {"TableName": table, "Key": key}} for key in part]}
+        answers = yield from patiently(Request("TransactGetItems", body, ", ".join(map(shown, part))))
+        items = [one.get("Item") for one in answers["Responses"]]
+        if found and not same(items[0] or {}, found[0] or {}):
+            return (yield from _moment(table, keys))
+        found = [items[0], *found[1:], *items[1:]]
+    return found
+
+
+def patiently(request: Request) -> Steps[Any]:
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            yield pause(attempt)
+        try:
+            return (yield request)
+        except DynamoDBError as error:
+            if reasons(error) != {"TransactionConflict"}:
+                raise
+    raise Conflict(f"others were writing {request.key} each of {ATTEMPTS} times")
+
+
+def reasons(error: DynamoDBError) -> set[str]:
+    """Why a transaction was cancelled."""
+    if error.code == "ConditionalCheckFailedException":
+        return {"ConditionalCheckFailed"}
+    reasons: Any = error.fields.get("CancellationReasons") or []
+    return {reason.get("Code", "None") for reason in reasons} - {"None"}

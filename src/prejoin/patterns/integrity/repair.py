@@ -1,0 +1,109 @@
+"""Mends what an audit found, each finding in one transaction, if everything is still as it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from prejoin.patterns.aggregates.recount import recounted
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.render import Placeholders
+from prejoin.table.conversation import Request, Steps
+from prejoin.table.errors import TableError
+from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.schema import Schema
+
+from .audit import patiently, reasons
+from .expected import Finding, Judge, values_of
+
+if TYPE_CHECKING:
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
+
+MOST_COMPARED = 120
+"""Attributes in one condition; DynamoDB takes 300 operators in 4 KB."""
+
+
+@overload
+def repair(db: Client, finding: Finding) -> bool: ...
+@overload
+def repair(db: AsyncClient, finding: Finding) -> Awaitable[bool]: ...
+def repair(db: Client | AsyncClient, finding: Finding) -> bool | Awaitable[bool]:
+    """Mends one finding. False, and nothing written, if anything is not as it was found any more: then audit again."""
+    return db._run(_repair(db.schema, db.table, finding))
+
+
+def _repair(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
+    if not finding.mendable:
+        raise TableError(f"{finding}. That is not for a program to decide")
+    if finding.kind == "miscounted":
+        return (yield from _counted(schema, table, finding))
+    actions = [{kind: {"TableName": table, **said}} for kind, said in _actions(schema, finding)]
+    try:
+        yield from patiently(Request("TransactWriteItems", {"TransactItems": actions}, shown(finding.key)))
+    except DynamoDBError as error:
+        if "ConditionalCheckFailed" not in reasons(error):
+            raise
+        return False
+    return True
+
+
+def _counted(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
+    assert finding.owner is not None
+    entity = schema.by_tag[finding.entity]
+    values = values_of(entity, finding.owner)
+    assert values is not None
+    key = {name: values[name] for name in entity.base.attributes}
+    return bool((yield from recounted(schema, table, entity.codec.cls, key, past=True)))
+
+
+def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What mends a finding, if everything is as it was found."""
+    judge, found, expected, owner = Judge(schema), finding.found, finding.expected, finding.owner
+    if finding.kind == "index keys":
+        assert expected is not None
+        assert owner is not None
+        to = Placeholders()
+        sets = [f"{to.name(name)} = {to.value(value)}" for name, value in expected.items()]
+        removes = [to.name(name) for name in (found or {}) if name not in expected]
+        clauses = [f"SET {', '.join(sets)}"] * bool(sets) + [f"REMOVE {', '.join(removes)}"] * bool(removes)
+        condition = _as_found(judge, owner, [*owner, *expected], to)
+        yield "Update", {"Key": finding.key, "UpdateExpression": " ".join(clauses), **condition}
+        return
+    kept = {*(found or {}), *(expected or {})}
+    yield "ConditionCheck", {"Key": finding.by, **_as_found(judge, owner, _deciding(judge, owner, kept))}
+    condition = _as_found(judge, found, [*(found or {}), *(expected or {})])
+    if expected is None:
+        yield "Delete", {"Key": finding.key, **condition}
+    else:
+        yield "Put", {"Item": expected, **condition}
+
+
+def _deciding(judge: Judge, owner: Json | None, kept: set[str]) -> list[str]:
+    """The attributes of an owner that decide what is kept for it: its own, and counts only where they are kept too."""
+    entity = judge.kind(owner)[0] if owner is not None else None
+    if entity is None:
+        return []
+    counts = judge.counts(entity)
+    wires = [attribute.wire for attribute in entity.codec.attributes.values() if attribute.name not in counts]
+    return [*wires, *(wire for name in counts if (wire := entity.codec.attribute(name).wire) in kept)]
+
+
+def _as_found(judge: Judge, item: Json | None, names: Sequence[str], to: Placeholders | None = None) -> dict[str, Any]:
+    """The condition that an item is still as it was, in these attributes; or that there is still none."""
+    to = to or Placeholders()
+    if item is None:
+        text = f"attribute_not_exists({to.name(judge.names[0])})"
+    else:
+        unique = dict.fromkeys(names)
+        if len(unique) > MOST_COMPARED:
+            raise TableError(
+                f"{shown(judge.key_of(item))} has more than {MOST_COMPARED} attributes, which are too many to compare "
+                "in one condition: mend it by hand"
+            )
+        text = " AND ".join(
+            f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"
+            for name in unique
+        )
+    return {"ConditionExpression": text, **to.parameters()}

@@ -1,0 +1,1 @@
+"""Trees of paths, and moves of subtrees."""

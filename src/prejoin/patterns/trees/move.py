@@ -1,0 +1,351 @@
+"""A subtree moved to another path: each item is in one place at every moment, and a move that was begun is finished.
+
+What fits into one transaction is moved at once. What does not is moved in several, after an item was written that says
+so, the journal: whoever finds it (`resume_moves`) finishes the move. Each transaction moves some items, each from its
+old path to its new one; so nobody ever finds an item twice, or not at all, and changes made meanwhile are not lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping, Sequence
+from functools import reduce
+from os import urandom
+from typing import TYPE_CHECKING, Any, overload
+from typing import Literal as Choice
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.keys import TABLE, Bounds, Template
+from prejoin.keys.planner.sort_condition import ranged
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.limits import TRANSACTION_ACTIONS, TRANSACTION_SIZE
+from prejoin.protocol.sizes import item_size
+from prejoin.table.backoff import pause
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import Compare, Condition, Exists, Stored, both
+from prejoin.table.condition.render import Placeholders
+from prejoin.table.conversation import Request, Steps
+from prejoin.table.errors import AlreadyExists, Conflict, NotFound, TableError
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.key_attributes import shown, wire
+from prejoin.table.schema.schema import Schema
+from prejoin.table.write.actions import merged, named
+from prejoin.table.write.expand import expand
+from prejoin.table.write.merge import with_others
+from prejoin.table.write.model import Action, Write
+
+from .tree import BoundTree, below, checked_path, tree_of
+
+if TYPE_CHECKING:
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
+
+ATTEMPTS = 20
+"""How often some items are tried that others are writing."""
+
+ROOM = TRANSACTION_ACTIONS - 1
+"""One action of each transaction looks at the journal."""
+
+
+Outcome = Choice["moved", "again", "over"]
+"""Of a transaction: done; not, for items have changed or others write them; or the move is not under way any more."""
+
+
+class MoveUnfinished(TableError):  # noqa: N818 - the family is named by what happened
+    """Another move in the same tree is under way, or was interrupted."""
+
+
+class _Move(msgspec.Struct, frozen=True):
+    """A move, and all that is needed for it."""
+
+    schema: Schema
+    table: str
+    entity: Bound[Any]
+    tree: BoundTree
+    known: Mapping[str, Any]
+    """Which tree it is: the attributes of the key without the path."""
+    source: str
+    target: str
+
+    @property
+    def key(self) -> Json:
+        """The key of the journal."""
+        return self.schema.written(self.tree.journal, self.known)
+
+    def __str__(self) -> str:
+        return f"the move of {self.entity.tag} from {self.source} to {self.target}"
+
+
+@overload
+def move(db: Client, cls: type[Any], source: str, target: str, /, **known: Any) -> int: ...
+@overload
+def move(db: AsyncClient, cls: type[Any], source: str, target: str, /, **known: Any) -> Coroutine[Any, Any, int]: ...
+def move(db: Client | AsyncClient, cls: type[Any], source: str, target: str, /, **known: Any) -> Any:
+    """Moves what is at a path, and all below it, to another path, where nothing may be; gives how many items.
+
+    Keywords are the other attributes of the key: `move(db, File, "/docs", "/archive/docs", drive="d")`. NotFound if
+    there is nothing, AlreadyExists if there is something at the target, MoveUnfinished if another move of the same tree
+    is under way or was interrupted.
+
+    Cost: each item is deleted and put in a transaction, so 4 write units for each KB of it, and what its indexes cost;
+    2 more for each transaction. More than 49 items, or than 2 MB, are several transactions, and the journal 2 units.
+    """
+    entity = db.schema.entity(cls)
+    tree = tree_of(entity)
+    found = _Move(db.schema, db.table, entity, tree, _checked(db.schema, entity, tree, known), source, target)
+    if below(checked_path(target), checked_path(source)):
+        raise TableError(f"{source} cannot be moved to {target}, which is at or below it")
+    return db._run(_moving(found))
+
+
+@overload
+def resume_moves(db: Client, *classes: type[Any], **known: Any) -> int: ...
+@overload
+def resume_moves(db: AsyncClient, *classes: type[Any], **known: Any) -> Coroutine[Any, Any, int]: ...
+def resume_moves(db: Client | AsyncClient, *classes: type[Any], **known: Any) -> Any:
+    """Finishes the moves that were interrupted, of some classes or of all that have a tree; gives how many moves.
+
+    It may be called at any time, also while a move is under way: both do the same, and neither harms the other. In a
+    table of several tenants it is called for one, by its own client. It costs half a read unit for each class, and what
+    is left of the moves.
+    """
+    entities = [db.schema.entity(cls) for cls in classes] or [
+        entity for entity in db.schema.entities if any(isinstance(one, BoundTree) for one in entity.patterns)
+    ]
+    return db._run(_resuming(db.schema, db.table, entities, known))
+
+
+def _checked(schema: Schema, entity: Bound[Any], tree: BoundTree, known: Mapping[str, Any]) -> dict[str, Any]:
+    values = dict(known if schema.fence is None else schema.fence.filled(known))
+    wanted = {name for name in entity.base.attributes if name != tree.path}
+    if values.keys() != wanted:
+        said = ", ".join(f"{name}=…" for name in sorted(wanted)) or "no attributes"
+        raise TableError(f"a move in the tree of {entity.tag} is given its paths and {said}")
+    return values
+
+
+def _moving(move: _Move) -> Steps[int]:
+    first, more = yield from _items(move, move.source)
+    if not first:
+        raise NotFound(f"there is no {move.entity.tag} at {move.source}, nor below it")
+    if (yield from _items(move, move.target, 1))[0]:
+        raise AlreadyExists(f"there is something at {move.target}, or below it: {move.source} cannot be moved there")
+    chunk = _fitting(move, first)
+    if not more and len(chunk) == len(first) and (yield from _carry(move, chunk, journal=False)) == "moved":
+        return len(chunk)
+    yield from _begin(move)
+    return (yield from _finish(move))
+
+
+def _begin(move: _Move) -> Steps[None]:
+    to = Placeholders()
+    item = {
+        **move.key,
+        move.schema.type_attribute: {"S": move.tree.journal.entity},
+        "source": {"S": move.source},
+        "target": {"S": move.target},
+    }
+    body = {
+        "TableName": move.table,
+        "Item": item,
+        "ConditionExpression": f"attribute_not_exists({to.name(next(iter(move.key)))})",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        **to.parameters(),
+    }
+    try:
+        yield Request("PutItem", body, shown(move.key))
+    except DynamoDBError as error:
+        if error.code != "ConditionalCheckFailedException":
+            raise
+        raise _unfinished(move, error.fields.get("Item")) from error
+
+
+def _finish(move: _Move) -> Steps[int]:
+    """Moves what is left, and deletes the journal."""
+    count = attempt = 0
+    most = TRANSACTION_ACTIONS
+    while True:
+        found, _ = yield from _items(move, move.source, most)
+        if not found:
+            break
+        chunk = _fitting(move, found)
+        outcome = yield from _carry(move, chunk, journal=True)
+        if outcome == "over":
+            return count
+        if outcome == "moved":
+            count, attempt, most = count + len(chunk), 0, min(2 * most, TRANSACTION_ACTIONS)
+        elif (attempt := attempt + 1) == ATTEMPTS:
+            raise Conflict(f"others were writing below {move.source} each of {ATTEMPTS} times: resume_moves() goes on")
+        else:
+            most = max(1, len(chunk) // 2)  # the fewer, the less likely it is that one of them is being written
+            yield pause(attempt)
+    to = Placeholders()
+    body = {"TableName": move.table, "Key": move.key, "ConditionExpression": _is_journal(move, to), **to.parameters()}
+    try:
+        yield Request("DeleteItem", body, shown(move.key))
+    except DynamoDBError as error:
+        if error.code != "ConditionalCheckFailedException":  # somebody else has finished it
+            raise
+    return count
+
+
+def _resuming(schema: Schema, table: str, entities: Sequence[Bound[Any]], known: Mapping[str, Any]) -> Steps[int]:
+    count = 0
+    known = known if schema.fence is None else schema.fence.filled(known)
+    for entity in entities:
+        tree = tree_of(entity)
+        pk, sk = tree.journal.pk, tree.journal.sk
+        assert isinstance(pk, Template)
+        if missing := [name for name in pk.attributes if name not in known]:
+            raise TableError(
+                f"the moves of {entity.tag} are those of one {missing[0]}: give {missing[0]}=…, or the client of one"
+            )
+        assert isinstance(sk, Template)
+        name, sort = schema.keys(TABLE).names
+        body = {
+            "TableName": table,
+            "ConsistentRead": True,
+            "KeyConditionExpression": "#pk = :pk",
+            "ExpressionAttributeNames": {"#pk": name},
+            "ExpressionAttributeValues": {":pk": {"S": pk.build(known)}},
+        }
+        answer = yield Request("Query", body, f"{entity.tag}, unfinished moves")
+        for item in answer["Items"]:
+            of = {**pk.parse(item[name]["S"]), **sk.parse(item[sort]["S"])}
+            found = _Move(schema, table, entity, tree, of, item["source"]["S"], item["target"]["S"])
+            yield from _finish(found)
+            count += 1
+    return count
+
+
+def _items(move: _Move, path: str, limit: int = TRANSACTION_ACTIONS) -> Steps[tuple[list[Json], bool]]:
+    """Items at and below a path as they lie there, also those that reads do not show; and whether there are more."""
+    base, schema = move.entity.base, move.schema
+    assert isinstance(base.sk, Template)
+    bounds = Bounds.of("begins_with", path)
+    condition = ranged(base.sk, len(base.sk.parts) - 1, move.known, bounds, base.pk_of(move.known))
+    assert condition is not None
+    pk, sk = schema.keys(TABLE).names
+    assert not isinstance(condition.pk, tuple)
+    body = {
+        "TableName": move.table,
+        "ConsistentRead": True,
+        "KeyConditionExpression": "#pk = :pk AND begins_with(#sk, :sk)",
+        "ExpressionAttributeNames": {"#pk": pk, "#sk": sk},
+        "ExpressionAttributeValues": {":pk": wire(condition.pk), ":sk": wire(condition.low)},
+        "Limit": limit,
+    }
+    answer = yield Request("Query", body, condition)
+    return answer["Items"], "LastEvaluatedKey" in answer
+
+
+def _fitting(move: _Move, items: Sequence[Json]) -> Sequence[Json]:
+    """As many of them as fit into one transaction; each counts twice, where it was and where it will be."""
+    actions = size = 0
+    for number, item in enumerate(items):
+        actions += len(_actions(move, [item]))
+        size += 2 * item_size(item)
+        if actions > ROOM or size > TRANSACTION_SIZE:
+            if number == 0:
+                raise TableError(f"{move}: one item and what patterns keep with it are more than a transaction takes")
+            return items[:number]
+    return items
+
+
+def _carry(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outcome]:
+    """Moves some items in one transaction."""
+    actions = _actions(move, items)
+    to = Placeholders()
+    text = _is_journal(move, to) if journal else f"attribute_not_exists({to.name(next(iter(move.key)))})"
+    check = {
+        "TableName": move.table,
+        "Key": move.key,
+        "ConditionExpression": text,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        **to.parameters(),
+    }
+    body = {
+        "TransactItems": [
+            {"ConditionCheck": check},
+            *({action.kind: {"TableName": move.table, **action.parameters}} for action in actions),
+        ],
+        "ClientRequestToken": urandom(16).hex(),
+    }
+    try:
+        yield Request("TransactWriteItems", body, str(move))
+    except DynamoDBError as error:
+        if error.code in ("TransactionConflictException", "TransactionInProgressException"):
+            return "again"
+        if error.code != "TransactionCanceledException":
+            raise
+        first, *reasons = error.fields.get("CancellationReasons") or [{}]
+        if first.get("Code") == "ConditionalCheckFailed":
+            if journal:
+                return "over"
+            raise _unfinished(move, first.get("Item")) from error
+        codes = [reason.get("Code", "None") for reason in reasons]
+        if set(codes) - {"None", "ConditionalCheckFailed", "TransactionConflict"}:
+            raise
+        failed = [action for action, code in zip(actions, codes, strict=False) if code == "ConditionalCheckFailed"]
+        # Where it is not the old item that is another now, or gone, something is in the way of the new one.
+        if failed and all(action.write.verb == "insert" for action in failed):
+            raise _taken(move, failed[0], journal) from error
+        return "again"
+    return "moved"
+
+
+def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
+    """What moves items: each deleted, if it is what it was, and put at its new path, with all that patterns keep."""
+    schema, entity = move.schema, move.entity
+    writes: list[Write] = []
+    moved: dict[int, Json] = {}
+    for item in items:
+        values = entity.codec.values(entity.codec.decode(item))
+        path = move.target + values[move.tree.path].removeprefix(move.source)
+        key = {name: values[name] for name in entity.base.attributes}
+        writes.append(Write("delete", entity, key, values, where=_unchanged(entity, item), item=item, seen=False))
+        writes.append(Write("insert", entity, move.tree.placed(entity, values, path)))
+        moved[id(writes[-1])] = item
+    actions: list[Action] = []
+    for write, _ in with_others(schema, writes):
+        own, *others = expand(schema, write)
+        if id(write) in moved:
+            own = replace(own, parameters={**own.parameters, "Item": _whole(schema, entity, moved[id(write)], own)})
+        actions += [own, *others]
+    return merged(actions)
+
+
+def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
+    """That an item is what was read."""
+    conditions: list[Condition] = []
+    for name, attribute in entity.codec.attributes.items():
+        if name not in entity.base.attributes:
+            found = item.get(attribute.wire)
+            conditions.append(Exists((name,), False) if found is None else Compare((name,), "=", Stored(found)))
+    return reduce(both, conditions) if conditions else None
+
+
+def _whole(schema: Schema, entity: Bound[Any], item: Json, put: Action) -> Json:
+    """The item at its new path, with what it has beside the attributes of its class."""
+    ours = {name for facet in entity.indexes.values() for name in schema.composed(facet).names}
+    ours |= {attribute.wire for attribute in entity.codec.attributes.values()}
+    return {**{name: value for name, value in item.items() if name not in ours}, **put.parameters["Item"]}
+
+
+def _is_journal(move: _Move, to: Placeholders) -> str:
+    said = {"source": move.source, "target": move.target}
+    return " AND ".join(f"{to.name(name)} = {to.text(path)}" for name, path in said.items())
+
+
+def _unfinished(move: _Move, item: Json | None) -> MoveUnfinished:
+    said = f" from {item['source']['S']} to {item['target']['S']}" if item else ""
+    return MoveUnfinished(
+        f"in the same tree a move of {move.entity.tag}{said} is under way, or was interrupted: resume_moves() "
+        "finishes it"
+    )
+
+
+def _taken(move: _Move, action: Action, journal: bool) -> AlreadyExists:
+    more = "; delete it or move it away, and resume_moves() goes on" if journal else ""
+    return AlreadyExists(f"{named(action.write)} was made meanwhile, so {move} stopped there{more}")

@@ -1,0 +1,252 @@
+"""Trees: items at paths such as `/docs/projects/2024`, which are one sort key; what is below one of them, and above."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from msgspec.structs import replace
+
+from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Separator, Template
+from prejoin.keys.template.specs import path_names
+from prejoin.table.condition.record import begins_with
+from prejoin.table.errors import SchemaError, TableError
+from prejoin.table.read.page import Page
+from prejoin.table.schema.bind import Bound
+from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.update.changes import Changes
+from prejoin.table.write.model import Write
+from prejoin.types import Kind
+
+if TYPE_CHECKING:
+    from prejoin.table.client.async_client import AsyncClient
+    from prejoin.table.client.client import Client
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True)
+class Tree(Pattern):
+    """An attribute that is a path, and ends the sort key: `Key("DRIVE#{drive}", "FILE#{path:tree}")`.
+
+    A path starts with `/` and has a name after each. In the key it ends with `/`, too: so what is at or below `/docs`
+    is one Query, and `/docs2` is not among it. `parent` is an attribute that holds the path above, kept by each write,
+    for an index by which `children` are found; `depth` one that holds how many names there are.
+
+    Cost: nothing more than the same item without. See `children`, `subtree`, `ancestors`, and `move` of
+    `prejoin.patterns.trees.move`, which tell theirs.
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin.engine import Embedded
+    >>> from prejoin.table import Client, Entity, Index, Key, Schema
+    >>> @dataclass
+    ... class File:
+    ...     drive: str
+    ...     path: str
+    ...     parent: str = ""
+    >>> file = Entity(
+    ...     File,
+    ...     Key("DRIVE#{drive}", "FILE#{path:tree}"),
+    ...     indexes={"children": Key("DRIVE#{drive}#{parent}", "{path}")},
+    ...     patterns=[Tree("path", parent="parent")],
+    ... )
+    >>> db = Client(Schema(file, indexes=[Index("children")]), "files", Embedded())
+    >>> db.create_table()
+    >>> _ = db.put_many(File("d", path) for path in ["/docs", "/docs/a", "/docs/a/b", "/docs2"])
+    >>> [file.path for file in subtree(db, File, "/docs", drive="d")]
+    ['/docs', '/docs/a', '/docs/a/b']
+    >>> [file.path for file in children(db, File, "/docs", drive="d")]
+    ['/docs/a']
+    >>> [file.path for file in children(db, File, "/", drive="d")]
+    ['/docs', '/docs2']
+    """
+
+    path: str = "path"
+    parent: str | None = None
+    depth: str | None = None
+
+    def bind(self, entity: Bound[Any]) -> BoundPattern:
+        base, kept = entity.base, [name for name in (self.parent, self.depth) if name]
+        entity.codec.attribute(self.path)
+        last = base.sk.parts[-1] if isinstance(base.sk, Template) else None
+        if not isinstance(last, Field) or (last.attribute, last.spec) != (self.path, "tree"):
+            raise SchemaError(
+                f"{entity.tag}: what is below a path is found by the sort key, which has to end with "
+                f"{{{self.path}:tree}}, and is {base.sk}"
+            )
+        for name, kind in ((self.parent, Kind.STRING), (self.depth, Kind.INTEGER)):
+            if name and entity.codec.attribute(name).type.kind is not kind:
+                raise SchemaError(f"{entity.tag}.{name} is kept by Tree, and has to be a {kind}")
+            if name in base.attributes:
+                raise SchemaError(f"{entity.tag}.{name} follows from {self.path}: leave it out of the key of the table")
+        return BoundTree(self.path, self.parent, self.depth, _journal(entity, self.path), frozenset(kept))
+
+
+def _journal(entity: Bound[Any], path: str) -> Facet:
+    """The key of the item that says that a move is under way: one for each tree, all of them in one partition."""
+    binder = entity.binder
+    separator = Separator(binder.separator)
+    own = [name for name in entity.base.attributes if name != path]
+    heads = [name for name in own if name == binder.tenant]
+    lead = separator.char.join(map(separator.quote, ("MOVING", entity.tag)))
+    return Facet(
+        f"{entity.tag} moving",
+        TABLE,
+        _keyed(lead, heads, entity, separator),
+        _keyed("TREE", [name for name in own if name not in heads], entity, separator),
+    )
+
+
+def _keyed(lead: str, names: list[str], entity: Bound[Any], separator: Separator) -> Template:
+    # Put together from parts, for a tag may hold what no template's own text may: escapes.
+    if not names:
+        return Template(lead, (Literal(lead),), separator)
+    fields = separator.char.join(f"{{{name}}}" for name in names)
+    of = Template.of(fields, entity.codec.types, separator.char)
+    return Template(f"{lead}{separator.char}{fields}", (Literal(lead + separator.char), *of.parts), of.separator)
+
+
+class BoundTree(BoundPattern):
+    """A tree at work for one entity."""
+
+    def __init__(self, path: str, parent: str | None, depth: str | None, journal: Facet, kept: frozenset[str]) -> None:
+        self.path = path
+        self.parent = parent
+        self.depth = depth
+        self.journal = journal
+        self.kept = kept
+        self.facets = (journal,)
+
+    def rewrite(self, write: Write) -> Write:
+        if touched := self.kept & write.changes.names:
+            raise TableError(
+                f"{', '.join(sorted(touched))} of {write.entity.tag} follows from {self.path}, and is kept by Tree: do "
+                "not change it"
+            )
+        if write.verb in ("insert", "put"):
+            return replace(write, values=self.placed(write.entity, write.values, write.values[self.path]))
+        changes = write.changes
+        path = changes.sets.get(self.path, write.values.get(self.path) if write.verb == "upsert" else None)
+        if path is None or not self.kept:
+            return write
+        sets: dict[Any, Any] = {**changes.sets, **self._follows(write.entity, path)}
+        return replace(write, changes=Changes(sets, changes.adds, changes.removes, changes.deletes))
+
+    def placed(self, entity: Bound[Any], values: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """What an item is at a path."""
+        return {**values, self.path: path, **self._follows(entity, path)}
+
+    def _follows(self, entity: Bound[Any], path: str) -> dict[str, Any]:
+        names = path_names(path)
+        found: dict[str, Any] = {}
+        if self.parent:
+            above = parent_of(path)
+            found[self.parent] = "" if above is None and not entity.codec.attribute(self.parent).optional else above
+        if self.depth:
+            found[self.depth] = len(names)
+        return found
+
+
+def tree_of(entity: Bound[Any]) -> BoundTree:
+    """The tree that an entity's items are in."""
+    for pattern in entity.patterns:
+        if isinstance(pattern, BoundTree):
+            return pattern
+    raise SchemaError(f'{entity.tag} is in no tree: declare one, as Entity(…, patterns=[Tree("path")])')
+
+
+def parent_of(path: str) -> str | None:
+    """The path above; None above the root.
+
+    >>> parent_of("/docs/2024"), parent_of("/docs"), parent_of("/")
+    ('/docs', '/', None)
+    """
+    names = path_names(path)
+    return joined(names[:-1]) if names else None
+
+
+def joined(names: list[str]) -> str:
+    """The path of some names.
+
+    >>> joined(["docs", "2024"]), joined([])
+    ('/docs/2024', '/')
+    """
+    return "/" + "/".join(names)
+
+
+def below(path: str, top: str) -> bool:
+    """Whether a path is at or below another.
+
+    >>> below("/docs/2024", "/docs"), below("/docs2", "/docs"), below("/docs", "/")
+    (True, False, True)
+    """
+    names = path_names(top)
+    return path_names(path)[: len(names)] == names
+
+
+@overload
+def subtree(db: Client, cls: type[E], path: str, /, **more: Any) -> Page[E]: ...
+@overload
+def subtree(db: AsyncClient, cls: type[E], path: str, /, **more: Any) -> Coroutine[Any, Any, Page[E]]: ...
+def subtree(db: Client | AsyncClient, cls: type[E], path: str, /, **more: Any) -> Any:
+    """What is at a path and all that is below it, parents before what they hold: one Query.
+
+    Give the other attributes of the key (`drive="d"`), and what `query` takes: `limit`, `after`, `reverse`, `filter`,
+    `consistent`, `into`. It costs as much as reading these items.
+    """
+    name = tree_of(db.schema.entity(cls)).path
+    return db.query(cls, lambda item: begins_with(getattr(item, name), path), **more)
+
+
+@overload
+def children(db: Client, cls: type[E], path: str, /, **more: Any) -> Page[E]: ...
+@overload
+def children(db: AsyncClient, cls: type[E], path: str, /, **more: Any) -> Coroutine[Any, Any, Page[E]]: ...
+def children(db: Client | AsyncClient, cls: type[E], path: str, /, **more: Any) -> Any:
+    """What is directly below a path: one Query of the index that has `parent` in its partition.
+
+    It costs as much as reading these items, however much is below them; and 1 write unit for each KB of an item that
+    is written, for the index. The arguments are those of `subtree`.
+    """
+    parent = tree_of(db.schema.entity(cls)).parent
+    if parent is None:
+        raise SchemaError(
+            f'the tree of {cls.__name__} keeps no parent, by which children are found: Tree("path", parent="parent"), '
+            "and an index whose partition has it"
+        )
+    path_names(path)
+    return db.query(cls, None, **{**more, parent: path})
+
+
+@overload
+def ancestors(db: Client, cls: type[E], path: str, /, **known: Any) -> list[E]: ...
+@overload
+def ancestors(db: AsyncClient, cls: type[E], path: str, /, **known: Any) -> Coroutine[Any, Any, list[E]]: ...
+def ancestors(db: Client | AsyncClient, cls: type[E], path: str, /, **known: Any) -> Any:
+    """What is above a path, from the root down, as far as there is anything: one BatchGetItem.
+
+    It costs as much as reading the items that there are, and half a read unit for each that is not.
+    """
+    names = path_names(path)
+    attribute = tree_of(db.schema.entity(cls)).path
+    keys = [{**known, attribute: joined(names[:count])} for count in range(len(names))]
+    found: Any = db.get_many(cls, keys)
+    return _there(found) if isinstance(found, list) else _awaited(found)
+
+
+def _there(found: list[E | None]) -> list[E]:
+    return [one for one in found if one is not None]
+
+
+async def _awaited(found: Coroutine[Any, Any, list[E | None]]) -> list[E]:
+    return _there(await found)
+
+
+def checked_path(path: str) -> str:
+    """The path, if it is one."""
+    try:
+        path_names(path)
+    except KeyValueError as error:
+        raise TableError(str(error)) from None
+    return path

@@ -1,0 +1,313 @@
+"""The driver for one event loop: asyncio, one protocol object a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from typing import Any, cast
+
+from prejoin.transport.connection.http import Answer, BrokenAnswer, Reply
+from prejoin.transport.connection.pool import AllInUse
+from prejoin.transport.connection.proxy import Tunnel, tunnel_request
+from prejoin.transport.connection.sync import quiet_check
+from prejoin.transport.connection.tls import context_for
+from prejoin.transport.errors import TransportError
+from prejoin.transport.request.attempt import Attempt, Blocking, Core, Failure, How, Pause
+
+
+class AsyncDriver:
+    """Holds the exchanges of any number of tasks of one loop, over connections of its own."""
+
+    def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
+        self.core = core
+        self.loop = loop
+        self._idle: list[Connection] = []
+        """The warmest last."""
+        self._open = 0
+        """Connections there are: idle, in use, or being opened."""
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._closed = False
+
+    async def send(self, operation: str, body: bytes) -> bytes:
+        exchange = self.core.exchange(operation, body)
+        step = next(exchange)
+        while True:
+            result: object = None
+            if type(step) is Attempt:
+                result = await self._attempt(step)
+            elif type(step) is Pause:
+                await asyncio.sleep(step.seconds)
+            elif type(step) is Blocking:
+                try:
+                    result = await self.loop.run_in_executor(None, step.call)
+                except Exception as error:
+                    step = exchange.throw(error)
+                    continue
+            try:
+                step = exchange.send(result)
+            except StopIteration as stop:
+                answer: bytes = stop.value
+                return answer
+
+    def close(self) -> None:
+        """Close what is idle, now, and what is in use, when its answer is there."""
+        self._closed = True
+        while self._idle:
+            self._drop(self._idle.pop())
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+
+    async def _attempt(self, attempt: Attempt) -> Answer | Failure:
+        try:
+            connection = await self._take(fresh=attempt.fresh)
+        except (OSError, TransportError) as error:
+            return Failure(How.UNSENT, error)
+        try:
+            return await connection.ask(attempt.request)
+        finally:
+            self._give(connection)
+
+    async def _take(self, *, fresh: bool) -> Connection:
+        while True:
+            if self._closed:
+                raise TransportError("the transport is closed")
+            while self._idle and not fresh:
+                connection = self._idle.pop()
+                if connection.is_usable():
+                    return connection
+                self._drop(connection)
+            if fresh and self._idle and self._open >= self.core.settings.pool:
+                self._drop(self._idle.pop(0))
+            if self._open < self.core.settings.pool:
+                self._open += 1
+                try:
+                    return await self._connect()
+                except BaseException:
+                    self._open -= 1
+                    self._wake()
+                    raise
+            await self._wait()
+
+    def _give(self, connection: Connection) -> None:
+        if connection.reply.keep_alive and not connection.is_closing() and not self._closed:
+            connection.rest()
+            self._idle.append(connection)
+            self._wake()
+        else:
+            self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        connection.close()
+        self._open -= 1
+        self._wake()
+
+    def _gone(self, connection: Connection) -> None:
+        """The server closed a connection, or it was idle for too long."""
+        if connection in self._idle:
+            self._idle.remove(connection)
+            self._drop(connection)
+
+    async def _wait(self) -> None:
+        turn = self.loop.create_future()
+        self._waiting.append(turn)
+        patience = self.core.settings.timeout
+        try:
+            async with asyncio.timeout(patience):
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                self._wake()  # called, and gone: the next one shall have it
+            elif turn in self._waiting:
+                self._waiting.remove(turn)
+            if isinstance(error, TimeoutError):
+                raise AllInUse(self.core.settings.pool, patience) from None
+            raise
+
+    def _wake(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    async def _connect(self) -> Connection:
+        core, loop, settings = self.core, self.loop, self.core.settings
+        made = Connection(self, settings.timeout, settings.idle)
+        try:
+            async with asyncio.timeout(settings.connect_timeout):
+                # Reading the system's authorities takes milliseconds: not on the loop, and not where there is no TLS.
+                context = await loop.run_in_executor(None, context_for, core) if core.url.tls else None
+                if context is None:
+                    door = core.proxy or core.url
+                    await loop.create_connection(lambda: made, door.host, door.port)
+                    return made
+                tls: Any = {
+                    "ssl": context,
+                    "server_hostname": core.url.host,
+                    "ssl_handshake_timeout": settings.connect_timeout,
+                }
+                if core.proxy is not None:
+                    # From here on the socket is asyncio's, also where it fails: to close it would be to close another.
+                    await loop.create_connection(lambda: made, sock=await self._tunnel(), **tls)
+                else:
+                    await loop.create_connection(lambda: made, core.url.host, core.url.port, **tls)
+                return made
+        except BaseException as error:
+            made.abandon()
+            if isinstance(error, TimeoutError):
+                raise TimeoutError("timed out connecting") from error
+            raise
+
+    async def _tunnel(self) -> socket.socket:
+        """A socket through the proxy, as good as one to the server itself."""
+        core, loop = self.core, self.loop
+        assert core.proxy is not None
+        failed: OSError = OSError("the proxy has no address")
+        places = await loop.getaddrinfo(core.proxy.host, core.proxy.port, type=socket.SOCK_STREAM)
+        for family, kind, number, _, address in places:
+            sock = socket.socket(family, kind, number)
+            try:
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                try:
+                    await loop.sock_connect(sock, address)
+                except OSError as error:
+                    failed = error
+                    sock.close()
+                    continue
+                await loop.sock_sendall(sock, tunnel_request(core.proxy, core.url))
+                tunnel = Tunnel()
+                while not tunnel.feed(await loop.sock_recv(sock, 4096)):
+                    pass
+            except BaseException:
+                sock.close()
+                raise
+            return sock
+        raise failed
+
+
+class Connection(asyncio.Protocol):
+    """One connection: at most one request at a time, and one timer for both its patience and its idleness."""
+
+    def __init__(self, driver: AsyncDriver, timeout: float, idle: float) -> None:
+        self._driver = driver
+        self._loop = driver.loop
+        self._timeout = timeout
+        self._keep = idle
+        self._answered: asyncio.Future[Answer | Failure] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._end = 0.0
+        """When it has waited long enough: for the answer, or for a request."""
+        self._used = False
+        self._lost = False
+        self._abandoned = False
+        self.reply = Reply()
+
+    def is_closing(self) -> bool:
+        return self._lost or self._transport.is_closing()
+
+    def is_usable(self) -> bool:
+        # The loop may not have got round to a close that has already arrived: hence the look at the socket.
+        return not self.is_closing() and self._loop.time() < self._end and self._quiet()
+
+    async def ask(self, request: bytes) -> Answer | Failure:
+        """Send a request and wait for its answer. The connection can be used again where `reply.keep_alive` says so."""
+        self.reply.begin()
+        if self.is_closing():
+            # The only way for a request to be unsent: once `write` has it, asyncio does not tell how much has left.
+            # Its TLS transport calls `pause_writing` also for bytes that are long gone.
+            return Failure(How.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
+        answered: asyncio.Future[Answer | Failure] = self._loop.create_future()
+        self._answered = answered
+        self._until(self._timeout)
+        self._transport.write(request)
+        try:
+            return await answered
+        except BaseException:
+            self.reply.keep_alive = False
+            self.close()
+            raise
+        finally:
+            self._answered = None
+            self._used = True
+
+    def rest(self) -> None:
+        self._until(self._keep)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._lost:
+            self._transport.abort()
+
+    def abandon(self) -> None:
+        """Give up a connection that is being made. asyncio may finish it all the same, if that is cancelled early."""
+        self._abandoned = True
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        if self._abandoned:
+            self._transport.abort()
+        self._quiet = quiet_check(transport.get_extra_info("socket"))
+
+    def data_received(self, data: bytes) -> None:
+        if self._answered is None:
+            self._driver._gone(self)
+            self.close()  # nobody asked: what follows would be taken for the next request's answer
+            return
+        try:
+            if self.reply.feed(data):
+                self._tell(self.reply.answer())
+        except BrokenAnswer as error:
+            self._fail(error)
+
+    def eof_received(self) -> None:
+        if self._answered is None:
+            self._driver._gone(self)
+            return
+        try:
+            if self.reply.feed(b""):
+                self._tell(self.reply.answer())
+        except BrokenAnswer as error:
+            self._fail(error)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        self.reply.keep_alive = False
+        if self._answered is None:
+            self._driver._gone(self)
+        else:
+            self._fail(exc or ConnectionResetError("the connection was closed"))
+
+    def _tell(self, outcome: Answer | Failure) -> None:
+        if self._answered is not None and not self._answered.done():
+            self._answered.set_result(outcome)
+
+    def _fail(self, error: Exception) -> None:
+        self.reply.keep_alive = False
+        stale = self._used and not self.reply.began and not isinstance(error, TimeoutError)
+        self._tell(Failure(How.LOST, error, stale=stale))
+
+    def _until(self, seconds: float) -> None:
+        """Have the timer go off then, or before: it is set anew only where it must be, not for each request."""
+        self._end = self._loop.time() + seconds
+        if self._timer is None or self._timer.when() > self._end:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(self._end, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        if self._lost:
+            return
+        if self._loop.time() < self._end:
+            self._timer = self._loop.call_at(self._end, self._tick)
+        elif self._answered is not None:
+            self._fail(TimeoutError("timed out"))
+        else:
+            self._driver._gone(self)

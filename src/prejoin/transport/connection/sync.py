@@ -1,0 +1,196 @@
+"""The driver for threads: sockets that block."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+from collections.abc import Callable
+from time import monotonic, sleep
+from typing import Any
+
+from prejoin.transport.connection.http import Answer, BrokenAnswer, Reply
+from prejoin.transport.connection.pool import Pool
+from prejoin.transport.connection.proxy import Tunnel, tunnel_request
+from prejoin.transport.errors import TransportError
+from prejoin.transport.request.attempt import Attempt, Blocking, Core, Failure, How, Pause
+
+_PIECE = 65536
+
+
+class SyncDriver:
+    """Holds the exchanges of any number of threads, over connections of its own."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.pool: Pool[Connection] = Pool(core.settings.pool, core.settings.idle)
+        self._closed = False
+
+    def send(self, operation: str, body: bytes) -> bytes:
+        exchange = self.core.exchange(operation, body)
+        step = next(exchange)
+        while True:
+            result: object = None
+            if type(step) is Attempt:
+                result = self._attempt(step)
+            elif type(step) is Pause:
+                sleep(step.seconds)
+            elif type(step) is Blocking:
+                try:
+                    result = step.call()
+                except Exception as error:
+                    step = exchange.throw(error)
+                    continue
+            try:
+                step = exchange.send(result)
+            except StopIteration as stop:
+                answer: bytes = stop.value
+                return answer
+
+    def close(self) -> None:
+        self._closed = True
+        self.pool.close()
+
+    def _attempt(self, attempt: Attempt) -> Answer | Failure:
+        if self._closed:
+            return Failure(How.UNSENT, TransportError("the transport is closed"))
+        try:
+            connection = self.pool.take(self.core.settings.timeout)
+        except TimeoutError as error:
+            return Failure(How.UNSENT, error)
+        kept = None
+        try:
+            if connection is not None and attempt.fresh:
+                connection.close()
+                connection = None
+            reused = connection is not None
+            if connection is None:
+                try:
+                    connection = connect(self.core)
+                except (OSError, TransportError) as error:
+                    return Failure(How.UNSENT, error)
+            try:
+                outcome = connection.ask(attempt.request, reused=reused)
+            except BaseException:
+                connection.close()  # an answer that nobody waits for would be taken for the next one's
+                raise
+            if connection.reply.keep_alive:
+                kept = connection
+            else:
+                connection.close()
+            return outcome
+        finally:
+            self.pool.give(kept)
+
+
+class Connection:
+    """One socket, and the answers that come over it."""
+
+    __slots__ = ("_quiet", "_sock", "_stretched", "_timeout", "reply", "since")
+
+    def __init__(self, sock: socket.socket, timeout: float) -> None:
+        self._sock = sock
+        self._timeout = timeout
+        self._stretched = False
+        """Whether the socket's timeout is what was left of an earlier attempt's."""
+        self._quiet = quiet_check(sock)
+        self.reply = Reply()
+        self.since = monotonic()
+
+    def is_quiet(self) -> bool:
+        return self._quiet()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._sock.close()
+
+    def ask(self, request: bytes, *, reused: bool) -> Answer | Failure:
+        """Send a request and read its answer. The connection can be used again where `reply.keep_alive` says so."""
+        sock, reply = self._sock, self.reply
+        reply.begin()
+        end = monotonic() + self._timeout
+        if self._stretched:
+            self._stretched = False
+            sock.settimeout(self._timeout)
+        try:
+            sock.sendall(request)
+        except OSError as error:
+            return self._unsendable(error, reused=reused)
+        try:
+            if len(request) > _PIECE:
+                self._hurry(end)
+            # Most answers come in one piece; for the others the timeout shrinks with what is left of the time.
+            while not reply.feed(sock.recv(_PIECE)):
+                self._hurry(end)
+        except (OSError, BrokenAnswer) as error:
+            reply.keep_alive = False
+            stale = reused and not reply.began and not isinstance(error, TimeoutError)
+            return Failure(How.LOST, error, stale=stale)
+        return reply.answer()
+
+    def _unsendable(self, error: OSError, *, reused: bool) -> Answer | Failure:
+        """What came of a request that could not be sent to its end.
+
+        A server may refuse a request before it has read all of it, and close. Such an answer has arrived already, and
+        is not waited for. Only a refusal counts: a success for a request that never arrived whole is not its own.
+        """
+        sock, reply = self._sock, self.reply
+        with contextlib.suppress(OSError, BrokenAnswer):
+            sock.settimeout(0)
+            while not reply.feed(sock.recv(_PIECE)):
+                pass
+        reply.keep_alive = False
+        if reply.done:
+            answer = reply.answer()
+            if answer.status >= 400:
+                return answer
+        stale = reused and not reply.began and not isinstance(error, TimeoutError)
+        return Failure(How.LOST, error, stale=stale)
+
+    def _hurry(self, end: float) -> None:
+        left = end - monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._stretched = True
+        self._sock.settimeout(left)
+
+
+def connect(core: Core) -> Connection:
+    """A new connection, through the proxy if there is one; or OSError."""
+    url, proxy, settings = core.url, core.proxy, core.settings
+    end = monotonic() + settings.connect_timeout
+    door = proxy or url
+    # As bytes, for text is taken to be international, and looked up in tables that take a millisecond to load.
+    host: Any = door.host.encode("ascii")
+    sock = socket.create_connection((host, door.port), settings.connect_timeout)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.settimeout(max(0.001, end - monotonic()))
+        if url.tls:
+            from prejoin.transport.connection.tls import context_for
+
+            context = context_for(core)
+            if proxy is not None:
+                sock.sendall(tunnel_request(proxy, url))
+                tunnel = Tunnel()
+                while not tunnel.feed(sock.recv(4096)):
+                    sock.settimeout(max(0.001, end - monotonic()))
+            # A connection that was reset already would be wrapped without a handshake, and send in clear.
+            sock.getpeername()
+            sock = context.wrap_socket(sock, server_hostname=url.host)
+            if sock.version() is None:
+                raise ConnectionResetError("the connection was reset before the TLS handshake")
+        sock.settimeout(settings.timeout)
+        return Connection(sock, settings.timeout)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def quiet_check(sock: socket.socket) -> Callable[[], bool]:
+    """A quick look whether a kept connection is as it was left: nothing to read, not even its end."""
+    if hasattr(select, "poll"):
+        watch = select.poll()
+        watch.register(sock.fileno(), select.POLLIN)
+        return lambda: not watch.poll(0)
+    return lambda: not select.select([sock], [], [], 0)[0]

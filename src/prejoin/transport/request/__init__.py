@@ -1,0 +1,1 @@
+"""One request: signed, repeated where that is safe, its outcome judged. No I/O."""

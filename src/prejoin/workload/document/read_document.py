@@ -1,0 +1,409 @@
+"""Reads the Markdown document: the workload as far as it is exact, and a message for each place that is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from prejoin.diagnostics import in_order
+from prejoin.workload import codes
+from prejoin.workload.document.columns import CONTEXT_LABELS, READS, SECTIONS, WRITES, Names
+from prejoin.workload.document.markdown import Item, Section, Text, TooLargeError, parse, whole_text
+from prejoin.workload.document.read_entities import read_entity, split_label
+from prejoin.workload.document.read_patterns import read_table
+from prejoin.workload.document.settle_names import settle
+from prejoin.workload.grammar.answers import read_yes_no
+from prejoin.workload.grammar.lexer import Inexact
+from prejoin.workload.grammar.quantities import read_count
+from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_tenant
+from prejoin.workload.model import (
+    Context,
+    Decision,
+    Entity,
+    Experience,
+    ItemCollection,
+    Read,
+    Stability,
+    Stage,
+    Status,
+    Workload,
+    Write,
+)
+from prejoin.workload.model import Section as OwnSection
+from prejoin.workload.read_result import Notes, Reading
+from prejoin.workload.tenants import expand, move_places
+
+MOST_CHARACTERS = 2_000_000
+_SECTIONS = Names((*SECTIONS, "Notes and Decisions"))
+_TABLES = {"Reads", "Writes", "Deletes"}
+_CONTEXT = Names(CONTEXT_LABELS)
+_HEADER_LINE = re.compile(r"\s*+(?:>|[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
+_PIN_WORDS = re.compile(
+    r"\b(GSIs?|indexe?s?|under|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|scope|named)\b", re.IGNORECASE
+)
+
+
+@dataclass(slots=True)
+class _Document:
+    """What has been found so far."""
+
+    notes: Notes = field(default_factory=Notes)
+    title: str = ""
+    status: Status | None = None
+    overview: list[str] = field(default_factory=list)
+    context: Context | None = None
+    entities: list[Entity] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    deletes: list[Write] = field(default_factory=list)
+    collections: list[ItemCollection] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    header: dict[str, str] = field(default_factory=dict)
+    prose: dict[str, list[str]] = field(default_factory=dict)
+    sections: list[OwnSection] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+    """The known sections that there were, in order."""
+    headings: dict[str, Text] = field(default_factory=dict)
+    """The first heading of each of them."""
+
+    def keep(self, place: str, text: str) -> None:
+        if text.strip():
+            self.prose.setdefault(place, []).append(text)
+
+    def workload(self) -> Workload:
+        return Workload(
+            title=self.title,
+            status=self.status,
+            overview="\n\n".join(self.overview),
+            context=self.context,
+            entities=tuple(self.entities),
+            reads=tuple(self.reads),
+            writes=tuple(self.writes),
+            deletes=tuple(self.deletes),
+            collections=tuple(self.collections),
+            decisions=tuple(self.decisions),
+            notes="\n\n".join(self.remarks),
+            header=self.header,
+            prose={place: "\n\n".join(texts) for place, texts in self.prose.items()},
+            sections=tuple(self.sections),
+        )
+
+
+def read_document(source: str) -> Reading:
+    """The workload that a document describes.
+
+    >>> read_document("# Shop").workload.title
+    'Shop'
+    """
+    document = _Document()
+    notes = document.notes
+    source = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if len(source) > MOST_CHARACTERS or "\0" in source:
+        problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
+        notes.say(codes.UNREADABLE, None, f"the document {problem}", "see `prejoin explain PJ100`")
+        return Reading(Workload(), tuple(notes.diagnostics), notes.places)
+    try:
+        sections = parse(source)
+    except TooLargeError as problem:
+        notes.say(codes.UNREADABLE, problem.where, str(problem), "split it; see `prejoin explain PJ100`")
+        return Reading(Workload(), tuple(notes.diagnostics), notes.places)
+    for section, below in _grouped(sections):
+        _section(section, below, document)
+    if not document.title:
+        notes.say(codes.NO_TITLE, None, "the document has no title", "begin it with `# ` and the application's name")
+    for name, found in (
+        ("Entities", document.entities),
+        ("Access Patterns", document.reads or document.writes or document.deletes),
+    ):
+        if not found and not any(d.code == codes.NO_COLUMN.id for d in notes.diagnostics):
+            _missing(name, document)
+    written = settle(document.workload())
+    workload = expand(written)
+    move_places(notes.places, written, workload)
+    return Reading(workload, in_order(notes.diagnostics), notes.places)
+
+
+def _missing(name: str, document: _Document) -> None:
+    """Says that there is nothing in a section that has to be there, or that there is no such section."""
+    heading = document.headings.get(name)
+    if heading is None:
+        fix = f"add `## {name}`; `prejoin init` writes a document to start from"
+        document.notes.say(codes.NO_SECTION, None, f"the document has no {name.lower()}", fix)
+    elif name == "Entities":
+        fix = "write a heading for each entity, `### Member`, and below it `- **Attributes**:` with a list"
+        document.notes.say(codes.NO_SECTION, heading, f"no entity stands below `## {heading.text}`", fix)
+    else:
+        fix = "write `### Reads` and `### Writes`, with a table below each"
+        document.notes.say(codes.NO_SECTION, heading, f"no table of patterns stands below `## {heading.text}`", fix)
+
+
+def _grouped(sections: tuple[Section, ...]) -> Iterator[tuple[Section, list[Section]]]:
+    """Sections with the deeper ones below them that belong to them."""
+    at = 0
+    while at < len(sections):
+        section = sections[at]
+        at += 1
+        below = []
+        known = _SECTIONS.find(section.title.text)
+        if section.level >= 2 and known != "Access Patterns":
+            while at < len(sections) and sections[at].level > section.level:
+                if known is None and _SECTIONS.find(sections[at].title.text) in _TABLES:
+                    break  # a section of the author's own does not hide patterns
+                below.append(sections[at])
+                at += 1
+        yield section, below
+
+
+def _section(section: Section, below: list[Section], document: _Document) -> None:
+    title = section.title
+    if section.level == 0 or (section.level == 1 and not document.title and not document.seen):
+        _front(section, document)
+        return
+    known = _SECTIONS.find(title.text)
+    if known is None:
+        _own(section, below, document)
+        return
+    document.seen.append(known)
+    document.headings.setdefault(known, title)
+    handlers: dict[str, Callable[[Section, list[Section], _Document], None]] = {
+        "Domain Overview": _overview,
+        "Context": _context,
+        "Entities": _entities,
+        "Access Patterns": _access_patterns,
+        "Item Collection Candidates": _patterns,
+        "Decisions": _decisions,
+        "Notes and Decisions": _decisions,
+        "Notes": _remarks,
+    }
+    handlers.get(known, _patterns)(section, below, document)
+
+
+def _own(section: Section, below: list[Section], document: _Document) -> None:
+    """A section of the author's own: kept, not read."""
+    if near := _SECTIONS.near(section.title.text):
+        message = f"the section `{section.title.text}` is not read"
+        document.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?", near)
+    for block in (b for s in (section, *below) for b in s.blocks if b.kind == "table"):
+        if {"ID", "Entity"} <= {Names((*READS, *WRITES)).find(cell.text) for cell in block.header}:
+            message = f"the patterns below `{section.title.text}` are not read"
+            where = Text(block.raw.split("\n")[0], block.line, 1)
+            document.notes.say(
+                codes.STRAY_PATTERNS,
+                where,
+                message,
+                "put `### Reads`, `### Writes` or `### Deletes` above them",
+            )
+    after = document.seen[-1] if document.seen else ""
+    document.sections.append(OwnSection(section.title.text, whole_text(section, below), after, max(section.level, 2)))
+
+
+def _front(section: Section, document: _Document) -> None:
+    """Title, and the lines of the header below it: `> Status: DRAFT`."""
+    if section.level == 1:
+        document.title = section.title.text
+        document.notes.places.mark(("title",), section.title)
+    for block in section.blocks:
+        lines = [(block.line + i, line) for i, line in enumerate(block.raw.split("\n"))]
+        matches = [(number, _HEADER_LINE.match(line)) for number, line in lines]
+        header = block.kind == "quote" or any(m and m[1].lower() == "status" for _, m in matches)
+        if section.level == 0 or not header:
+            document.keep("front", block.raw)
+            continue
+        left = []
+        for (number, line), (_, match) in zip(lines, matches, strict=True):
+            if match is None:
+                left.append(line)
+            elif match[1].lower() == "status":
+                _status(Text(match[2], number, match.start(2) + 1), document)
+            elif match[1].lower() == "tenant":
+                _tenant(Text(match[2], number, match.start(2) + 1), document)
+            else:
+                document.header[match[1]] = match[2]
+        document.keep("front", "\n".join(left))
+
+
+def _status(text: Text, document: _Document) -> None:
+    try:
+        document.status = Status(text.text.strip("*_` ").upper())
+    except ValueError:
+        message = f"`{text.text}` is not a status"
+        document.notes.say(codes.STATUS, text, message, "write `DRAFT`, `REVIEWED` or `APPROVED`")
+        document.header["Status"] = text.text
+
+
+def _tenant(text: Text, document: _Document) -> None:
+    """`> Tenant: tenantId` below the title says the same as the line of the context."""
+    document.notes.places.mark(("context", "tenant"), text)
+    tenant = document.notes.attempt(codes.TENANTS, text, read_tenant)
+    if tenant is None:
+        document.header["Tenant"] = text.text
+    else:
+        document.context = Context(tenant=tenant)
+
+
+def _overview(section: Section, below: list[Section], document: _Document) -> None:
+    if raw := whole_text(section, below):
+        document.overview.append(raw)
+
+
+def _remarks(section: Section, below: list[Section], document: _Document) -> None:
+    if raw := whole_text(section, below):
+        document.remarks.append(raw)
+
+
+# --- Context --------------------------------------------------------------------------------------------------------
+
+
+def _context(section: Section, below: list[Section], document: _Document) -> None:
+    fields: dict[str, object] = {}
+    verbatim: dict[str, str] = {}
+    for block in section.blocks:
+        if block.kind != "list":
+            document.keep("Context", block.raw)
+            continue
+        for item in block.items:
+            labelled = split_label(item.text)
+            if labelled is None:
+                document.keep("Context", "- " + item.flat().replace("\n", "<br>"))
+                continue
+            _context_line(labelled[0], labelled[1], item, fields, verbatim, document)
+    for extra in below:
+        document.keep("Context", whole_text(extra, []))
+    above = document.context  # the tenant may stand below the title
+    fields.setdefault("tenant", above.tenant if above else None)
+    document.context = Context(**fields, verbatim=verbatim)  # type: ignore[arg-type]
+
+
+def _context_line(
+    title: Text,
+    text: Text,
+    item: Item,
+    fields: dict[str, object],
+    verbatim: dict[str, str],
+    document: _Document,
+) -> None:
+    label = _CONTEXT.find(title.text)
+    if label is None:
+        if near := _CONTEXT.near(title.text):
+            document.notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
+    else:
+        document.notes.places.mark(("context", _FIELDS[label][0]), text)
+        # A tenant's line that is left aside would be a table without tenants.
+        code = codes.TENANTS if label == "Tenant" else codes.WORDING
+        value = document.notes.attempt(code, text, _FIELDS[label][1])
+        if value is not None:
+            fields[_FIELDS[label][0]] = value
+            return
+    verbatim[label or title.text] = "\n".join(
+        p for p in (text.lines(), *(i.flat() for i in item.items), item.rest) if p
+    )
+
+
+def _share(text: str) -> float:
+    match = re.fullmatch(r"~?\s*(\d{1,3}(?:\.\d{1,6})?)\s*%", text.strip(), re.ASCII)
+    if not match or float(match[1]) > 100:
+        raise Inexact(f"`{text}` is not a share", "write per cent: `10%`", 0, text)
+    return float(match[1])
+
+
+def _one_of(kind: type[Stage] | type[Stability] | type[Experience]) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        try:
+            return kind(text.strip().lower())
+        except ValueError:
+            choices = " or ".join(f"`{k.value}`" for k in kind)
+            raise Inexact(f"`{text}` is not one of the choices", f"write {choices}", 0, text) from None
+
+    return read
+
+
+_FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
+    "Teams": ("teams", read_count),
+    "Stage": ("stage", _one_of(Stage)),
+    "Access patterns": ("patterns", _one_of(Stability)),
+    "Analytics": ("analytics", _share),
+    "Ad-hoc queries": ("ad_hoc", read_yes_no),
+    "GraphQL": ("graphql", read_yes_no),
+    "Experience": ("experience", _one_of(Experience)),
+    "Tenant": ("tenant", read_tenant),
+}
+
+
+# --- Entities and patterns ------------------------------------------------------------------------------------------
+
+
+def _entities(section: Section, below: list[Section], document: _Document) -> None:
+    for block in section.blocks:
+        document.keep("Entities", block.raw)
+    at = 0
+    while at < len(below):
+        head = below[at]
+        at += 1
+        deeper = []
+        while at < len(below) and below[at].level > head.level:
+            deeper.append(below[at])
+            at += 1
+        path = ("entities", len(document.entities))
+        document.entities.append(read_entity(head, deeper, document.notes, path))
+
+
+def _access_patterns(section: Section, below: list[Section], document: _Document) -> None:
+    for block in section.blocks:
+        if block.kind == "table":
+            where = Text(block.raw.split("\n")[0], block.line, 1)
+            fix = "put `### Reads`, `### Writes` or `### Deletes` above it"
+            document.notes.say(codes.STRAY_PATTERNS, where, "this table does not say what kind of patterns it has", fix)
+        document.keep("Access Patterns", block.raw)
+
+
+def _patterns(section: Section, below: list[Section], document: _Document) -> None:
+    known = _SECTIONS.find(section.title.text) or ""
+    kind = "collections" if known == "Item Collection Candidates" else known.lower()
+    found: list[Read | Write | ItemCollection] = getattr(document, kind)
+    for block in section.blocks:
+        if block.kind != "table":
+            document.keep(known, block.raw)
+            continue
+        rows = read_table(block, kind, document.notes, len(found))
+        found.extend(rows)
+        if not rows and block.rows:
+            document.keep(known, block.raw)
+    for extra in below:
+        document.keep(known, f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
+
+
+# --- Decisions ------------------------------------------------------------------------------------------------------
+
+
+def _decisions(section: Section, below: list[Section], document: _Document) -> None:
+    remarks = _SECTIONS.find(section.title.text) == "Notes and Decisions"
+    for block in section.blocks:
+        if block.kind != "list":
+            document.keep("Decisions", block.raw)
+            continue
+        for item in block.items:
+            document.notes.places.mark(("decisions", len(document.decisions)), item.text)
+            decision = read_decision(item.flat())
+            document.decisions.append(decision)
+            if not remarks and decision.pin is None and _PIN_WORDS.search(item.text.text):
+                document.notes.say(
+                    codes.DECISION,
+                    item.text,
+                    "this is kept as a note; the designer does not act on it",
+                    PIN_FIX,
+                )
+    for extra in below:
+        document.keep("Decisions", f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
+
+
+def read_decision(text: str) -> Decision:
+    """A pin, a pin and its reason (`no copies - they drift`), or a note."""
+    if pin := read_pin(text):
+        return Decision(pin)
+    for dash in (" - ", " – ", " — "):
+        head, found, tail = text.partition(dash)
+        if found and (pin := read_pin(head)):
+            return Decision(pin, tail.strip())
+    return Decision(text=text)

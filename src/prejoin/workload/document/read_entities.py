@@ -1,0 +1,201 @@
+"""Entities as the document has them: a heading each, a description, and labelled lists below it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from prejoin.workload import codes
+from prejoin.workload.document.columns import ENTITY_LABELS, Names
+from prejoin.workload.document.markdown import Block, Item, Section, Text
+from prejoin.workload.grammar.attributes import read_attribute
+from prejoin.workload.grammar.lexer import Inexact, Tokens
+from prejoin.workload.grammar.quantities import read_cardinality, read_size
+from prejoin.workload.grammar.statements import read_relationship
+from prejoin.workload.model import Attribute, Entity, Relationship
+from prejoin.workload.read_result import Notes, Path
+
+_LABELS = Names(ENTITY_LABELS)
+LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*+:?\s*+")
+_BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Draft:
+    name: str
+    attributes: list[Attribute] = field(default_factory=list)
+    relationships: list[Relationship] = field(default_factory=list)
+    fields: dict[str, object] = field(default_factory=dict)
+    description: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    verbatim: dict[str, list[str]] = field(default_factory=dict)
+
+
+def read_entity(head: Section, below: Sequence[Section], notes: Notes, path: Path) -> Entity:
+    """One entity: its section, and the sub-sections below it (`#### Attributes`)."""
+    draft = _Draft(head.title.text.strip("`"))
+    notes.places.mark(path, head.title)
+    for block in head.blocks:
+        _block(block, draft, notes, path)
+    for section in below:
+        label = _LABELS.find(section.title.text)
+        if label is None:
+            draft.notes.append(f"{'#' * section.level} {section.title.text}\n\n{section.raw}".strip())
+            continue
+        for block in section.blocks:
+            if block.kind == "list":
+                _label(label, Text("", block.line, 1), block.items, draft, notes, path)
+            elif block.kind == "paragraph":
+                _label(label, block.text, (), draft, notes, path)
+            else:
+                draft.notes.append(block.raw)
+    description = "\n\n".join(draft.description)
+    return Entity(
+        name=draft.name,
+        attributes=tuple(draft.attributes),
+        relationships=tuple(draft.relationships),
+        notes="\n\n".join(draft.notes),
+        verbatim={label: "\n".join(lines) for label, lines in draft.verbatim.items()},
+        **{"description": description, **draft.fields},  # type: ignore[arg-type]
+    )
+
+
+def _block(block: Block, draft: _Draft, notes: Notes, path: Path) -> None:
+    if block.kind == "list":
+        left = [item for item in block.items if not _entry(item, draft, notes, path)]
+        if len(left) == len(block.items):
+            draft.notes.append(block.raw)
+        else:
+            draft.notes.extend("- " + item.flat().replace("\n", "<br>") for item in left)
+    elif block.kind == "paragraph" and (labelled := split_label(block.text, _BARE_LABEL)):
+        _label_or_keep(labelled[0], labelled[1], (), draft, notes, path)
+    elif block.kind == "paragraph" and not (draft.attributes or draft.fields or draft.notes):
+        draft.description.append(block.raw.strip())
+    else:
+        draft.notes.append(block.raw)
+
+
+def _entry(item: Item, draft: _Draft, notes: Notes, path: Path) -> bool:
+    """Reads one entry of a list; False where it is not for us."""
+    if labelled := split_label(item.text, _BARE_LABEL):
+        _label_or_keep(labelled[0], labelled[1], item.items, draft, notes, path, item.rest)
+        return True
+    try:  # An attribute needs no label above it.
+        if "(" in item.text.text:
+            read_attribute(item.text.text)
+            _attribute(item, draft, notes, path)
+            return True
+    except Inexact:
+        pass
+    return False
+
+
+def split_label(text: Text, bare: re.Pattern[str] | None = None) -> tuple[Text, Text] | None:
+    """Label and what follows it: `**Size**: 400 B`; without the stars only where the label is a known one."""
+    match = LABEL.match(text.text) or (bare.match(text.text) if bare else None)
+    if not match:
+        return None
+    return Text(match[1].strip(), text.line, text.column + match.start(1)), text.slice(match.end())
+
+
+def _label_or_keep(
+    title: Text, text: Text, items: tuple[Item, ...], draft: _Draft, notes: Notes, path: Path, rest: str = ""
+) -> None:
+    label = _LABELS.find(title.text)
+    if label is None:
+        if near := _LABELS.near(title.text):
+            notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
+        parts = (text.lines(), *(i.flat() for i in items), rest)
+        draft.verbatim.setdefault(title.text, []).extend(part for part in parts if part)
+        return
+    if rest:
+        draft.notes.append(rest)
+    _label(label, text, items, draft, notes, path)
+
+
+def _label(label: str, text: Text, items: tuple[Item, ...], draft: _Draft, notes: Notes, path: Path) -> None:
+    entries = [Item(text), *items] if text else list(items)
+    match label:
+        case "Attributes":
+            for item in entries:
+                _attribute(item, draft, notes, path)
+        case "Relationships":
+            for item in entries:
+                read = notes.attempt(codes.RELATIONSHIP, item.text, lambda t: read_relationship(t, draft.name))
+                if read:
+                    notes.places.mark((*path, "relationships", len(draft.relationships)), item.text)
+                    draft.relationships.append(read)
+                else:
+                    draft.verbatim.setdefault(label, []).append(item.flat())
+        case "Description" | "Owner" | "Lifecycle":
+            whole = "\n".join(item.flat() for item in entries)
+            draft.fields[label.lower()] = whole
+        case _:
+            _quantity(label, _joined(entries, text), draft, notes, path)
+
+
+def _attribute(item: Item, draft: _Draft, notes: Notes, path: Path) -> None:
+    read = notes.attempt(codes.ATTRIBUTE, item.text, read_attribute)
+    if read is None:
+        draft.verbatim.setdefault("Attributes", []).append(item.flat())
+        return
+    notes.places.mark((*path, "attributes", len(draft.attributes)), item.text)
+    more = [i.flat() for i in item.items] + ([item.rest] if item.rest else [])
+    text = "\n".join([Text(read.text, 0, 0).lines(), *more]).strip()
+    draft.attributes.append(Attribute(**{**{f: getattr(read, f) for f in read.__struct_fields__}, "text": text}))
+
+
+def _quantity(label: str, text: Text, draft: _Draft, notes: Notes, path: Path) -> None:
+    if not text:
+        return
+    notes.places.mark((*path, label.lower()), text)
+    fields: dict[str, object] | None = None
+    if label == "Cardinality":
+        if read := notes.attempt(codes.QUANTITY, text, lambda t: read_cardinality(t, draft.name)):
+            fields = {"singleton": read[0], "cardinality": read[1]}
+    elif label == "Size":
+        if (size := notes.attempt(codes.QUANTITY, text, read_size)) is not None:
+            fields = {"size": size}
+    elif label == "Unique":
+        if groups := notes.attempt(codes.WORDING, text, _groups):
+            fields = {"unique": groups}
+    elif names := notes.attempt(codes.WORDING, text, read_names):
+        fields = {"excludes": names}
+    if fields is None:
+        draft.verbatim.setdefault(label, []).append(text.lines())
+    else:
+        draft.fields |= fields
+
+
+def _joined(entries: Iterable[Item], first: Text) -> Text:
+    found = list(entries)
+    if len(found) <= 1:
+        return found[0].text if found else first
+    where = found[0].text
+    return Text(", ".join(i.flat().replace("\n", ", ") for i in found), where.line, where.column)
+
+
+def _groups(text: str) -> tuple[tuple[str, ...], ...]:
+    """Attributes that are unique together: `tenantId + slug, tenantId + number`."""
+    tokens = Tokens(text)
+    groups = []
+    while not tokens.done:
+        group = [tokens.name("an attribute")]
+        while tokens.sign("+"):
+            group.append(tokens.name("an attribute"))
+        groups.append(tuple(group))
+        if not tokens.separators():
+            tokens.expect_end("write `tenantId + slug` for attributes that are unique together")
+    return tuple(groups)
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Names separated by commas, plus signs or `and`."""
+    tokens = Tokens(text)
+    names = []
+    while not tokens.done:
+        names.append(tokens.name("a name"))
+        if not tokens.separators() and not tokens.sign("+", "/") and not tokens.word("and"):
+            tokens.expect_end("separate names by commas")
+    return tuple(names)

@@ -1,0 +1,78 @@
+"""Tables of a document: columns by the names that are known, and rows of cells. What those mean is not known here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from prejoin.diagnostics import Code
+from prejoin.workload.document.columns import Names
+from prejoin.workload.document.markdown import Block, Text
+from prejoin.workload.read_result import Notes
+
+OVERFLOW = "Overflow"
+"""The column for cells past the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    first: Text
+    """Where the row begins."""
+    cells: Mapping[str, Text]
+    """By column: the known name, or the author's own."""
+    own: Mapping[str, str]
+    """What stands in columns of the author's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableCodes:
+    """The messages about a table's form."""
+
+    near: Code
+    missing: Code
+    too_many: Code
+
+
+def read_rows(
+    block: Block, columns: Names, must: Sequence[str], notes: Notes, say: TableCodes
+) -> tuple[Row, ...] | None:
+    """The rows of a table; None, and a message, where it lacks a column that it must have."""
+    header = _header(block, columns, must, notes, say)
+    if header is None:
+        return None
+    return tuple(_row(block, cells, header, columns, notes, say) for cells in block.rows)
+
+
+def _row(
+    block: Block, cells: tuple[Text, ...], header: list[str], columns: Names, notes: Notes, say: TableCodes
+) -> Row:
+    named = dict(zip(header, cells, strict=False))
+    own = {}
+    if len(cells) > len(header):
+        extra = cells[len(header)]
+        message = f"this row has {len(cells)} cells, the table {len(header)} columns"
+        notes.say(say.too_many, extra, message, "write `\\|` for a `|` inside a cell")
+        own[OVERFLOW] = " | ".join(c.text for c in cells[len(header) :])
+    own |= {name: cell.lines() for name, cell in named.items() if cell and name not in columns.known}
+    return Row(cells[0] if cells else Text("", block.line, 1), named, own)
+
+
+def _header(block: Block, columns: Names, must: Sequence[str], notes: Notes, say: TableCodes) -> list[str] | None:
+    names: list[str] = []
+    for cell in block.header:
+        name = columns.find(cell.text)
+        if name in names:
+            name = None
+        if name is None and (near := columns.near(cell.text)) and near not in names:
+            notes.say(say.near, cell, f"the column `{cell.text}` is not read", f"did you mean `{near}`?", near)
+        title = name or cell.text or OVERFLOW
+        while title in names:
+            title += " "
+        names.append(title)
+    missing = [column for column in must if column not in names]
+    if missing:
+        where = Text(block.raw.split("\n")[0], block.line, 1)
+        message = f"the table has no column {' and no column '.join(f'`{m}`' for m in missing)}"
+        notes.say(say.missing, where, message, f"the columns are {', '.join(columns.known)}")
+        return None
+    return names
