@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from prejoin.keys import Ask, Bounds, Facet, KeyValueError, Natural, Plan, Refusal, plan
-from prejoin.keys.planner import conditions
+from prejoin.keys import Ask, Bounds, Facet, KeyValueError, Natural, Plan, Refusal, conditions, plan
 from prejoin.keys.template.natural import ranged
 from prejoin.types import Kind, Type
 

@@ -6,8 +6,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prejoin.keys import TABLE, Ask, Bounds, Facet, KeyValueError, Order, Plan, Refusal, Template, When, plan
-from prejoin.keys.planner import conditions
+from prejoin.keys import (
+    TABLE,
+    Ask,
+    Bounds,
+    Facet,
+    KeyValueError,
+    Order,
+    Plan,
+    Refusal,
+    Template,
+    When,
+    conditions,
+    plan,
+)
 from prejoin.types import Kind, Type
 
 TYPES = {

@@ -10,8 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Template, disjoint, plan
-from prejoin.keys.planner import conditions
+from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Template, conditions, disjoint, plan
 from prejoin.types import Kind, Type
 
 TYPES = {name: Type(Kind.STRING) for name in "abcg"} | {"n": Type(Kind.INTEGER), "o": Type(Kind.INTEGER)}
