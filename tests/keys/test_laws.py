@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prejoin.keys import Bounds, Field, KeyValueError, Template, disjoint
-from prejoin.keys.planner.sort_condition import ranged
+from prejoin.keys.planner.key_condition import ranged
 from prejoin.keys.template.shape import Chars, Either, Shape, meet
 from prejoin.keys.template.specs import BUCKETS, buckets
 from prejoin.types import Kind, Type

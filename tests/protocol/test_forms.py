@@ -16,9 +16,9 @@ from prejoin.protocol.expressions import (
     bind_projection,
     bind_update,
     evaluate,
-    forms,
     key_conditions,
 )
+from prejoin.protocol.expressions import expression as forms
 
 
 def _number(text: Any) -> dict[str, Any]:

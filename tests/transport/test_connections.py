@@ -17,7 +17,7 @@ import pytest
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import ConnectionFailed, Endpoint, OutcomeUnknown, TransportError
 from prejoin.transport.connection.aio import AsyncDriver, Connection
-from prejoin.transport.request.attempt import Failure, How
+from prejoin.transport.request.exchange import Failure, How
 from prejoin.transport.settings import Settings
 
 from .conftest import KEYS, QUICK, Connect, Send, Serve

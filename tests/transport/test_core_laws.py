@@ -23,8 +23,8 @@ from prejoin.transport import (
 )
 from prejoin.transport.connection.http import Answer, BrokenAnswer
 from prejoin.transport.credentials import Keyring, always
-from prejoin.transport.request.attempt import Attempt, Blocking, Core, Failure, How, Pause
-from prejoin.transport.request.repeatable import is_read, safe_to_repeat
+from prejoin.transport.request.exchange import Attempt, Blocking, Core, Failure, How, Pause
+from prejoin.transport.request.retry import is_read, safe_to_repeat
 from prejoin.transport.settings import Settings
 from prejoin.transport.url import read_url
 

@@ -12,7 +12,7 @@ from botocore.config import Config
 
 from prejoin.transport import AWS, Endpoint, NotConfigured
 from prejoin.transport.connection.proxy import from_environment, read_proxy
-from prejoin.transport.regions import host_of
+from prejoin.transport.endpoints import host_of
 from prejoin.transport.url import read_url
 
 REGIONS = [

@@ -1,10 +1,10 @@
 """Key templates, and the planner: from attributes given to the index and key condition that answer."""
 
-from prejoin.keys.planner.ask import Ask, Order, Role, Within
-from prejoin.keys.planner.fit import Fan
+from prejoin.keys.planner.key_condition import Bounds, KeyCondition, KeyValue, Scalar
+from prejoin.keys.planner.lookup import Ask, Order, Role, Within
+from prejoin.keys.planner.match import Fan
 from prejoin.keys.planner.planner import Plan, Reason, Refusal, conditions, plan
-from prejoin.keys.planner.region import Region
-from prejoin.keys.planner.sort_condition import Bounds, KeyCondition, KeyValue, Scalar
+from prejoin.keys.planner.scope import Region
 from prejoin.keys.template.natural import Natural, Tag, tag_of
 from prejoin.keys.template.parts import Field, Literal
 from prejoin.keys.template.separator import Separator

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import msgspec
 
-from prejoin.keys.planner.sort_condition import MOST_PK_BYTES, MOST_SK_BYTES, KeyValue, checked
+from prejoin.keys.planner.key_condition import MOST_PK_BYTES, MOST_SK_BYTES, KeyValue, checked
 from prejoin.keys.template.encoding import plain
 from prejoin.keys.template.natural import Natural
 from prejoin.keys.template.template import Template

@@ -30,7 +30,7 @@ _SMALL = 4096
 """Characters of texts and names. Larger programs are rare and not kept, so that what is kept is bounded."""
 
 
-class Program(msgspec.Struct, frozen=True, eq=False):
+class WriteExpressions(msgspec.Struct, frozen=True, eq=False):
     """A condition and an update, either of which may be missing, without their values."""
 
     condition: Test | None = None
@@ -43,12 +43,12 @@ class Program(msgspec.Struct, frozen=True, eq=False):
     present: bool = True
 
 
-NOTHING = Program()
+NO_EXPRESSIONS = WriteExpressions()
 
 
-def program(
+def compile_expressions(
     condition: str | None, update: str | None, names: dict[str, str] | None, values: Any
-) -> tuple[Program, Values]:
+) -> tuple[WriteExpressions, Values]:
     """The program of these expressions and the values it runs with, or what DynamoDB refuses about them."""
     key = (
         condition,
@@ -64,7 +64,7 @@ def program(
     tested = None if condition is None else bind_condition(condition, substitutions)
     substitutions.finish()
     presence, present = ("", True) if tested is None else _presence(tested.tree)
-    found = Program(
+    found = WriteExpressions(
         None if tested is None else tested.run,
         None if changed is None else changed.run,
         None if changed is None else changed.tree,
@@ -79,7 +79,7 @@ def program(
     return found, substitutions.values
 
 
-_programs: dict[tuple[Any, ...], Program] = {}
+_programs: dict[tuple[Any, ...], WriteExpressions] = {}
 
 
 def _is_plain(key: tuple[Any, ...]) -> bool:

@@ -16,8 +16,7 @@ from prejoin.keys.template.parts import Field
 from prejoin.keys.template.specs import buckets, shard_labels
 from prejoin.keys.template.template import Template
 
-from .region import Region
-from .sort_condition import (
+from .key_condition import (
     MOST_PK_BYTES,
     MOST_SK_BYTES,
     Bounds,
@@ -29,6 +28,7 @@ from .sort_condition import (
     ranging,
     spanned,
 )
+from .scope import Region
 
 if TYPE_CHECKING:
     from .planner import Plan

@@ -18,11 +18,11 @@ from prejoin.keys.facet import TABLE, Facet
 from prejoin.keys.template.parts import Field
 from prejoin.keys.template.template import alike, disjoint
 
-from .ask import Ask, Within
 from .conditions import Conditions, compiled
-from .fit import Fan, Fit, Misfit, fit
-from .region import Region, region_of
-from .sort_condition import KeyCondition
+from .key_condition import KeyCondition
+from .lookup import Ask, Within
+from .match import Fan, Fit, Misfit, fit
+from .scope import Region, region_of
 
 Operation = Choice["GetItem", "Query"]
 

@@ -15,7 +15,7 @@ import msgspec
 from prejoin.keys.errors import KeyValueError, TemplateError
 from prejoin.types import Kind, Type
 
-from .compile import Code
+from .codegen import Code
 from .numbers import complement, decode_number, encode_number, negated
 from .separator import Separator
 from .shape import DIGIT, HEX, TOP, Chars, Either, Shape, literal, many, pictured, width, words

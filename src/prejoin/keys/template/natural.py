@@ -11,7 +11,7 @@ from typing import Literal as Choice
 import msgspec
 
 from prejoin.keys.errors import KeyValueError, TemplateError
-from prejoin.keys.planner.sort_condition import MOST_SK_BYTES, Bounds, KeyCondition, KeyValue, Op, Scalar, just_below
+from prejoin.keys.planner.key_condition import MOST_SK_BYTES, Bounds, KeyCondition, KeyValue, Op, Scalar, just_below
 from prejoin.protocol import limits
 from prejoin.types import Kind, Type
 

@@ -8,7 +8,7 @@ import msgspec
 
 from prejoin.keys.errors import KeyValueError
 
-from .compile import Code
+from .codegen import Code
 from .encoding import Encoding
 from .shape import Shape, literal
 

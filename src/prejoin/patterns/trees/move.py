@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Bounds, Template
-from prejoin.keys.planner.sort_condition import ranged
+from prejoin.keys.planner.key_condition import ranged
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import TRANSACTION_ACTIONS, TRANSACTION_SIZE
 from prejoin.protocol.sizes import item_size

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from prejoin.protocol.expressions.apply import Change, compile_update
 from prejoin.protocol.expressions.bind import Binder
-from prejoin.protocol.expressions.conditions import parse_condition
 from prejoin.protocol.expressions.evaluate import Test, compile_condition
-from prejoin.protocol.expressions.forms import Bound, Kind
-from prejoin.protocol.expressions.keyconditions import KeyCondition, KeyConditions, compile_key_conditions
+from prejoin.protocol.expressions.expression import Bound, Kind
+from prejoin.protocol.expressions.key_conditions import KeyCondition, KeyConditions, compile_key_conditions
 from prejoin.protocol.expressions.nodes import Condition, Path, Projection, Update, document_paths
+from prejoin.protocol.expressions.parser import parse_condition, parse_projection, parse_update
 from prejoin.protocol.expressions.paths import heads, project, read
-from prejoin.protocol.expressions.projections import parse_projection
 from prejoin.protocol.expressions.substitutions import Substitutions, checked_values
-from prejoin.protocol.expressions.updates import parse_update
 from prejoin.protocol.values import Item
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from prejoin.keys.template.compile import Code
+from prejoin.keys.template.codegen import Code
 
 from .records import Default
 

@@ -8,8 +8,8 @@ from functools import cached_property
 import msgspec
 
 from prejoin.keys import TABLE, Facet, KeyForm, KeyValue, KeyValueError, Natural, Scalar, Tag
-from prejoin.keys.planner.sort_condition import SAFE_PK, SAFE_SK
-from prejoin.keys.template.compile import Code
+from prejoin.keys.planner.key_condition import SAFE_PK, SAFE_SK
+from prejoin.keys.template.codegen import Code
 from prejoin.keys.template.parts import source
 from prejoin.protocol import limits
 from prejoin.table.errors import SchemaError

@@ -13,7 +13,7 @@ from prejoin.transport.connection.proxy import Tunnel, tunnel_request
 from prejoin.transport.connection.sync import quiet_check
 from prejoin.transport.connection.tls import context_for
 from prejoin.transport.errors import TransportError
-from prejoin.transport.request.attempt import Attempt, Blocking, Core, Failure, How, Pause
+from prejoin.transport.request.exchange import Attempt, Blocking, Core, Failure, How, Pause
 
 
 class AsyncDriver:

@@ -13,7 +13,7 @@ from prejoin.transport.connection.http import Answer, BrokenAnswer, Reply
 from prejoin.transport.connection.pool import Pool
 from prejoin.transport.connection.proxy import Tunnel, tunnel_request
 from prejoin.transport.errors import TransportError
-from prejoin.transport.request.attempt import Attempt, Blocking, Core, Failure, How, Pause
+from prejoin.transport.request.exchange import Attempt, Blocking, Core, Failure, How, Pause
 
 _PIECE = 65536
 

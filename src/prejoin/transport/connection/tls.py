@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from prejoin.transport.errors import NotConfigured
-from prejoin.transport.request.attempt import Core
+from prejoin.transport.request.exchange import Core
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from prejoin.engine.http.answer import JSON, http_date, request_id
-from prejoin.engine.http.front import Engine
+from prejoin.engine.http.handler import Backend
+from prejoin.engine.http.messages import JSON, http_date, request_id
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.testing.shapes import binary_reader, plainly_valid
+from prejoin.testing.botocore_shapes import binary_reader, plainly_valid
 
 R = TypeVar("R")
 
@@ -96,7 +96,7 @@ async def run_async(steps: Steps[R]) -> R:
         return result
 
 
-def call(engine: Engine, client: Any, name: str, params: dict[str, Any]) -> Steps[dict[str, Any]]:
+def call(engine: Backend, client: Any, name: str, params: dict[str, Any]) -> Steps[dict[str, Any]]:
     """What `client._make_api_call` does, with an engine at its end."""
     operation = _operation(client, name)
     model, events = operation.model, client.meta.events
@@ -152,7 +152,7 @@ def _body(client: Any, operation: _Operation, params: dict[str, Any]) -> bytes:
 
 
 def request_answered(
-    engine: Engine, client: Any, name: str, request: dict[str, Any]
+    engine: Backend, client: Any, name: str, request: dict[str, Any]
 ) -> Steps[tuple[Http, dict[str, Any]]]:
     """What `client._make_request` does: a request is sent, and its answer read."""
     operation = _operation(client, name)
@@ -164,7 +164,7 @@ def request_answered(
     return http, answer
 
 
-def _ask(engine: Engine, operation: _Operation, request: dict[str, Any]) -> Http:
+def _ask(engine: Backend, operation: _Operation, request: dict[str, Any]) -> Http:
     try:
         status, body = 200, engine.send(operation.model.name, request["body"])
     except DynamoDBError as error:

@@ -9,21 +9,27 @@ from typing import Protocol
 import msgspec
 
 from prejoin.engine.http import signature
-from prejoin.engine.http.answer import (
+from prejoin.engine.http.compression import (
+    COMPRESSION_THRESHOLD,
+    BodyTooLargeError,
+    compress,
+    decompress,
+    preferred_encoding,
+)
+from prejoin.engine.http.limits import Limits
+from prejoin.engine.http.messages import (
     HEALTHY,
     JSON,
-    NO_SUCH_PAGE,
     NO_TOKEN,
+    NOT_FOUND,
+    TARGET,
     TOO_LARGE,
     UNKNOWN_OPERATION,
-    Answer,
+    HttpRequest,
+    HttpResponse,
     outer_error,
 )
-from prejoin.engine.http.encodings import WORTH, TooLargeError, compressed, decompressed, preferred
-from prejoin.engine.http.guard import Guard
-from prejoin.engine.http.limits import Limits
-from prejoin.engine.http.pages import for_a_page, is_preflight
-from prejoin.engine.http.request import TARGET, Request
+from prejoin.engine.http.origin_policy import OriginPolicy, is_preflight, with_cors_headers
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import KB
 
@@ -35,7 +41,7 @@ SHORT_BODY = 64 * KB
 _JSON_TYPES = frozenset({b"application/x-amz-json-1.0", b"application/json"})
 
 
-class Engine(Protocol):
+class Backend(Protocol):
     """What is behind the front: the embedded engine, or anything else with this method.
 
     If it also has `send_now(operation, body) -> bytes | None`, the event loop calls that one. It answers None where it
@@ -46,55 +52,59 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
-    engine: Engine
-    guard: Guard = field(default_factory=Guard)
+class RequestHandler:
+    engine: Backend
+    policy: OriginPolicy = field(default_factory=OriginPolicy)
     keys: signature.KeyPair | None = None
     at_once: frozenset[str] = SHORT_READS
     """Operations that the event loop does itself: the way to a thread and back would cost more than they do. On a file
     that other processes write to, a write may have to wait for them, and all clients with it: it gets a thread."""
     limits: Limits = field(default_factory=Limits)
 
-    def answer_now(self, request: Request) -> Answer | str:
+    def answer_now(self, request: HttpRequest) -> HttpResponse | str:
         """The answer to a request that takes no time. Else the operation that it is for, as far as that is known:
         `answer` is then to be called in a thread."""
         if len(request.body) > SHORT_BODY or request.header(b"content-encoding") is not None:
             return ""
         operation = self.admit(request)
-        if isinstance(operation, Answer) or operation not in self.at_once:
+        if isinstance(operation, HttpResponse) or operation not in self.at_once:
             return operation
         send = getattr(self.engine, "send_now", self.engine.send)
         return self._perform(operation, request, send) or operation
 
-    def answer(self, request: Request, operation: str) -> Answer:
+    def answer(self, request: HttpRequest, operation: str) -> HttpResponse:
         """The answer to a request, of which `answer_now` has told the operation. Blocks."""
         admitted = operation or self.admit(request)
-        if isinstance(admitted, Answer):
+        if isinstance(admitted, HttpResponse):
             return admitted
         found = self._perform(admitted, request, self.engine.send)
         assert found is not None, "`send` always answers"
         return found
 
-    def admit(self, request: Request) -> Answer | str:
+    def admit(self, request: HttpRequest) -> HttpResponse | str:
         """The operation that a request is for, or the answer that it gets without one."""
-        refused = self.guard.refusal(request)
+        refused = self.policy.refusal(request)
         if refused is not None:
             return refused
         admitted = self._admit(request)
-        return for_a_page(request, admitted) if self.guard.origins and isinstance(admitted, Answer) else admitted
+        return (
+            with_cors_headers(request, admitted)
+            if self.policy.origins and isinstance(admitted, HttpResponse)
+            else admitted
+        )
 
-    def _admit(self, request: Request) -> Answer | str:
+    def _admit(self, request: HttpRequest) -> HttpResponse | str:
         if request.method == b"GET" and request.url == b"/":
             return HEALTHY
         if is_preflight(request):
-            return Answer(200, b"")
+            return HttpResponse(200, b"")
         kind = (request.header(b"content-type") or b"").partition(b";")[0].strip().lower()
         if (
             request.method != b"POST"
             or (request.body and kind not in _JSON_TYPES)
             or (request.url != b"/" and request.url.partition(b"?")[0] != b"/")
         ):
-            return NO_SUCH_PAGE
+            return NOT_FOUND
         target = request.header(b"x-amz-target") or b""
         if not target.startswith(TARGET):
             return UNKNOWN_OPERATION
@@ -107,37 +117,39 @@ class Front:
         operation = target[len(TARGET) :].decode("latin-1")
         return _endpoints(request) if operation == "DescribeEndpoints" else operation
 
-    def _perform(self, operation: str, request: Request, send: Callable[[str, bytes], bytes | None]) -> Answer | None:
+    def _perform(
+        self, operation: str, request: HttpRequest, send: Callable[[str, bytes], bytes | None]
+    ) -> HttpResponse | None:
         """The answer of the engine; None if it gave none."""
         try:
             body = request.body
             encoding = request.header(b"content-encoding")
             if encoding is not None:
-                body = decompressed(body, encoding.decode("latin-1").strip().lower(), self.limits.body)
+                body = decompress(body, encoding.decode("latin-1").strip().lower(), self.limits.body)
             found = send(operation, body)
             if found is None:
                 return None
-            answer = Answer(200, found, JSON)
+            answer = HttpResponse(200, found, JSON)
         except DynamoDBError as error:
-            answer = Answer(error.status, error.body())
-        except TooLargeError:
+            answer = HttpResponse(error.status, error.body())
+        except BodyTooLargeError:
             answer = TOO_LARGE
         except Exception as error:
             answer = outer_error("InternalFailure", f"The server failed: {error!r}", 500)
-        if len(answer.body) > WORTH:
+        if len(answer.body) > COMPRESSION_THRESHOLD:
             answer = _encoded(request, answer)
-        return for_a_page(request, answer) if self.guard.origins else answer
+        return with_cors_headers(request, answer) if self.policy.origins else answer
 
 
-def _encoded(request: Request, answer: Answer) -> Answer:
-    encoding = preferred(request.header(b"accept-encoding") or b"identity")
+def _encoded(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    encoding = preferred_encoding(request.header(b"accept-encoding") or b"identity")
     if encoding is None:
         return answer
     more = f"{answer.more}Content-Encoding: {encoding}\r\n"
-    return replace(answer, body=compressed(answer.body, encoding), more=more)
+    return replace(answer, body=compress(answer.body, encoding), more=more)
 
 
-def _endpoints(request: Request) -> Answer:
+def _endpoints(request: HttpRequest) -> HttpResponse:
     """Where to send further requests: where this one came."""
     host = (request.header(b"host") or b"").decode("latin-1").strip()
-    return Answer(200, msgspec.json.encode({"Endpoints": [{"Address": host, "CachePeriodInMinutes": 1440}]}))
+    return HttpResponse(200, msgspec.json.encode({"Endpoints": [{"Address": host, "CachePeriodInMinutes": 1440}]}))

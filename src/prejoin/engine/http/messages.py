@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from http import HTTPStatus
 from random import getrandbits
@@ -12,12 +12,35 @@ from typing import Final
 
 import msgspec
 
+TARGET = b"DynamoDB_20120810."
+
+
+@dataclass(slots=True)
+class HttpRequest:
+    method: bytes = b""
+    url: bytes = b""
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Names in lower case."""
+    body: bytes = b""
+    keep_alive: bool = True
+
+    def header(self, name: bytes) -> bytes | None:
+        """The value of the first header of this name."""
+        for known, value in self.headers:
+            if known == name:
+                return value
+        return None
+
+    def count(self, name: bytes) -> int:
+        return sum(known == name for known, _ in self.headers)
+
+
 JSON: Final = "application/x-amz-json-1.0"
 PLAIN: Final = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     status: int
     body: bytes
     content_type: str = JSON
@@ -35,7 +58,7 @@ class Answer:
         return head.encode("ascii") + self.body
 
 
-def outer_error(code: str, message: str = "", status: int = 400) -> Answer:
+def outer_error(code: str, message: str = "", status: int = 400) -> HttpResponse:
     """An error of the layer in front of DynamoDB, which has a namespace of its own.
 
     >>> outer_error("MissingAuthenticationTokenException").body
@@ -44,19 +67,19 @@ def outer_error(code: str, message: str = "", status: int = 400) -> Answer:
     document = {"__type": f"com.amazon.coral.service#{code}"}
     if message:
         document["message"] = message
-    return Answer(status, msgspec.json.encode(document))
+    return HttpResponse(status, msgspec.json.encode(document))
 
 
 UNKNOWN_OPERATION: Final = outer_error("UnknownOperationException")
-NO_SUCH_PAGE: Final = Answer(404, b"<UnknownOperationException/>\n", "application/xml")
+NOT_FOUND: Final = HttpResponse(404, b"<UnknownOperationException/>\n", "application/xml")
 """What AWS answers to other methods than POST, and to bodies that are not JSON."""
 NO_TOKEN: Final = outer_error("MissingAuthenticationTokenException", "Request is missing Authentication Token")
-HEALTHY: Final = Answer(200, b"healthy: prejoin\n", PLAIN)
-TOO_LARGE: Final = Answer(413, b"", PLAIN)
-HEAD_TOO_LARGE: Final = Answer(400, b"", PLAIN)
-TOO_SLOW: Final = Answer(408, b"", PLAIN)
-MALFORMED: Final = Answer(400, b"", PLAIN)
-FAULT: Final = outer_error("InternalFailure", "The server failed", 500)
+HEALTHY: Final = HttpResponse(200, b"healthy: prejoin\n", PLAIN)
+TOO_LARGE: Final = HttpResponse(413, b"", PLAIN)
+HEADERS_TOO_LARGE: Final = HttpResponse(400, b"", PLAIN)
+TIMEOUT: Final = HttpResponse(408, b"", PLAIN)
+MALFORMED: Final = HttpResponse(400, b"", PLAIN)
+INTERNAL_ERROR: Final = outer_error("InternalFailure", "The server failed", 500)
 """A mistake of ours."""
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from prejoin.engine.operations.tokens import Tokens
+from prejoin.engine.operations.client_tokens import ClientTokens
 from prejoin.engine.store.interface import Store
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.totals import Counter
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class Database:
     store: Store
     catalog: Catalog
     counter: Counter
-    tokens: Tokens
+    tokens: ClientTokens
 
 
-Answer = dict[str, Any] | bytes
+ResponseBody = dict[str, Any] | bytes
 """What an operation answers: members that are still to be encoded, or the JSON itself."""

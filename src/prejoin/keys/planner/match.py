@@ -7,7 +7,7 @@ import msgspec
 from prejoin.keys.facet import TABLE, Facet, KeyForm
 from prejoin.keys.template.parts import Field, Literal
 
-from .ask import RANGE_OPS, Ask, Order, Within
+from .lookup import RANGE_OPS, Ask, Order, Within
 
 
 class Misfit(Exception):  # noqa: N818 - an answer, not an error

@@ -5,6 +5,7 @@ An exchange is a conversation for a driver to hold: it says what to do, and is t
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from collections.abc import Callable, Generator
 from enum import Enum
 from functools import partial
@@ -25,13 +26,51 @@ from prejoin.transport.errors import (
     OutcomeUnknown,
     TransportError,
 )
-from prejoin.transport.request.retry_quota import Quota
 from prejoin.transport.request.sign import Signer
 from prejoin.transport.settings import Settings
 from prejoin.transport.url import Url
 
 if TYPE_CHECKING:
-    from prejoin.transport.request.verdict import Verdict
+    from prejoin.transport.request.retry import Verdict
+
+_FULL = 500
+_RETRY = 5
+_RETRY_AFTER_TIMEOUT = 10
+
+
+class Quota:
+    """A purse, as in the AWS SDKs: a repetition costs, success pays back what it cost, a plain success one coin.
+
+    >>> quota = Quota()
+    >>> sum(bool(quota.spend()) for _ in range(200))
+    100
+    """
+
+    __slots__ = ("_left", "_lock")
+
+    def __init__(self) -> None:
+        self._left = _FULL
+        self._lock = allocate_lock()
+
+    def spend(self, *, timed_out: bool = False) -> int:
+        """What one repetition costs; 0 where there is not enough left, and then there is none."""
+        price = _RETRY_AFTER_TIMEOUT if timed_out else _RETRY
+        with self._lock:
+            if self._left < price:
+                return 0
+            self._left -= price
+            return price
+
+    def earn(self, spent: int) -> None:
+        """A request succeeded, after its last repetition cost this much."""
+        if self._left < _FULL:
+            with self._lock:
+                self._left = min(_FULL, self._left + (spent or 1))
+
+    def after_fork(self) -> None:
+        """In a child: whichever thread held the lock is not here."""
+        self._lock = allocate_lock()
+
 
 _SKEW = 240.0
 """Seconds that two clocks may differ by. AWS refuses from 15 minutes on."""
@@ -123,8 +162,7 @@ class Core:
                     outcome = Failure(How.LOST, BrokenAnswer(broken))
 
             # What went wrong is judged by what a process in which nothing does need not load.
-            from prejoin.transport.request.repeatable import is_read, safe_to_repeat
-            from prejoin.transport.request.verdict import Verdict, settles
+            from prejoin.transport.request.retry import Verdict, is_read, safe_to_repeat, settles
 
             if type(outcome) is not Failure or outcome.how is How.LOST:
                 sent += 1
@@ -157,7 +195,7 @@ class Core:
             raise self._failed(operation, tries, error, outcome)
 
     def _judge(self, outcome: Answer | Failure) -> tuple[Exception, Verdict]:
-        from prejoin.transport.request.verdict import Verdict, verdict
+        from prejoin.transport.request.retry import Verdict, verdict
 
         if type(outcome) is Answer:
             if outcome.status < 400:

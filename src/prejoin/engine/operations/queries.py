@@ -7,15 +7,14 @@ from typing import Any, NoReturn
 import msgspec
 
 from prejoin.engine.items import rows
-from prejoin.engine.items.capacity import Capacity, consumed, wanted
-from prejoin.engine.items.key_ranges import KeyRange, key_range
-from prejoin.engine.items.keys import check_not_empty, check_scalar, stored_under
-from prejoin.engine.items.pages import Cut, Page, read_page, segment_range
-from prejoin.engine.operations.engine import Answer, Engine
-from prejoin.engine.request.checks import CAPACITY, SELECT, Constraints, expression_parameters, table_name
-from prejoin.engine.request.structs import Query, ReadPage, Scan
+from prejoin.engine.items.capacity import Capacity, consumed_capacity, is_requested
+from prejoin.engine.items.keys import check_not_empty, check_scalar, storage_key
+from prejoin.engine.items.read import PageQuery, PartitionRange, RowPage, key_range, read_page, segment_range
+from prejoin.engine.operations.database import Database, ResponseBody
+from prejoin.engine.requests import QueryInput, ReadOptions, ScanInput
 from prejoin.engine.tables.catalog import index_of
-from prejoin.engine.tables.definition import Index, Keys, Table
+from prejoin.engine.tables.definition import IndexDefinition, KeySchema, TableDefinition
+from prejoin.engine.validation import CAPACITY, SELECT, Constraints, expression_parameters, table_name
 from prejoin.protocol.errors import DynamoDBError, invalid, newly_worded, refuse
 from prejoin.protocol.expressions import (
     BoundCondition,
@@ -32,7 +31,7 @@ from prejoin.protocol.expressions import (
     key_conditions,
     project,
 )
-from prejoin.protocol.keybytes import Range, compare_range, plain, under
+from prejoin.protocol.key_bytes import Range, compare_range, plain, under
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.values import Item, canonical_item
 
@@ -50,7 +49,7 @@ class _Wish(msgspec.Struct, frozen=True):
     conditions: dict[str, KeyCondition] | None = None
 
 
-def query(engine: Engine, request: Query) -> Answer:
+def query(database: Database, request: QueryInput) -> ResponseBody:
     name = table_name(request.table_name)
     constraints = _constraints(request)
     if request.limit is not None and request.limit < 1:
@@ -80,10 +79,10 @@ def query(engine: Engine, request: Query) -> Answer:
     names, values = request.expression_attribute_names, request.expression_attribute_values
     substitutions = Substitutions(names, values, newer_words=True)
     wish = _wish(request, substitutions, bind_key_conditions(text, substitutions))
-    return _read(engine, name, request, wish, forward=request.scan_index_forward is not False)
+    return _read(database, name, request, wish, forward=request.scan_index_forward is not False)
 
 
-def scan(engine: Engine, request: Scan) -> Answer:
+def scan(database: Database, request: ScanInput) -> ResponseBody:
     name = table_name(request.table_name)
     constraints = _constraints(request)
     constraints.at_least("limit", request.limit, 1)
@@ -112,10 +111,10 @@ def scan(engine: Engine, request: Scan) -> Answer:
     segment = None
     if request.segment is not None and request.total_segments is not None:
         segment = (request.segment, request.total_segments)
-    return _read(engine, name, request, _wish(request, substitutions), segment=segment)
+    return _read(database, name, request, _wish(request, substitutions), segment=segment)
 
 
-def _check_segments(request: Scan) -> None:
+def _check_segments(request: ScanInput) -> None:
     segment, total = request.segment, request.total_segments
     if segment is not None and total is None:
         refuse(
@@ -134,7 +133,7 @@ def _check_segments(request: Scan) -> None:
         )
 
 
-def _constraints(request: ReadPage) -> Constraints:
+def _constraints(request: ReadOptions) -> Constraints:
     constraints = Constraints()
     if request.index_name is not None:
         constraints.name("indexName", request.index_name)
@@ -143,7 +142,7 @@ def _constraints(request: ReadPage) -> Constraints:
     return constraints
 
 
-def _wish(request: ReadPage, substitutions: Substitutions, keys: BoundKeyConditions | None = None) -> _Wish:
+def _wish(request: ReadOptions, substitutions: Substitutions, keys: BoundKeyConditions | None = None) -> _Wish:
     text = request.filter_expression
     found = None if text is None else bind_condition(text, substitutions, "FilterExpression")
     text = request.projection_expression
@@ -162,7 +161,7 @@ def _wish(request: ReadPage, substitutions: Substitutions, keys: BoundKeyConditi
     return _Wish(start, found, projection, conditions)
 
 
-def _check_select(request: ReadPage) -> None:
+def _check_select(request: ReadOptions) -> None:
     select, projected = request.select, request.projection_expression is not None
     if select == "SPECIFIC_ATTRIBUTES" and not projected:
         refuse("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
@@ -174,22 +173,22 @@ def _check_select(request: ReadPage) -> None:
 
 
 def _read(
-    engine: Engine,
+    database: Database,
     name: str,
-    request: ReadPage,
+    request: ReadOptions,
     wish: _Wish,
     *,
     forward: bool = True,
     segment: tuple[int, int] | None = None,
-) -> Answer:
-    with engine.store.reading(snapshot=True) as session:
-        table = engine.catalog.find(session, name)
+) -> ResponseBody:
+    with database.store.reading(snapshot=True) as session:
+        table = database.catalog.find(session, name)
         index = None if request.index_name is None else index_of(table, request.index_name)
         if index is not None and index.is_global and request.consistent_read:
             refuse("Consistent reads are not supported on global secondary indexes")
         keys = None if wish.conditions is None else key_range(table, index, wish.conditions)
         bounds = _scanned(table, index, segment) if keys is None else keys.bounds
-        cut = Cut(
+        cut = PageQuery(
             table,
             index,
             bounds,
@@ -197,20 +196,22 @@ def _read(
             request.limit,
             forward,
             _needs_whole_items(table, index, request, wish),
-            wanted(request.return_consumed_capacity),
+            is_requested(request.return_consumed_capacity),
         )
         _check_expressions(table, index, wish)
         page = read_page(session, cut)
     return _answer(table, index, request, wish, page)
 
 
-def _scanned(table: Table, index: Index | None, segment: tuple[int, int] | None) -> Range:
+def _scanned(table: TableDefinition, index: IndexDefinition | None, segment: tuple[int, int] | None) -> Range:
     """All of a table or an index, or one segment of it."""
     prefix = table.prefix if index is None else table.index_prefix(index)
     return under(prefix) if segment is None else segment_range(prefix, *segment)
 
 
-def _needs_whole_items(table: Table, index: Index | None, request: ReadPage, wish: _Wish) -> bool:
+def _needs_whole_items(
+    table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, wish: _Wish
+) -> bool:
     """Whether a local index must fetch items from the table; a global one refuses what it does not hold."""
     projected = None if index is None else table.projected(index)
     if index is None or projected is None:
@@ -230,7 +231,7 @@ def _needs_whole_items(table: Table, index: Index | None, request: ReadPage, wis
     return bool(missing)
 
 
-def _check_expressions(table: Table, index: Index | None, wish: _Wish) -> None:
+def _check_expressions(table: TableDefinition, index: IndexDefinition | None, wish: _Wish) -> None:
     if wish.projection is not None:
         check_scalar(table, wish.projection.paths)
     if wish.filter is None:
@@ -257,11 +258,11 @@ def _check_expressions(table: Table, index: Index | None, wish: _Wish) -> None:
 
 
 def _position(
-    table: Table,
-    index: Index | None,
+    table: TableDefinition,
+    index: IndexDefinition | None,
     wish: _Wish,
     start: Item,
-    keys: KeyRange | None,
+    keys: PartitionRange | None,
     segment: tuple[int, int] | None,
 ) -> bytes:
     """The key bytes to go on after."""
@@ -269,7 +270,7 @@ def _position(
     if set(start) != set(names):
         refuse(_START if keys is not None or index is not None else f"{_START}: {_MISMATCH}")
     _check_position(table.keys, start)
-    position = stored_under(table, start)
+    position = storage_key(table, start)
     if index is not None:
         _check_position(index.keys, start)
         found = table.entry_keys[index.number](start, position)
@@ -296,7 +297,7 @@ def _position(
 _OFF_RANGE = "The provided starting key does not match the range key predicate"
 
 
-def _refuse_partition(keys: Keys, conditions: dict[str, KeyCondition], start: Item) -> NoReturn:
+def _refuse_partition(keys: KeySchema, conditions: dict[str, KeyCondition], start: Item) -> NoReturn:
     """Refuse a position in another partition. Where the sort key has a condition, DynamoDB looks at that first."""
     sort = [attribute for attribute in keys.sort if attribute.name in conditions]
     if not sort:
@@ -316,14 +317,16 @@ def _lies_in(position: bytes, bounds: Range) -> bool:
 _MISMATCH = "The provided key element does not match the schema"
 
 
-def _check_position(keys: Keys, start: Item) -> None:
+def _check_position(keys: KeySchema, start: Item) -> None:
     for attribute in keys.attributes:
         if attribute.type not in start[attribute.name]:
             refuse(f"{_START}: {_MISMATCH}")
         check_not_empty(attribute, start[attribute.name])
 
 
-def _answer(table: Table, index: Index | None, request: ReadPage, wish: _Wish, page: Page) -> Answer:
+def _answer(
+    table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, wish: _Wish, page: RowPage
+) -> ResponseBody:
     answer: dict[str, Any] = {}
     count = scanned = len(page.items)
     is_plain = wish.filter is None and wish.projection is None
@@ -340,13 +343,13 @@ def _answer(table: Table, index: Index | None, request: ReadPage, wish: _Wish, p
     if page.more and not (wish.conditions is not None and index is None and not table.keys.sort):
         last = rows.decode_item(page.items[-1])
         answer["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
-    if wanted(request.return_consumed_capacity):
+    if is_requested(request.return_consumed_capacity):
         capacity = Capacity(table)
         factor = STRONG if request.consistent_read else EVENTUAL
         capacity.add(read_units(page.size, factor), index)
         for size in page.fetched_units:
             capacity.add(read_units(size, factor))
-        answer |= consumed(capacity, request.return_consumed_capacity)
+        answer |= consumed_capacity(capacity, request.return_consumed_capacity)
     if not is_plain or request.select == "COUNT":
         return answer
     return _with_items(page.items, answer)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from prejoin.engine.request.structs import TransactWriteItems
+from prejoin.engine.requests import TransactWriteItemsInput
 from prejoin.engine.store.interface import Session, packed_expiry, token_expiry
 from prejoin.protocol.errors import DynamoDBError
 
@@ -19,13 +19,13 @@ _encode_in_order = msgspec.json.Encoder(order="deterministic").encode
 _REMEMBERED_SECONDS = 600.0
 _FORGETTING_SECONDS = 10.0
 _FORGETTING_TOKENS = 10_000
-MOST = 250_000
+MAX_TOKENS = 250_000
 """The tokens that are remembered at a time, some 40 MB in memory. If there are more in ten minutes, more than 400 a
 second, the oldest are forgotten early: a repetition of such a request is then done again."""
 _DIGEST = 16
 
 
-class Tokens:
+class ClientTokens:
     """The answers of the last ten minutes, in the store. The older ones are removed now and then, not every time."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Tokens:
         now = time.time()
         self._since += 1
         if now > self._forget_next or self._since > _FORGETTING_TOKENS:
-            session.forget_tokens(now, MOST)
+            session.forget_tokens(now, MAX_TOKENS)
             self._forget_next, self._since = now + _FORGETTING_SECONDS, 0
         expires = now + _REMEMBERED_SECONDS
         # One object of bytes, and digests instead of texts: there may be very many.
@@ -54,7 +54,7 @@ class Tokens:
         session.keep_token(token, record, expires)
 
 
-def digest_of(request: TransactWriteItems) -> bytes:
+def digest_of(request: TransactWriteItemsInput) -> bytes:
     """What tells one request from another."""
     return _hashed(_encode_in_order(request.transact_items))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from zlib import crc32
 
-from prejoin.protocol import keybytes, limits
+from prejoin.protocol import key_bytes, limits
 from prejoin.protocol.values import Item
 
 ItemKey = Callable[[Item], bytes | None]
@@ -94,6 +94,6 @@ def _terminated(attributes: Attributes, most: int, item: Item) -> bytes | None:
         value = item.get(name)
         if value is None or not value.get(kind):
             return None
-        content += keybytes.terminated(value)
-        size += len(keybytes.plain(value))
+        content += key_bytes.terminated(value)
+        size += len(key_bytes.plain(value))
     return content if size <= most else None

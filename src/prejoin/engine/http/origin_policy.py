@@ -7,21 +7,20 @@ A page can send requests to this port (they carry `Origin`), and can be served u
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from prejoin.engine.http.answer import Answer, outer_error
-from prejoin.engine.http.request import Request
+from prejoin.engine.http.messages import HttpRequest, HttpResponse, outer_error
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class OriginPolicy:
     """`hosts` are names under which the server is reached beyond loopback's; `origins` are web pages that may ask."""
 
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
 
-    def refusal(self, request: Request) -> Answer | None:
+    def refusal(self, request: HttpRequest) -> HttpResponse | None:
         """The answer to a request that a web page may have sent; None where nothing speaks against it."""
         origin = request.header(b"origin")
         if origin is not None and _text(origin) not in self.origins:
@@ -38,7 +37,7 @@ class Guard:
     def _knows(self, host: str) -> bool:
         """An address cannot be pointed elsewhere, so any will do; a name must be ours.
 
-        >>> guard = Guard(frozenset({"dynamodb"}))
+        >>> guard = OriginPolicy(frozenset({"dynamodb"}))
         >>> [guard._knows(host) for host in ("localhost:8000", "127.0.0.1", "[::1]:8000", "dynamodb:8000")]
         [True, True, True, True]
         >>> [guard._knows(host) for host in ("evil.example:8000", "127.0.0.1.evil.example", "")]
@@ -65,9 +64,37 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _denied(message: str) -> Answer:
+def _denied(message: str) -> HttpResponse:
     return outer_error("AccessDeniedException", message, 403)
 
 
 def _text(value: bytes) -> str:
     return value.decode("latin-1").strip()
+
+
+_EXPOSED = "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,x-amz-crc32,Date"
+_MAX_AGE = 172_800
+_ECHOED = (
+    (b"access-control-request-headers", "Access-Control-Allow-Headers"),
+    (b"access-control-request-method", "Access-Control-Allow-Methods"),
+)
+
+
+def is_preflight(request: HttpRequest) -> bool:
+    """Whether a browser asks, before a page's request, if the page may send it."""
+    return request.method == b"OPTIONS" and request.header(b"origin") is not None
+
+
+def with_cors_headers(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    """The answer with the headers that let the page of an allowed origin read it; to others it stays as it is."""
+    if request.header(b"origin") is None:
+        return answer
+    headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}
+    if request.method == b"OPTIONS":
+        headers["Access-Control-Max-Age"] = str(_MAX_AGE)
+        for asked, allowed in _ECHOED:
+            value = (request.header(asked) or b"").decode("latin-1")
+            if value.isascii() and value.isprintable() and value:
+                headers[allowed] = value
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return replace(answer, more=answer.more + lines)

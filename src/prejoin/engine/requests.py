@@ -2,126 +2,128 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, TypeVar
 
 import msgspec
 
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.values import AttributeValue
 
 Attributes = dict[str, AttributeValue]
 
 
-class Request(msgspec.Struct, frozen=True, rename="pascal", kw_only=True, omit_defaults=True):
+class RequestShape(msgspec.Struct, frozen=True, rename="pascal", kw_only=True, omit_defaults=True):
     """Members that are absent and members that are null are the same; unknown members are ignored."""
 
 
-class KeyElement(Request, frozen=True):
+class KeySchemaElement(RequestShape, frozen=True):
     attribute_name: str | None = None
     key_type: str | None = None
 
 
-class AttributeDefinition(Request, frozen=True):
+class AttributeDefinition(RequestShape, frozen=True):
     attribute_name: str | None = None
     attribute_type: str | None = None
 
 
-class Projection(Request, frozen=True):
+class IndexProjection(RequestShape, frozen=True):
     projection_type: str | None = None
     non_key_attributes: list[str] | None = None
 
 
-class Throughput(Request, frozen=True):
+class ProvisionedThroughput(RequestShape, frozen=True):
     read_capacity_units: int | None = None
     write_capacity_units: int | None = None
 
 
-class SecondaryIndex(Request, frozen=True):
+class SecondaryIndex(RequestShape, frozen=True):
     index_name: str | None = None
-    key_schema: list[KeyElement] | None = None
-    projection: Projection | None = None
-    provisioned_throughput: Throughput | None = None
+    key_schema: list[KeySchemaElement] | None = None
+    projection: IndexProjection | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
 
 
-class StreamSpecification(Request, frozen=True):
+class StreamSpecification(RequestShape, frozen=True):
     stream_enabled: bool | None = None
 
 
-class Encryption(Request, frozen=True):
+class SSESpecification(RequestShape, frozen=True):
     enabled: bool | None = None
     type: str | None = msgspec.field(name="SSEType", default=None)
     key: str | None = msgspec.field(name="KMSMasterKeyId", default=None)
 
 
-class CreateTable(Request, frozen=True):
+class CreateTableInput(RequestShape, frozen=True):
     table_name: str | None = None
     attribute_definitions: list[AttributeDefinition] | None = None
-    key_schema: list[KeyElement] | None = None
+    key_schema: list[KeySchemaElement] | None = None
     billing_mode: str | None = None
-    provisioned_throughput: Throughput | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
     global_secondary_indexes: list[SecondaryIndex] | None = None
     local_secondary_indexes: list[SecondaryIndex] | None = None
     deletion_protection_enabled: bool | None = None
     table_class: str | None = None
     stream_specification: StreamSpecification | None = None
-    encryption: Encryption | None = msgspec.field(name="SSESpecification", default=None)
+    encryption: SSESpecification | None = msgspec.field(name="SSESpecification", default=None)
 
 
-class IndexDeletion(Request, frozen=True):
+class IndexDeletion(RequestShape, frozen=True):
     index_name: str | None = None
 
 
-class IndexUpdate(Request, frozen=True):
+class IndexUpdate(RequestShape, frozen=True):
     index_name: str | None = None
-    provisioned_throughput: Throughput | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
 
 
-class GlobalIndexUpdate(Request, frozen=True):
+class GlobalIndexUpdate(RequestShape, frozen=True):
     create: SecondaryIndex | None = None
     update: IndexUpdate | None = None
     delete: IndexDeletion | None = None
 
 
-class UpdateTable(Request, frozen=True):
+class UpdateTableInput(RequestShape, frozen=True):
     table_name: str | None = None
     attribute_definitions: list[AttributeDefinition] | None = None
     billing_mode: str | None = None
-    provisioned_throughput: Throughput | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
     global_secondary_index_updates: list[GlobalIndexUpdate] | None = None
     deletion_protection_enabled: bool | None = None
     table_class: str | None = None
     stream_specification: StreamSpecification | None = None
-    encryption: Encryption | None = msgspec.field(name="SSESpecification", default=None)
+    encryption: SSESpecification | None = msgspec.field(name="SSESpecification", default=None)
 
 
-class TableNamed(Request, frozen=True):
+class TableInput(RequestShape, frozen=True):
     """DescribeTable, DeleteTable and DescribeTimeToLive ask for no more than a table."""
 
     table_name: str | None = None
 
 
-class ListTables(Request, frozen=True):
+class ListTablesInput(RequestShape, frozen=True):
     exclusive_start_table_name: str | None = None
     limit: int | None = None
 
 
-class TimeToLive(Request, frozen=True):
+class TimeToLiveSpecification(RequestShape, frozen=True):
     attribute_name: str | None = None
     enabled: bool | None = None
 
 
-class UpdateTimeToLive(Request, frozen=True):
+class UpdateTimeToLiveInput(RequestShape, frozen=True):
     table_name: str | None = None
-    time_to_live_specification: TimeToLive | None = None
+    time_to_live_specification: TimeToLiveSpecification | None = None
 
 
-class Substituting(Request, frozen=True):
+class ExpressionParameters(RequestShape, frozen=True):
     """Members of every request with expressions."""
 
     expression_attribute_names: dict[str, str] | None = None
     expression_attribute_values: Attributes | None = None
 
 
-class WriteOptions(Substituting, frozen=True):
+class WriteOptions(ExpressionParameters, frozen=True):
     table_name: str | None = None
     condition_expression: str | None = None
     return_values: str | None = None
@@ -132,15 +134,15 @@ class WriteOptions(Substituting, frozen=True):
     conditional_operator: Any = None
 
 
-class PutItem(WriteOptions, frozen=True):
+class PutItemInput(WriteOptions, frozen=True):
     item: Attributes | None = None
 
 
-class DeleteItem(WriteOptions, frozen=True):
+class DeleteItemInput(WriteOptions, frozen=True):
     key: Attributes | None = None
 
 
-class UpdateItem(WriteOptions, frozen=True):
+class UpdateItemInput(WriteOptions, frozen=True):
     key: Attributes | None = None
     update_expression: str | None = None
     attribute_updates: Any = None
@@ -150,7 +152,7 @@ class ConditionCheck(WriteOptions, frozen=True):
     key: Attributes | None = None
 
 
-class GetItem(Request, frozen=True):
+class GetItemInput(RequestShape, frozen=True):
     table_name: str | None = None
     key: Attributes | None = None
     consistent_read: bool | None = None
@@ -160,7 +162,7 @@ class GetItem(Request, frozen=True):
     attributes_to_get: Any = None
 
 
-class ReadPage(Substituting, frozen=True):
+class ReadOptions(ExpressionParameters, frozen=True):
     """What Query and Scan share."""
 
     table_name: str | None = None
@@ -176,20 +178,20 @@ class ReadPage(Substituting, frozen=True):
     conditional_operator: Any = None
 
 
-class Query(ReadPage, frozen=True):
+class QueryInput(ReadOptions, frozen=True):
     key_condition_expression: str | None = None
     scan_index_forward: bool | None = None
     key_conditions: Any = None
     query_filter: Any = None
 
 
-class Scan(ReadPage, frozen=True):
+class ScanInput(ReadOptions, frozen=True):
     segment: int | None = None
     total_segments: int | None = None
     scan_filter: Any = None
 
 
-class KeysAndAttributes(Request, frozen=True):
+class KeysAndAttributes(RequestShape, frozen=True):
     keys: list[Attributes] | None = None
     consistent_read: bool | None = None
     projection_expression: str | None = None
@@ -197,48 +199,85 @@ class KeysAndAttributes(Request, frozen=True):
     attributes_to_get: Any = None
 
 
-class BatchGetItem(Request, frozen=True):
+class BatchGetItemInput(RequestShape, frozen=True):
     request_items: dict[str, KeysAndAttributes] | None = None
     return_consumed_capacity: str | None = None
 
 
-class PutRequest(Request, frozen=True):
+class PutRequest(RequestShape, frozen=True):
     item: Attributes | None = None
 
 
-class DeleteRequest(Request, frozen=True):
+class DeleteRequest(RequestShape, frozen=True):
     key: Attributes | None = None
 
 
-class WriteRequest(Request, frozen=True):
+class WriteRequest(RequestShape, frozen=True):
     put_request: PutRequest | None = None
     delete_request: DeleteRequest | None = None
 
 
-class BatchWriteItem(Request, frozen=True):
+class BatchWriteItemInput(RequestShape, frozen=True):
     request_items: dict[str, list[WriteRequest]] | None = None
     return_consumed_capacity: str | None = None
     return_item_collection_metrics: str | None = None
 
 
-class TransactWrite(Request, frozen=True):
-    put: PutItem | None = None
-    update: UpdateItem | None = None
-    delete: DeleteItem | None = None
+class TransactWriteItem(RequestShape, frozen=True):
+    put: PutItemInput | None = None
+    update: UpdateItemInput | None = None
+    delete: DeleteItemInput | None = None
     condition_check: ConditionCheck | None = None
 
 
-class TransactWriteItems(Request, frozen=True):
-    transact_items: list[TransactWrite] | None = None
+class TransactWriteItemsInput(RequestShape, frozen=True):
+    transact_items: list[TransactWriteItem] | None = None
     client_request_token: str | None = None
     return_consumed_capacity: str | None = None
     return_item_collection_metrics: str | None = None
 
 
-class TransactGet(Request, frozen=True):
-    get: GetItem | None = None
+class TransactGetItem(RequestShape, frozen=True):
+    get: GetItemInput | None = None
 
 
-class TransactGetItems(Request, frozen=True):
-    transact_items: list[TransactGet] | None = None
+class TransactGetItemsInput(RequestShape, frozen=True):
+    transact_items: list[TransactGetItem] | None = None
     return_consumed_capacity: str | None = None
+
+
+R = TypeVar("R")
+
+_EXPECTED = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+_JAVA = {"str": "String", "int": "Integer", "bool": "Boolean"}
+
+
+def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
+    """The request in these bytes."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise DynamoDBError("SerializationException", _wording(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+        raise DynamoDBError("SerializationException") from None
+
+
+def _wording(problem: str) -> str:
+    """AWS's sentence for a member of the wrong JSON type."""
+    match = _EXPECTED.search(problem)
+    if not match:
+        return "Unexpected value type in payload"
+    expected, got = match.group(1).removesuffix(" | null"), match.group(2)
+    if expected in _JAVA:
+        java = _JAVA[expected]
+        if got == "object":
+            return "Start of structure or map found where not expected"
+        if got == "array":
+            return f"Unrecognized collection type class java.lang.{java}"
+        given = {"int": "NUMBER_VALUE", "float": "DECIMAL_VALUE", "str": "STRING_VALUE", "bool": "TRUE_VALUE"}
+        return f"{given.get(got, 'NULL_VALUE')} cannot be converted to {java}"
+    if got == "object":
+        return "Start of structure or map found where not expected"
+    if got == "array":
+        return "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue"
+    return "Unexpected field type"

@@ -13,9 +13,9 @@ from prejoin.keys.template.parts import Field, Literal, Part, shape
 from prejoin.keys.template.shape import ANYTHING, meet
 from prejoin.keys.template.template import Template, alike
 
-from .ask import Ask
-from .fit import Fit, Misfit
-from .sort_condition import after_prefix
+from .key_condition import after_prefix
+from .lookup import Ask
+from .match import Fit, Misfit
 
 
 class Region(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import KB
 
-WORTH = 4 * KB
+COMPRESSION_THRESHOLD = 4 * KB
 """Bytes beyond which DynamoDB compresses an answer."""
 _WINDOWS = {"gzip": 31, "deflate": 15}
 _LEVEL = 1
@@ -21,14 +21,14 @@ _SLICE = 64 * KB
 _decompressor = zlib.decompressobj
 
 
-class TooLargeError(Exception):
+class BodyTooLargeError(Exception):
     """A body has more bytes than may be, once it is decompressed."""
 
 
-def decompressed(body: bytes, encoding: str, most: int) -> bytes:
+def decompress(body: bytes, encoding: str, most: int) -> bytes:
     """The body that a request's Content-Encoding describes. What it does not describe is AWS's fault, as AWS has it.
 
-    >>> decompressed(zlib.compress(b"{}"), "deflate", 100)
+    >>> decompress(zlib.compress(b"{}"), "deflate", 100)
     b'{}'
     """
     if encoding in ("", "identity"):
@@ -66,23 +66,24 @@ def _member(body: bytes, at: int, window: int, most: int) -> tuple[bytes | None,
         pieces.append(decompressor.decompress(given, most + 1))
         most -= len(pieces[-1])
         if most < 0:
-            raise TooLargeError
+            raise BodyTooLargeError
         at += len(given) - len(decompressor.unused_data)
     return b"".join(pieces) if decompressor.eof else None, at
 
 
-def compressed(body: bytes, encoding: str) -> bytes:
+def compress(body: bytes, encoding: str) -> bytes:
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOWS[encoding])
     return compressor.compress(body) + compressor.flush()
 
 
 @lru_cache(maxsize=64)
-def preferred(accepted: bytes) -> str | None:
+def preferred_encoding(accepted: bytes) -> str | None:
     """The encoding that an Accept-Encoding header likes best, if we have one that it likes.
 
     As DynamoDB reads it: no encoding at all is the last resort, and a weight that is no number weighs most.
 
-    >>> [preferred(header) for header in (b"gzip, deflate", b"deflate, gzip;q=0.5", b"*", b"*, gzip;q=0.1", b"*;q=0")]
+    >>> headers = b"gzip, deflate", b"deflate, gzip;q=0.5", b"*", b"*, gzip;q=0.1", b"*;q=0"
+    >>> [preferred_encoding(header) for header in headers]
     ['gzip', 'deflate', 'gzip', 'deflate', None]
     """
     liked: list[tuple[float, str]] = []
