@@ -78,7 +78,7 @@ def test_matrix_finds_a_client_that_repeats_what_it_must_not(matrix: Matrix, mon
 
 
 def test_matrix_finds_a_client_that_calls_lost_writes_unsent(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prejoin.transport.request.retry.settles", lambda operation, error: True)
+    monkeypatch.setattr("prejoin.transport.request.retry.proves_not_applied", lambda operation, error: True)
     (finding,) = matrix.check([Cell("PutItem", "close_after_applying", "refused", "sync", "http", False)])
     assert "applied, and reported as not done: ConnectionFailed" in finding
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from prejoin.engine.http.messages import HttpRequest
 from prejoin.engine.http.signature import KeyPair, refusal
 from prejoin.transport import Credentials
-from prejoin.transport.connection.http import Opening
+from prejoin.transport.connection.http import RequestHead
 from prejoin.transport.request.sign import Signer
 from prejoin.transport.url import read_url
 
@@ -41,7 +41,7 @@ def read(request: bytes) -> HttpRequest:
 def ours(url: str, operation: str, body: bytes, keys: Credentials, region: str = "eu-west-1") -> HttpRequest:
     address = read_url(url)
     signature = Signer(address.authority, address.path, region).headers(operation, body, keys, SECOND + 0.7)
-    return read(Opening(address, None).request(operation, signature, body))
+    return read(RequestHead(address, None).request(operation, signature, body))
 
 
 def botocores(url: str, operation: str, body: bytes, keys: Credentials, region: str = "eu-west-1") -> AWSRequest:

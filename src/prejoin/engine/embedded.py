@@ -84,8 +84,8 @@ class Embedded:
             self._expire_some(self._store.try_write)
         try:
             run = self._store.write if handler.writes else self._store.read
-            answer = run(handler.perform, self._engine, decode(handler.decoder, body))
-            return answer if isinstance(answer, bytes) else _encode(answer)
+            response = run(handler.perform, self._engine, decode(handler.decoder, body))
+            return response if isinstance(response, bytes) else _encode(response)
         except DynamoDBError:
             raise
         except Exception as error:
@@ -100,8 +100,8 @@ class Embedded:
             self._expire_some(self._store.write_now)
         try:
             run = self._store.write_now if handler.writes else self._store.read_now
-            answer = run(handler.perform, self._engine, decode(handler.decoder, body))
-            return answer if isinstance(answer, bytes) else _encode(answer)
+            response = run(handler.perform, self._engine, decode(handler.decoder, body))
+            return response if isinstance(response, bytes) else _encode(response)
         except BusyError:
             return None
         except DynamoDBError:
@@ -115,9 +115,9 @@ class Embedded:
         Most requests are answered at once, in microseconds. One that takes long, or has to wait for another thread or
         process, is performed in a thread. If the task is cancelled meanwhile, the thread goes on: a write may be done.
         """
-        answer = self.send_now(operation, body)
-        if answer is not None:
-            return answer
+        response = self.send_now(operation, body)
+        if response is not None:
+            return response
         import asyncio
 
         handler = OPERATIONS.get(operation)

@@ -73,7 +73,7 @@ class Asking:
         if self.asked.read.consistency is Consistency.TRANSACTIONAL:
             found = self.bench.client.get_together(Get(cls, into=self.into, **equal))[0]
         else:
-            found = self.bench.client.get(cls, consistent=self.plan.ask.consistent, into=self.into, **equal)
+            found = self.bench.client.get(cls, consistent=self.plan.lookup.consistent, into=self.into, **equal)
         return [] if found is None else [(self.first, self.bench.values_as(self.first, found))]
 
     def _each(self, given: Given) -> Found:
@@ -90,14 +90,14 @@ class Asking:
         if self.asked.read.consistency is Consistency.TRANSACTIONAL:
             found = self.bench.client.get_together(*(Get(cls, into=self.into, **one) for one in equal))
         else:
-            consistent = self.plan.ask.consistent
+            consistent = self.plan.lookup.consistent
             found = self.bench.client.get_many(cls, equal, consistent=consistent, into=self.into)
         return [(self.first, self.bench.values_as(self.first, one)) for one in found if one is not None]
 
     def count(self, given: Given) -> int:
         equal, where, test_ = self._parts(given)
         cls = self.bench.built.classes[self.first]
-        consistent = self.plan.ask.consistent
+        consistent = self.plan.lookup.consistent
         return self.bench.client.count(cls, where, filter=test_, consistent=consistent, now=self.bench.now, **equal)
 
     def page(
@@ -111,7 +111,7 @@ class Asking:
             "reverse": reverse,
             "limit": limit,
             "after": after,
-            "consistent": self.plan.ask.consistent,
+            "consistent": self.plan.lookup.consistent,
             "now": bench.now,
         }
         if not self.single:

@@ -81,7 +81,7 @@ class DynamoDBError(PrejoinError):
         return cls(code, str(lower or upper or ""), status=status, fields=document, request_id=request_id)
 
 
-class WordedTwiceError(DynamoDBError):
+class TwoWordingsError(DynamoDBError):
     """A ValidationException that DynamoDB says in newer words to GetItem, BatchGetItem and Query than elsewhere."""
 
     def __init__(self, message: str, newer: str) -> None:
@@ -89,9 +89,9 @@ class WordedTwiceError(DynamoDBError):
         self.newer = newer
 
 
-def newly_worded(error: DynamoDBError) -> DynamoDBError:
+def newer_wording(error: DynamoDBError) -> DynamoDBError:
     """The same error, in the newer words if it has any."""
-    return invalid(error.newer) if isinstance(error, WordedTwiceError) else error
+    return invalid(error.newer) if isinstance(error, TwoWordingsError) else error
 
 
 def _rebuild(code: str, message: str, status: int, fields: dict[str, Any], request_id: str) -> DynamoDBError:

@@ -42,7 +42,7 @@ _AS_THEY_STAND = frozenset(
 """Members of answers in which JSON and Python say the same, binary values apart."""
 
 
-class Http:
+class FakeHttpResponse:
     """An HTTP answer that never was, as far as handlers of events ask for one."""
 
     __slots__ = ("content", "headers", "raw", "status_code", "url")
@@ -62,9 +62,9 @@ class _Operation:
 
     def __init__(self, service: Any, name: str) -> None:
         self.model = service.operation_model(name)
-        shape, answer = self.model.input_shape, self.model.output_shape
+        shape, response = self.model.input_shape, self.model.output_shape
         self.valid: Callable[[Any], bool] = plainly_valid(shape) if shape is not None else lambda value: False
-        self.read_binary = binary_reader(answer) if answer is not None else None
+        self.read_binary = binary_reader(response) if response is not None else None
         self.target = f"{service.metadata['targetPrefix']}.{name}"
         suffix = f"{service.service_id.hyphenize()}.{name}"
         self.provide, self.before_build = f"provide-client-params.{suffix}", f"before-parameter-build.{suffix}"
@@ -96,7 +96,7 @@ async def run_async(steps: Steps[R]) -> R:
         return result
 
 
-def call(engine: Backend, client: Any, name: str, params: dict[str, Any]) -> Steps[dict[str, Any]]:
+def make_api_call(engine: Backend, client: Any, name: str, params: dict[str, Any]) -> Steps[dict[str, Any]]:
     """What `client._make_api_call` does, with an engine at its end."""
     operation = _operation(client, name)
     model, events = operation.model, client.meta.events
@@ -123,12 +123,12 @@ def call(engine: Backend, client: Any, name: str, params: dict[str, Any]) -> Ste
     _, stubbed = yield events.emit_until_response(
         operation.before_call, model=model, params=request, request_signer=client._request_signer, context=context
     )
-    http, answer = stubbed if stubbed is not None else (yield from request_answered(engine, client, name, request))
-    yield events.emit(operation.called, http_response=http, parsed=answer, model=model, context=context)
+    http, response = stubbed if stubbed is not None else (yield from make_request(engine, client, name, request))
+    yield events.emit(operation.called, http_response=http, parsed=response, model=model, context=context)
     if http.status_code >= 300:
-        code = context.get("error_code_override") or answer.get("Error", {}).get("Code")
-        raise client.exceptions.from_code(code)(answer, name)
-    parsed: dict[str, Any] = answer
+        code = context.get("error_code_override") or response.get("Error", {}).get("Code")
+        raise client.exceptions.from_code(code)(response, name)
+    parsed: dict[str, Any] = response
     return parsed
 
 
@@ -151,20 +151,20 @@ def _body(client: Any, operation: _Operation, params: dict[str, Any]) -> bytes:
     return body.encode() if isinstance(body, str) else bytes(body)
 
 
-def request_answered(
+def make_request(
     engine: Backend, client: Any, name: str, request: dict[str, Any]
-) -> Steps[tuple[Http, dict[str, Any]]]:
+) -> Steps[tuple[FakeHttpResponse, dict[str, Any]]]:
     """What `client._make_request` does: a request is sent, and its answer read."""
     operation = _operation(client, name)
     http = _ask(engine, operation, request)
-    answer = _read(operation, http)
-    if answer is None:
-        answer = yield from _parse(client, operation, http)
-    answer["ResponseMetadata"]["RetryAttempts"] = 0
-    return http, answer
+    response = _read(operation, http)
+    if response is None:
+        response = yield from _parse(client, operation, http)
+    response["ResponseMetadata"]["RetryAttempts"] = 0
+    return http, response
 
 
-def _ask(engine: Backend, operation: _Operation, request: dict[str, Any]) -> Http:
+def _ask(engine: Backend, operation: _Operation, request: dict[str, Any]) -> FakeHttpResponse:
     try:
         status, body = 200, engine.send(operation.model.name, request["body"])
     except DynamoDBError as error:
@@ -177,31 +177,31 @@ def _ask(engine: Backend, operation: _Operation, request: dict[str, Any]) -> Htt
         "x-amzn-requestid": request_id(),
         "x-amz-crc32": str(zlib.crc32(body)),
     }
-    return Http(request["url"], status, headers, body)
+    return FakeHttpResponse(request["url"], status, headers, body)
 
 
-def _read(operation: _Operation, http: Http) -> dict[str, Any] | None:
+def _read(operation: _Operation, http: FakeHttpResponse) -> dict[str, Any] | None:
     """An answer in which JSON and Python say the same; None if it has to be read by botocore."""
     if http.status_code != 200:
         return None
     body = http.content
-    answer: dict[str, Any] = _decode(body)
-    if not _AS_THEY_STAND.issuperset(answer):
+    response: dict[str, Any] = _decode(body)
+    if not _AS_THEY_STAND.issuperset(response):
         return None
     if operation.read_binary is not None and (b'"B"' in body or b'"BS"' in body):
-        operation.read_binary(answer)
+        operation.read_binary(response)
     number, headers = http.headers["x-amzn-requestid"], http.headers
-    answer["ResponseMetadata"] = {"RequestId": number, "HTTPStatusCode": 200, "HTTPHeaders": headers}
-    return answer
+    response["ResponseMetadata"] = {"RequestId": number, "HTTPStatusCode": 200, "HTTPHeaders": headers}
+    return response
 
 
-def _parse(client: Any, operation: _Operation, http: Http) -> Steps[dict[str, Any]]:
+def _parse(client: Any, operation: _Operation, http: FakeHttpResponse) -> Steps[dict[str, Any]]:
     """botocore's own reading, with the members that its model gives to an error."""
     parser = client._response_parser
-    response = {"headers": http.headers, "status_code": http.status_code, "body": http.content}
-    answer: dict[str, Any] = yield parser.parse(response, operation.model.output_shape)
+    raw = {"headers": http.headers, "status_code": http.status_code, "body": http.content}
+    response: dict[str, Any] = yield parser.parse(raw, operation.model.output_shape)
     if http.status_code >= 300:
-        shape = client.meta.service_model.shape_for_error_code(answer.get("Error", {}).get("Code"))
+        shape = client.meta.service_model.shape_for_error_code(response.get("Error", {}).get("Code"))
         if shape is not None:
-            answer.update((yield parser.parse(response, shape)))
-    return answer
+            response.update((yield parser.parse(raw, shape)))
+    return response

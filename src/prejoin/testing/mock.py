@@ -15,7 +15,7 @@ from botocore.session import Session  # type: ignore[import-untyped]
 
 from prejoin.engine import Embedded
 from prejoin.engine.http.handler import Backend
-from prejoin.testing.botocore_call import call, request_answered, run, run_async
+from prejoin.testing.botocore_call import make_api_call, make_request, run, run_async
 from prejoin.testing.decorator import decorate
 
 C = TypeVar("C")
@@ -35,7 +35,9 @@ def attach(client: C, engine: Backend) -> C:
         raise TypeError(f"attach() takes a boto3 client or resource of DynamoDB, not {client!r}")
 
     drive = run_async if iscoroutinefunction(type(inner)._make_api_call) else run
-    inner._make_api_call = lambda operation_name, api_params: drive(call(engine, inner, operation_name, api_params))
+    inner._make_api_call = lambda operation_name, api_params: drive(
+        make_api_call(engine, inner, operation_name, api_params)
+    )
     return client
 
 
@@ -47,7 +49,7 @@ class Mock:
             raise ValueError(f'other_services is "pass" or "refuse", not {other_services!r}')
         self._given = engine
         self._other_services: OtherServices = other_services
-        self._entered: list[Stay] = []
+        self._entered: list[ActiveMock] = []
 
     def __call__(self, function: F) -> F:
         """The function with this around each call, or the class with this around each of its tests."""
@@ -55,14 +57,14 @@ class Mock:
 
     def start(self) -> Embedded:
         """Enter it where `with` does not fit; `stop()` leaves it."""
-        stay = enter(self._given, self._other_services)
+        stay = _enter(self._given, self._other_services)
         self._entered.append(stay)
         return stay.engine
 
     def stop(self) -> None:
         if not self._entered:
             raise RuntimeError("stop() was called on a mock_dynamodb() that is not started")
-        leave(self._entered.pop())
+        _leave(self._entered.pop())
 
     def __enter__(self) -> Embedded:
         return self.start()
@@ -112,7 +114,7 @@ OtherServices = Literal["pass", "refuse"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Stay:
+class ActiveMock:
     """A mock that is entered. They need not be left in the order they were entered: fixtures and threads do not."""
 
     engine: Embedded
@@ -120,14 +122,14 @@ class Stay:
 
 
 _lock = threading.Lock()
-_stays: list[Stay] = []
+_stays: list[ActiveMock] = []
 _made: set[Embedded] = set()
 """The engines that no one gave: the last one to leave closes them."""
 _originals: list[tuple[Any, str, Any]] = []
 """The methods that are others now, with the classes and names they go back to."""
 
 
-def enter(given: Embedded | None, other_services: OtherServices) -> Stay:
+def _enter(given: Embedded | None, other_services: OtherServices) -> ActiveMock:
     """Have all clients ask this engine; without one, the engine they ask already, or a new one."""
     with _lock:
         if given is not None:
@@ -137,13 +139,13 @@ def enter(given: Embedded | None, other_services: OtherServices) -> Stay:
         else:
             engine = Embedded()
             _made.add(engine)
-        stay = Stay(engine, other_services)
+        stay = ActiveMock(engine, other_services)
         _stays.append(stay)
         _replace_all()
         return stay
 
 
-def leave(stay: Stay) -> None:
+def _leave(stay: ActiveMock) -> None:
     with _lock:
         _stays.remove(stay)
         if stay.engine in _made and all(other.engine is not stay.engine for other in _stays):
@@ -183,13 +185,13 @@ def _calling(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
         if type(original) is not FunctionType or not original.__globals__["__name__"].startswith(_THEIRS):
             return original
 
-        def make_api_call(self: Any, operation_name: str, api_params: dict[str, Any]) -> Any:
+        def patched_call(self: Any, operation_name: str, api_params: dict[str, Any]) -> Any:
             engine = _engine_for(self, operation_name)
             if engine is None:
                 return original(self, operation_name, api_params)
-            return drive(call(engine, self, operation_name, api_params))
+            return drive(make_api_call(engine, self, operation_name, api_params))
 
-        return make_api_call
+        return patched_call
 
     return make
 
@@ -198,13 +200,13 @@ def _requesting(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
     """The long way, on which all of botocore's own call is done: for those who kept that one, and call it."""
 
     def make(original: Method) -> Method:
-        def make_request(self: Any, operation_model: Any, request_dict: dict[str, Any], request_context: Any) -> Any:
+        def patched_request(self: Any, operation_model: Any, request_dict: dict[str, Any], request_context: Any) -> Any:
             engine = _engine_for(self, operation_model.name)
             if engine is None:
                 return original(self, operation_model, request_dict, request_context)
-            return drive(request_answered(engine, self, operation_model.name, request_dict))
+            return drive(make_request(engine, self, operation_model.name, request_dict))
 
-        return make_request
+        return patched_request
 
     return make
 

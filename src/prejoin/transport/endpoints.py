@@ -10,9 +10,16 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prejoin.transport.credentials import Chain, Credentials, Keyring, Source, always, for_this_machine
+from prejoin.transport.credentials import (
+    CredentialCache,
+    CredentialChain,
+    Credentials,
+    Source,
+    local_credentials,
+    static_source,
+)
 from prejoin.transport.errors import NotConfigured, TransportError
-from prejoin.transport.settings import OnRetry, Retries, Settings
+from prejoin.transport.settings import OnRetry, Retries, TransportSettings
 from prejoin.transport.url import Url, read_url
 
 if TYPE_CHECKING:
@@ -21,23 +28,25 @@ if TYPE_CHECKING:
 
     from prejoin.transport.connection.aio import AsyncDriver
     from prejoin.transport.connection.sync import SyncDriver
-    from prejoin.transport.request.exchange import Core
+    from prejoin.transport.request.exchange import Channel
 
-R = TypeVar("R", bound="Remote")
+R = TypeVar("R", bound="RemoteTransport")
 
 
-class Remote:
+class RemoteTransport:
     """What `AWS` and `Endpoint` have in common: all but the question where it is."""
 
     concurrent = True
     """Waiting takes longer than threads do: several requests of one read may go side by side."""
 
-    def __init__(self, settings: Settings, credentials: Credentials | Source | None, proxy: str | bool) -> None:
+    def __init__(
+        self, settings: TransportSettings, credentials: Credentials | Source | None, proxy: str | bool
+    ) -> None:
         self._settings = settings
         self._credentials = credentials
         self._proxy = proxy
         self._lock = allocate_lock()
-        self._core: Core | None = None
+        self._channel: Channel | None = None
         self._sync: SyncDriver | None = None
         self._async: dict[asyncio.AbstractEventLoop, AsyncDriver] = {}
         self._closed = False
@@ -65,7 +74,7 @@ class Remote:
         loop = get_running_loop()
         driver = self._async.get(loop)
         if driver is None:
-            if self._core is None:
+            if self._channel is None:
                 await loop.run_in_executor(None, self._open)
             driver = self._open_async(loop)
         return await driver.send(operation, body)
@@ -105,37 +114,37 @@ class Remote:
     ) -> None:
         await self.close_async()
 
-    def _open(self) -> Core:
+    def _open(self) -> Channel:
         """Find out where it is and what to sign with; the credentials themselves are looked for when signing."""
         with self._lock:
             if self._closed:
                 raise TransportError("the transport is closed")
-            if self._core is None:
-                from prejoin.transport.request.exchange import Core
+            if self._channel is None:
+                from prejoin.transport.request.exchange import Channel
 
                 url, region = self._locate(os.environ)
                 given = self._credentials
-                source = always(given) if isinstance(given, Credentials) else given or self._source(url)
-                self._core = Core(url, region, self._find_proxy(url), Keyring(source), self._settings)
-            return self._core
+                source = static_source(given) if isinstance(given, Credentials) else given or self._source(url)
+                self._channel = Channel(url, region, self._find_proxy(url), CredentialCache(source), self._settings)
+            return self._channel
 
     def _open_sync(self) -> SyncDriver:
         from prejoin.transport.connection.sync import SyncDriver
 
-        core = self._open()
+        channel = self._open()
         with self._lock:
             if self._sync is None:
-                self._sync = SyncDriver(core)
+                self._sync = SyncDriver(channel)
             return self._sync
 
     def _open_async(self, loop: asyncio.AbstractEventLoop) -> AsyncDriver:
         from prejoin.transport.connection.aio import AsyncDriver
 
-        core = self._open()
+        channel = self._open()
         with self._lock:
             # Loops that ended, as each asyncio.run's does, would be kept alive by their connections.
             self._async = {known: driver for known, driver in self._async.items() if not known.is_closed()}
-            return self._async.setdefault(loop, AsyncDriver(core, loop))
+            return self._async.setdefault(loop, AsyncDriver(channel, loop))
 
     def _find_proxy(self, url: Url) -> Url | None:
         if self._proxy is False:
@@ -151,8 +160,8 @@ class Remote:
         """In a child: nothing of the parent's is used. Loops do not survive a fork, so neither do their drivers."""
         self._lock = allocate_lock()
         self._async = {}
-        if self._core is not None:
-            self._core.after_fork()
+        if self._channel is not None:
+            self._channel.after_fork()
         if self._sync is not None:
             self._sync.pool.forget()
 
@@ -172,7 +181,7 @@ if hasattr(os, "register_at_fork"):
 _RETRIES = Retries()
 
 
-class AWS(Remote):
+class AWS(RemoteTransport):
     """DynamoDB itself. The region, where it is not given, is AWS_REGION's or the profile's.
 
     >>> AWS("eu-west-1")
@@ -200,7 +209,7 @@ class AWS(Remote):
 
         `proxy` is the environment's (True), none (False) or an address. `on_retry` is told of each repetition.
         """
-        settings = Settings(
+        settings = TransportSettings(
             timeout=timeout,
             connect_timeout=connect_timeout,
             retries=retries,
@@ -221,13 +230,13 @@ class AWS(Remote):
         if override and not _is_on(environ, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"):
             return _address(override, "AWS_ENDPOINT_URL"), region
         fips, dual_stack = _is_on(environ, "AWS_USE_FIPS_ENDPOINT"), _is_on(environ, "AWS_USE_DUALSTACK_ENDPOINT")
-        return Url("https", host_of(region, fips=fips, dual_stack=dual_stack), 443), region
+        return Url("https", endpoint_host(region, fips=fips, dual_stack=dual_stack), 443), region
 
     def _source(self, url: Url) -> Source:
-        return Chain()
+        return CredentialChain()
 
 
-class Endpoint(Remote):
+class Endpoint(RemoteTransport):
     """Any server that speaks DynamoDB's protocol: `prejoin serve`, DynamoDB Local, a proxy of your own.
 
     >>> Endpoint("http://127.0.0.1:8000")
@@ -252,7 +261,7 @@ class Endpoint(Remote):
         on_retry: OnRetry | None = None,
     ) -> None:
         """As for `AWS`. The region is part of what is signed."""
-        settings = Settings(
+        settings = TransportSettings(
             timeout=timeout,
             connect_timeout=connect_timeout,
             retries=retries,
@@ -272,7 +281,7 @@ class Endpoint(Remote):
         return self._url, self._region
 
     def _source(self, url: Url) -> Source:
-        return for_this_machine if url.is_loopback else Chain()
+        return local_credentials if url.is_loopback else CredentialChain()
 
 
 def _address(text: str, what: str) -> Url:
@@ -302,12 +311,12 @@ _PARTITIONS = (
 _REGION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
-def host_of(region: str, *, fips: bool = False, dual_stack: bool = False) -> str:
+def endpoint_host(region: str, *, fips: bool = False, dual_stack: bool = False) -> str:
     """The name of a region's DynamoDB.
 
-    >>> host_of("eu-west-1"), host_of("cn-north-1")
+    >>> endpoint_host("eu-west-1"), endpoint_host("cn-north-1")
     ('dynamodb.eu-west-1.amazonaws.com', 'dynamodb.cn-north-1.amazonaws.com.cn')
-    >>> host_of("us-east-1", fips=True, dual_stack=True)
+    >>> endpoint_host("us-east-1", fips=True, dual_stack=True)
     'dynamodb-fips.us-east-1.api.aws'
     """
     domain, dual = next((domain, dual) for start, domain, dual in _PARTITIONS if region.startswith(start))

@@ -17,7 +17,7 @@ from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
 from prejoin.design.solver.broken_decisions import beyond, unmet
-from prejoin.keys import Ask, fields_of
+from prejoin.keys import Lookup, fields_of
 from prejoin.protocol import limits
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import Op, Read
@@ -78,7 +78,7 @@ def _verb(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _questions(r: Report) -> dict[str, Ask]:
+def _questions(r: Report) -> dict[str, Lookup]:
     """All that is asked of the keys: by the reads, and by the writes that have to find first what they write."""
     stored = {key.item.entity for key in r.keys}
     found = {}

@@ -11,7 +11,7 @@ from prejoin import keys
 from prejoin.design.mapping.facets import ending, held_by
 from prejoin.design.model import Design, Item
 from prejoin.design.model import Facet as Places
-from prejoin.keys import Ask, Facet, Plan, fields_of
+from prejoin.keys import Facet, Lookup, Plan, fields_of
 from prejoin.workload.lookup import chain, changes, means, root, target
 from prejoin.workload.model import (
     Action,
@@ -191,7 +191,7 @@ def finding(facets: Iterable[Facet], entity: Entity, names: frozenset[str]) -> P
     own = [f for f in facets if f.entity == entity.name]
     if not names:
         return None
-    found = keys.plan(own, Ask.of(entity.name, equal=names, filtered=names))
+    found = keys.plan(own, Lookup.of(entity.name, equal=names, filtered=names))
     return found if isinstance(found, Plan) else None
 
 

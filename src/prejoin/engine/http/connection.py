@@ -159,11 +159,11 @@ class ServerConnection(asyncio.Protocol):
 
     # --- Answers, in order -------------------------------------------------------------------------------------------
 
-    def _refuse(self, answer: HttpResponse) -> None:
+    def _refuse(self, response: HttpResponse) -> None:
         if self._refused:
             return
         self._refused = True
-        self._waiting.append(answer)
+        self._waiting.append(response)
         if not self._running:
             self._next()
 
@@ -174,7 +174,7 @@ class ServerConnection(asyncio.Protocol):
             if isinstance(waits, HttpResponse):
                 self._send(waits, keep_alive=False)
                 continue
-            found = self._handler.answer_now(waits)
+            found = self._handler.respond_now(waits)
             if isinstance(found, HttpResponse):
                 self._send(found, keep_alive=waits.keep_alive)
             else:
@@ -192,19 +192,19 @@ class ServerConnection(asyncio.Protocol):
 
     def _work(self, request: HttpRequest, operation: str) -> None:
         """In a thread of the pool."""
-        answer = self._handler.answer(request, operation)
-        self._loop.call_soon_threadsafe(self._finished, answer, request.keep_alive)
+        response = self._handler.respond(request, operation)
+        self._loop.call_soon_threadsafe(self._finished, response, request.keep_alive)
 
-    def _finished(self, answer: HttpResponse, keep_alive: bool) -> None:
+    def _finished(self, response: HttpResponse, keep_alive: bool) -> None:
         self._running = False
-        self._send(answer, keep_alive=keep_alive)
+        self._send(response, keep_alive=keep_alive)
         self._next()
 
-    def _send(self, answer: HttpResponse, *, keep_alive: bool) -> None:
+    def _send(self, response: HttpResponse, *, keep_alive: bool) -> None:
         if self._transport.is_closing():
             return
         self._heard = self._loop.time()
-        self._transport.write(answer.encode(keep_alive=keep_alive and not self._stopping))
+        self._transport.write(response.encode(keep_alive=keep_alive and not self._stopping))
         if not keep_alive:
             self._waiting.clear()
             # A close while the client still sends would reset the connection, and the answer with it.

@@ -61,9 +61,9 @@ class RequestHandler:
     that other processes write to, a write may have to wait for them, and all clients with it: it gets a thread."""
     limits: Limits = field(default_factory=Limits)
 
-    def answer_now(self, request: HttpRequest) -> HttpResponse | str:
+    def respond_now(self, request: HttpRequest) -> HttpResponse | str:
         """The answer to a request that takes no time. Else the operation that it is for, as far as that is known:
-        `answer` is then to be called in a thread."""
+        `respond` is then to be called in a thread."""
         if len(request.body) > SHORT_BODY or request.header(b"content-encoding") is not None:
             return ""
         operation = self.admit(request)
@@ -72,8 +72,8 @@ class RequestHandler:
         send = getattr(self.engine, "send_now", self.engine.send)
         return self._perform(operation, request, send) or operation
 
-    def answer(self, request: HttpRequest, operation: str) -> HttpResponse:
-        """The answer to a request, of which `answer_now` has told the operation. Blocks."""
+    def respond(self, request: HttpRequest, operation: str) -> HttpResponse:
+        """The answer to a request, of which `respond_now` has told the operation. Blocks."""
         admitted = operation or self.admit(request)
         if isinstance(admitted, HttpResponse):
             return admitted
@@ -129,24 +129,24 @@ class RequestHandler:
             found = send(operation, body)
             if found is None:
                 return None
-            answer = HttpResponse(200, found, JSON)
+            response = HttpResponse(200, found, JSON)
         except DynamoDBError as error:
-            answer = HttpResponse(error.status, error.body())
+            response = HttpResponse(error.status, error.body())
         except BodyTooLargeError:
-            answer = TOO_LARGE
+            response = TOO_LARGE
         except Exception as error:
-            answer = outer_error("InternalFailure", f"The server failed: {error!r}", 500)
-        if len(answer.body) > COMPRESSION_THRESHOLD:
-            answer = _encoded(request, answer)
-        return with_cors_headers(request, answer) if self.policy.origins else answer
+            response = outer_error("InternalFailure", f"The server failed: {error!r}", 500)
+        if len(response.body) > COMPRESSION_THRESHOLD:
+            response = _encoded(request, response)
+        return with_cors_headers(request, response) if self.policy.origins else response
 
 
-def _encoded(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+def _encoded(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     encoding = preferred_encoding(request.header(b"accept-encoding") or b"identity")
     if encoding is None:
-        return answer
-    more = f"{answer.more}Content-Encoding: {encoding}\r\n"
-    return replace(answer, body=compress(answer.body, encoding), more=more)
+        return response
+    more = f"{response.more}Content-Encoding: {encoding}\r\n"
+    return replace(response, body=compress(response.body, encoding), more=more)
 
 
 def _endpoints(request: HttpRequest) -> HttpResponse:

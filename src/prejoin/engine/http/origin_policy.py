@@ -85,10 +85,10 @@ def is_preflight(request: HttpRequest) -> bool:
     return request.method == b"OPTIONS" and request.header(b"origin") is not None
 
 
-def with_cors_headers(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+def with_cors_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """The answer with the headers that let the page of an allowed origin read it; to others it stays as it is."""
     if request.header(b"origin") is None:
-        return answer
+        return response
     headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}
     if request.method == b"OPTIONS":
         headers["Access-Control-Max-Age"] = str(_MAX_AGE)
@@ -97,4 +97,4 @@ def with_cors_headers(request: HttpRequest, answer: HttpResponse) -> HttpRespons
             if value.isascii() and value.isprintable() and value:
                 headers[allowed] = value
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return replace(answer, more=answer.more + lines)
+    return replace(response, more=response.more + lines)

@@ -47,7 +47,7 @@ class _Authorization:
 
 class _RefusedError(Exception):
     def __init__(self, kind: str, message: str) -> None:
-        self.answer = outer_error(f"{kind}Exception", message)
+        self.response = outer_error(f"{kind}Exception", message)
 
 
 def has_token(request: HttpRequest) -> bool:
@@ -68,7 +68,7 @@ def refusal(request: HttpRequest, keys: KeyPair, now: datetime | None = None) ->
         if not hmac.compare_digest(expected.encode(), given.signature.encode()):
             raise _RefusedError("InvalidSignature", _MISMATCH)
     except _RefusedError as refused:
-        return refused.answer
+        return refused.response
     return None
 
 

@@ -9,7 +9,7 @@ from prejoin.engine.store.key_layout import partition_bytes
 from prejoin.engine.tables.definition import IndexDefinition, KeyElement, TableDefinition
 from prejoin.protocol import key_bytes, limits
 from prejoin.protocol.errors import DynamoDBError, refuse
-from prejoin.protocol.expressions import Path
+from prejoin.protocol.expressions import DocumentPath
 from prejoin.protocol.values import Item, Value, kind
 
 _MISMATCH = "The provided key element does not match the schema"
@@ -136,7 +136,7 @@ def _check_index_key_sizes(index: IndexDefinition, item: Item) -> None:
             )
 
 
-def check_scalar(table: TableDefinition, paths: Iterable[Path]) -> None:
+def check_scalar(table: TableDefinition, paths: Iterable[DocumentPath]) -> None:
     """Refuse a path into a key attribute: a key is a scalar, of the table or of an index."""
     for path in paths:
         head = path.steps[0]

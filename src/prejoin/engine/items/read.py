@@ -13,7 +13,7 @@ from prejoin.engine.store.key_layout import partition_bytes
 from prejoin.engine.tables.definition import IndexDefinition, KeyElement, KeySchema, TableDefinition
 from prejoin.protocol import key_bytes, limits
 from prejoin.protocol.errors import refuse
-from prejoin.protocol.expressions import KeyCondition
+from prejoin.protocol.expressions import AttributeCondition
 from prejoin.protocol.key_bytes import Range, after, beyond
 
 _TYPE = "One or more parameter values were invalid: Condition parameter type does not match schema type"
@@ -27,7 +27,7 @@ class PartitionRange(msgspec.Struct, frozen=True):
 
 
 def key_range(
-    table: TableDefinition, index: IndexDefinition | None, conditions: dict[str, KeyCondition]
+    table: TableDefinition, index: IndexDefinition | None, conditions: dict[str, AttributeCondition]
 ) -> PartitionRange:
     """The range that the conditions ask for.
 
@@ -71,7 +71,7 @@ def key_range(
     return PartitionRange(partition, bounds)
 
 
-def _check_composite(keys: KeySchema, conditions: dict[str, KeyCondition]) -> None:
+def _check_composite(keys: KeySchema, conditions: dict[str, AttributeCondition]) -> None:
     """The rules of an index with several partition or sort attributes, which have their own words."""
     equal = {name for name, condition in conditions.items() if condition.operator == "="}
     missing = [attribute.name for attribute in keys.partition if attribute.name not in equal]
@@ -88,7 +88,7 @@ def _check_composite(keys: KeySchema, conditions: dict[str, KeyCondition]) -> No
             before.append(attribute.name)
 
 
-def _check(attribute: KeyElement, condition: KeyCondition) -> None:
+def _check(attribute: KeyElement, condition: AttributeCondition) -> None:
     for value in condition.operands:
         if attribute.type not in value:
             refuse(_TYPE)

@@ -14,7 +14,7 @@ import msgspec
 from prejoin.protocol.expressions import (
     Change,
     Condition,
-    Path,
+    DocumentPath,
     Substitutions,
     Test,
     Update,
@@ -23,7 +23,7 @@ from prejoin.protocol.expressions import (
     checked_values,
     document_paths,
 )
-from prejoin.protocol.expressions.nodes import Call, Operand, Values
+from prejoin.protocol.expressions.nodes import FunctionCall, Operand, Values
 
 _KEPT = 2048
 _SMALL = 4096
@@ -36,7 +36,7 @@ class WriteExpressions(msgspec.Struct, frozen=True, eq=False):
     condition: Test | None = None
     change: Change | None = None
     update: Update | None = None
-    nested: tuple[Path, ...] = ()
+    nested: tuple[DocumentPath, ...] = ()
     """The paths into documents that they read."""
     presence: str = ""
     """The attribute of which the condition is that it is there, or not, and nothing else: the commonest of all."""
@@ -93,14 +93,14 @@ def _is_plain(key: tuple[Any, ...]) -> bool:
 
 def _presence(tree: Condition) -> tuple[str, bool]:
     match tree:
-        case Call("attribute_exists", (Path((str(name),)),)):
+        case FunctionCall("attribute_exists", (DocumentPath((str(name),)),)):
             return name, True
-        case Call("attribute_not_exists", (Path((str(name),)),)):
+        case FunctionCall("attribute_not_exists", (DocumentPath((str(name),)),)):
             return name, False
     return "", True
 
 
-def _nested(text: str | None, trees: Iterable[Condition | Operand]) -> tuple[Path, ...]:
+def _nested(text: str | None, trees: Iterable[Condition | Operand]) -> tuple[DocumentPath, ...]:
     """The paths into documents that an expression reads; most have none, and are not searched."""
     if text is None or not ("." in text or "[" in text):
         return ()

@@ -17,7 +17,7 @@ from prejoin.engine.tables.definition import TableDefinition
 from prejoin.engine.validation import CAPACITY, METRICS, Constraints, is_table_name, table_name
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
-from prejoin.protocol.expressions import Projection
+from prejoin.protocol.expressions import ProjectionExpression
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.sizes import measured
 from prejoin.protocol.values import Item, canonical_item
@@ -42,7 +42,7 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
     constraints.finish()
     if not request.request_items:
         refuse("The requestItems parameter is required for BatchGetItem")
-    wishes: dict[str, tuple[list[Item], Projection | None, float]] = {}
+    wishes: dict[str, tuple[list[Item], ProjectionExpression | None, float]] = {}
     for name, wish in request.request_items.items():
         if wish.keys is None:
             constraints.required(f"requestItems.{name}.member.keys", None)
@@ -83,8 +83,8 @@ def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, 
                 capacity.add(read_units(size, factor))
                 if row is not None:
                     found.append(rendered_item(row.content, projection))
-    answer: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
-    return answer | capacities.render()
+    response: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
+    return response | capacities.render()
 
 
 def _are_names(tables: Iterable[str] | None) -> bool:
@@ -141,10 +141,10 @@ def batch_write_item(database: Database, request: BatchWriteItemInput) -> dict[s
                 collections = metrics.setdefault(write.table.name, [])
                 if shown_metrics not in collections:
                     collections.append(shown_metrics)
-    answer: dict[str, Any] = {"UnprocessedItems": {}}
+    response: dict[str, Any] = {"UnprocessedItems": {}}
     if request.return_item_collection_metrics == "SIZE":
-        answer["ItemCollectionMetrics"] = metrics
-    return answer | capacities.render()
+        response["ItemCollectionMetrics"] = metrics
+    return response | capacities.render()
 
 
 def _echo(wishes: dict[str, list[WriteRequest]]) -> str:

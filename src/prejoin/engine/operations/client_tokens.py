@@ -32,17 +32,17 @@ class ClientTokens:
         self._forget_next = 0.0
         self._since = 0
 
-    def answer(self, session: Session, token: bytes, digest: bytes) -> dict[str, Any] | None:
+    def find_response(self, session: Session, token: bytes, digest: bytes) -> dict[str, Any] | None:
         """The answer to the same request with the same token; the same token on another request is an error."""
         record = session.token(token)
         if record is None or token_expiry(record) < time.time():
             return None
         if record[8 : 8 + _DIGEST] != digest:
             raise DynamoDBError("IdempotentParameterMismatchException")
-        answer = record[8 + _DIGEST :]
-        return msgspec.json.decode(answer, type=dict[str, Any]) if answer else {}
+        response = record[8 + _DIGEST :]
+        return msgspec.json.decode(response, type=dict[str, Any]) if response else {}
 
-    def remember(self, session: Session, token: bytes, digest: bytes, answer: dict[str, Any]) -> None:
+    def remember(self, session: Session, token: bytes, digest: bytes, response: dict[str, Any]) -> None:
         now = time.time()
         self._since += 1
         if now > self._forget_next or self._since > _FORGETTING_TOKENS:
@@ -50,7 +50,7 @@ class ClientTokens:
             self._forget_next, self._since = now + _FORGETTING_SECONDS, 0
         expires = now + _REMEMBERED_SECONDS
         # One object of bytes, and digests instead of texts: there may be very many.
-        record = packed_expiry(expires) + digest + (_encode(answer) if answer else b"")
+        record = packed_expiry(expires) + digest + (_encode(response) if response else b"")
         session.keep_token(token, record, expires)
 
 

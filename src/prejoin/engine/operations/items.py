@@ -22,8 +22,8 @@ from prejoin.engine.validation import (
     expression_parameters,
     table_name,
 )
-from prejoin.protocol.errors import DynamoDBError, newly_worded, refuse
-from prejoin.protocol.expressions import Projection, Substitutions, bind_projection, project
+from prejoin.protocol.errors import DynamoDBError, newer_wording, refuse
+from prejoin.protocol.expressions import ProjectionExpression, Substitutions, bind_projection, project
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.values import Item, canonical_item
 
@@ -45,10 +45,10 @@ def get_item(database: Database, request: GetItemInput) -> dict[str, Any]:
     capacity = capacity_counter(table, request.return_consumed_capacity)
     factor = STRONG if request.consistent_read else EVENTUAL
     capacity.add(read_units(row.size if row else 0, factor))
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     if row is not None:
-        answer["Item"] = rendered_item(row.content, projection)
-    return answer | consumed_capacity(capacity, request.return_consumed_capacity)
+        response["Item"] = rendered_item(row.content, projection)
+    return response | consumed_capacity(capacity, request.return_consumed_capacity)
 
 
 def canonical_key(key: Any) -> Item:
@@ -56,10 +56,10 @@ def canonical_key(key: Any) -> Item:
     try:
         return canonical_item(key)
     except DynamoDBError as error:
-        raise newly_worded(error) from None
+        raise newer_wording(error) from None
 
 
-def bind_request_projection(request: Any) -> Projection | None:
+def bind_request_projection(request: Any) -> ProjectionExpression | None:
     """The bound projection of a request for items by key."""
     text, names = request.projection_expression, request.expression_attribute_names
     legacy = {"AttributesToGet": request.attributes_to_get}
@@ -72,7 +72,7 @@ def bind_request_projection(request: Any) -> Projection | None:
     return projection
 
 
-def rendered_item(content: bytes, projection: Projection | None) -> Any:
+def rendered_item(content: bytes, projection: ProjectionExpression | None) -> Any:
     """An item to answer with: its bytes as they are, or the projected part."""
     if projection is None:
         return msgspec.Raw(content)
@@ -134,11 +134,11 @@ def _write(database: Database, request: WriteOptions, prepared: PreparedWrite) -
         table = database.catalog.find(session, prepared.table_name)
         capacity = capacity_counter(table, request.return_consumed_capacity)
         outcome = perform(session, bind(prepared, table), capacity)
-    answer = _returned(request.return_values, prepared, outcome)
-    answer |= consumed_capacity(capacity, request.return_consumed_capacity)
+    response = _returned(request.return_values, prepared, outcome)
+    response |= consumed_capacity(capacity, request.return_consumed_capacity)
     if request.return_item_collection_metrics == "SIZE" and table.has_local_indexes:
-        answer["ItemCollectionMetrics"] = collection_metrics(table, prepared)
-    return answer
+        response["ItemCollectionMetrics"] = collection_metrics(table, prepared)
+    return response
 
 
 def _returned(wish: str | None, prepared: PreparedWrite, outcome: WriteResult) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from prejoin.engine.requests import QueryInput, ReadOptions, ScanInput
 from prejoin.engine.tables.catalog import index_of
 from prejoin.engine.tables.definition import IndexDefinition, KeySchema, TableDefinition
 from prejoin.engine.validation import CAPACITY, SELECT, Constraints, expression_parameters, table_name
-from prejoin.protocol.errors import DynamoDBError, invalid, newly_worded, refuse
+from prejoin.protocol.errors import DynamoDBError, invalid, newer_wording, refuse
 from prejoin.protocol.expressions import (
+    AttributeCondition,
     BoundCondition,
     BoundKeyConditions,
-    KeyCondition,
-    Projection,
+    ProjectionExpression,
     Substitutions,
     bind_condition,
     bind_key_conditions,
@@ -45,8 +45,8 @@ class _Wish(msgspec.Struct, frozen=True):
 
     start: Item | None
     filter: BoundCondition | None
-    projection: Projection | None
-    conditions: dict[str, KeyCondition] | None = None
+    projection: ProjectionExpression | None
+    conditions: dict[str, AttributeCondition] | None = None
 
 
 def query(database: Database, request: QueryInput) -> ResponseBody:
@@ -155,7 +155,7 @@ def _wish(request: ReadOptions, substitutions: Substitutions, keys: BoundKeyCond
             start = canonical_item(request.exclusive_start_key)
         except DynamoDBError as error:
             if keys is not None:
-                raise newly_worded(error) from None
+                raise newer_wording(error) from None
             raise DynamoDBError(error.code, f"{_START}: {error.message}") from None
     _check_select(request)
     return _Wish(start, found, projection, conditions)
@@ -200,7 +200,7 @@ def _read(
         )
         _check_expressions(table, index, wish)
         page = read_page(session, cut)
-    return _answer(table, index, request, wish, page)
+    return _response(table, index, request, wish, page)
 
 
 def _scanned(table: TableDefinition, index: IndexDefinition | None, segment: tuple[int, int] | None) -> Range:
@@ -297,7 +297,7 @@ def _position(
 _OFF_RANGE = "The provided starting key does not match the range key predicate"
 
 
-def _refuse_partition(keys: KeySchema, conditions: dict[str, KeyCondition], start: Item) -> NoReturn:
+def _refuse_partition(keys: KeySchema, conditions: dict[str, AttributeCondition], start: Item) -> NoReturn:
     """Refuse a position in another partition. Where the sort key has a condition, DynamoDB looks at that first."""
     sort = [attribute for attribute in keys.sort if attribute.name in conditions]
     if not sort:
@@ -324,10 +324,10 @@ def _check_position(keys: KeySchema, start: Item) -> None:
         check_not_empty(attribute, start[attribute.name])
 
 
-def _answer(
+def _response(
     table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, wish: _Wish, page: RowPage
 ) -> ResponseBody:
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     count = scanned = len(page.items)
     is_plain = wish.filter is None and wish.projection is None
     if not is_plain:
@@ -337,27 +337,27 @@ def _answer(
         count = len(items)
         if request.select != "COUNT":
             paths = wish.projection.paths if wish.projection else None
-            answer["Items"] = items if paths is None else [project(item, paths) for item in items]
-    answer["Count"], answer["ScannedCount"] = count, scanned
+            response["Items"] = items if paths is None else [project(item, paths) for item in items]
+    response["Count"], response["ScannedCount"] = count, scanned
     # After the only item of a partition there is nothing to go on to.
     if page.more and not (wish.conditions is not None and index is None and not table.keys.sort):
         last = rows.decode_item(page.items[-1])
-        answer["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
+        response["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
     if is_requested(request.return_consumed_capacity):
         capacity = Capacity(table)
         factor = STRONG if request.consistent_read else EVENTUAL
         capacity.add(read_units(page.size, factor), index)
         for size in page.fetched_units:
             capacity.add(read_units(size, factor))
-        answer |= consumed_capacity(capacity, request.return_consumed_capacity)
+        response |= consumed_capacity(capacity, request.return_consumed_capacity)
     if not is_plain or request.select == "COUNT":
-        return answer
-    return _with_items(page.items, answer)
+        return response
+    return _with_items(page.items, response)
 
 
-def _with_items(items: list[bytes], answer: dict[str, Any]) -> bytes:
+def _with_items(items: list[bytes], response: dict[str, Any]) -> bytes:
     """The JSON of an answer with these items. It is joined once: a copy of a large page costs as much as reading it."""
-    others = msgspec.json.encode(answer)[1:]
+    others = msgspec.json.encode(response)[1:]
     if not items:
         return b'{"Items":[],' + others
     items[0] = b'{"Items":[' + items[0]

@@ -102,10 +102,10 @@ def list_tables(database: Database, request: ListTablesInput) -> dict[str, Any]:
     limit = request.limit or _PAGE_OF_NAMES
     with database.store.reading() as session:
         names = session.table_names(request.exclusive_start_table_name or "", limit + 1)
-    answer: dict[str, Any] = {"TableNames": names[:limit]}
+    response: dict[str, Any] = {"TableNames": names[:limit]}
     if len(names) > limit:
-        answer["LastEvaluatedTableName"] = names[limit - 1]
-    return answer
+        response["LastEvaluatedTableName"] = names[limit - 1]
+    return response
 
 
 def describe_limits(database: Database, request: RequestShape) -> dict[str, Any]:

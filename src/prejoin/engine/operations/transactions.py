@@ -51,20 +51,20 @@ def transact_write_items(database: Database, request: TransactWriteItemsInput) -
     token = None if request.client_request_token is None else hashed_token(request.client_request_token)
     digest = b"" if token is None else digest_of(request)
     with database.store.writing() as session:
-        if token is not None and (answer := database.tokens.answer(session, token, digest)) is not None:
-            return answer
+        if token is not None and (response := database.tokens.find_response(session, token, digest)) is not None:
+            return response
         tables = database.catalog.find_all(session, [write.table_name for write in prepared])
         writes = _bound(prepared, tables)
         _check_distinct({write.key for write in writes}, writes)
         sizes = _performed(session, writes, capacities)
         if len(sizes) > _SURELY_SMALL:
             _check_size(sizes)
-        answer = capacities.render(kind="Write")
+        response = capacities.render(kind="Write")
         if request.return_item_collection_metrics == "SIZE":
-            answer |= _metrics(writes)
+            response |= _metrics(writes)
         if token is not None:
-            database.tokens.remember(session, token, digest, answer)
-    return answer
+            database.tokens.remember(session, token, digest, response)
+    return response
 
 
 def _counted(members: list[M] | None) -> list[M]:
@@ -282,5 +282,5 @@ def transact_get_items(database: Database, request: TransactGetItemsInput) -> di
             capacities.of(table).add(read_units(row.size if row else 0, TRANSACTIONAL))
             responses.append({} if row is None else {"Item": rendered_item(row.content, projection)})
     _check_size(sizes)
-    answer: dict[str, Any] = {"Responses": responses}
-    return answer | capacities.render(kind="Read")
+    response: dict[str, Any] = {"Responses": responses}
+    return response | capacities.render(kind="Read")

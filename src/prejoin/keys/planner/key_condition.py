@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
-from typing import Literal as Choice
+from typing import Any, Literal
 
 import msgspec
 
 from prejoin.keys.errors import KeyValueError
-from prejoin.keys.template.parts import Field, Literal, Writer
+from prejoin.keys.template.parts import KeyField, KeyText, Writer
 from prejoin.keys.template.shape import TOP
 from prejoin.keys.template.template import Template
 
-Op = Choice["", "=", "<", "<=", ">", ">=", "between", "begins_with"]
+Op = Literal["", "=", "<", "<=", ">", ">=", "between", "begins_with"]
 
 MOST_PK_BYTES = 2048
 MOST_SK_BYTES = 1024
@@ -142,35 +141,35 @@ class Bounds(msgspec.Struct, frozen=True):
                 raise KeyValueError(f"{op!r} is not a range: use <, <=, >, >=, between or begins_with")
 
 
-Ranging = Callable[[Mapping[str, object], Bounds, KeyValue], "KeyCondition | None"]
+RangeCondition = Callable[[Mapping[str, object], Bounds, KeyValue], "KeyCondition | None"]
 """From values, bounds and the partition to the condition. None: no key can be within."""
 
 
-def ranged(
+def range_condition(
     template: Template, count: int, values: Mapping[str, object], bounds: Bounds, pk: KeyValue
 ) -> KeyCondition | None:
     """The keys of a template with these first values, and the next field within bounds. None: no key can be.
 
     >>> from prejoin.types import STRING
     >>> order = Template.of("ORDER#{day}#{id}", {"day": STRING, "id": STRING})
-    >>> str(ranged(order, 1, {}, Bounds.of(">=", "2026-05-04"), "USER#1"))
+    >>> str(range_condition(order, 1, {}, Bounds.of(">=", "2026-05-04"), "USER#1"))
     'USER#1 / ORDER#2026-05-04 … ORDER$'
-    >>> str(ranged(order, 1, {}, Bounds.of("between", ("2026-05-04", "2026-05-06")), "USER#1"))
+    >>> str(range_condition(order, 1, {}, Bounds.of("between", ("2026-05-04", "2026-05-06")), "USER#1"))
     'USER#1 / ORDER#2026-05-04 … ORDER#2026-05-06$'
     """
-    return ranging(template, count)(values, bounds, pk)
+    return compile_range(template, count)(values, bounds, pk)
 
 
-def ranging(template: Template, count: int) -> Ranging:
+def compile_range(template: Template, count: int) -> RangeCondition:
     """The function that makes the condition of a range over one field, after the parts before it."""
     place = template.parts[count]
-    assert isinstance(place, Field)
+    assert isinstance(place, KeyField)
     attribute, encoding, encode = place.attribute, place.encoding, place.encoding.encode
     lead = template.heading(count)
     following = template.parts[count + 1] if count + 1 < len(template.parts) else None
-    stop = following.text[0] if isinstance(following, Literal) else ""
+    stop = following.text[0] if isinstance(following, KeyText) else ""
     after = "\x00" if template.raw and not stop else _next(stop or template.separator.char)
-    runs_on = isinstance(following, Field)  # only where this one has a fixed width
+    runs_on = isinstance(following, KeyField)  # only where this one has a fixed width
     # What has no value is in no range: it lies before all that have one, or with `desc` behind them.
     above_missing = after if encoding.missing == "" else None
     below_missing = _before(encoding.missing) if encoding.missing else None
@@ -210,12 +209,14 @@ def ranging(template: Template, count: int) -> Ranging:
                 high += _next(stop)
         elif below_missing is not None:
             high = fence + below_missing
-        return spanned(pk, low, high, fence, template)
+        return span_condition(pk, low, high, fence, template)
 
     return condition
 
 
-def spanned(pk: KeyValue, low: str | None, high: str | None, fence: str, template: Template) -> KeyCondition | None:
+def span_condition(
+    pk: KeyValue, low: str | None, high: str | None, fence: str, template: Template
+) -> KeyCondition | None:
     """From one key to another, both included; where one is None, to the edge of what begins with `fence`."""
     if fence:
         low = fence if low is None else low
@@ -272,10 +273,10 @@ def _filled(prefix: str) -> str:
 
 
 def _sized(sk: str) -> str:
-    return sized(sk, "sort key", MOST_SK_BYTES)
+    return check_size(sk, "sort key", MOST_SK_BYTES)
 
 
-def sized(key: str, what: str, most: int) -> str:
+def check_size(key: str, what: str, most: int) -> str:
     """The key itself, if DynamoDB takes it."""
     if not key:
         raise KeyValueError(f"the {what} would be empty, and DynamoDB takes no empty key")
@@ -284,13 +285,13 @@ def sized(key: str, what: str, most: int) -> str:
     return key
 
 
-def checked(write: Writer, what: str, most: int) -> Writer:
+def checked_writer(write: Writer, what: str, most: int) -> Writer:
     """The function that writes a key, and refuses what DynamoDB does not take."""
     safe = most // 4  # so many characters are never too many bytes
 
     def check(values: Mapping[str, object]) -> str:
         key = write(values)
-        return key if 0 < len(key) <= safe else sized(key, what, most)
+        return key if 0 < len(key) <= safe else check_size(key, what, most)
 
     return check
 

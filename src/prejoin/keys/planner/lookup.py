@@ -28,7 +28,7 @@ class Order(msgspec.Struct, frozen=True):
     entity: str = ""
 
 
-class Role(msgspec.Struct, frozen=True):
+class AttributeRole(msgspec.Struct, frozen=True):
     """What an entity calls the attribute that is asked by `name`: for User, `user_id` may be its `id`."""
 
     entity: str
@@ -36,13 +36,13 @@ class Role(msgspec.Struct, frozen=True):
     attribute: str
 
 
-class Ask(msgspec.Struct, frozen=True, dict=True):
+class Lookup(msgspec.Struct, frozen=True, dict=True):
     """What is asked: names only, so that a designer can ask before there is any value.
 
     A name is an attribute, or an attribute with a spec (`email:lower`, `placed_at:day`) where what is given
     is equal only after the spec is applied.
 
-    >>> Ask.of("Order", equal=["user_id"], within=("placed_at", ">="), order=["-placed_at"]).order
+    >>> Lookup.of("Order", equal=["user_id"], within=("placed_at", ">="), order=["-placed_at"]).order
     (Order(attribute='placed_at', descending=True, entity=''),)
     """
 
@@ -58,7 +58,7 @@ class Ask(msgspec.Struct, frozen=True, dict=True):
     """Given attributes that may be left to a filter, because the caller said so."""
     needs: frozenset[str] | None = None
     """The attributes wanted in the answer; None: all of them."""
-    roles: tuple[Role, ...] = ()
+    roles: tuple[AttributeRole, ...] = ()
 
     @classmethod
     def of(
@@ -71,8 +71,8 @@ class Ask(msgspec.Struct, frozen=True, dict=True):
         consistent: bool = False,
         filtered: Iterable[str] = (),
         needs: Iterable[str] | None = None,
-        roles: Iterable[Role | tuple[str, str, str]] = (),
-    ) -> Ask:
+        roles: Iterable[AttributeRole | tuple[str, str, str]] = (),
+    ) -> Lookup:
         """An ask from ordinary lists; an order may be text, with `-` before an attribute for descending."""
         return cls(
             entities,
@@ -83,7 +83,7 @@ class Ask(msgspec.Struct, frozen=True, dict=True):
             consistent,
             frozenset(filtered),
             None if needs is None else frozenset(needs),
-            tuple(Role(*role) if isinstance(role, tuple) else role for role in roles),
+            tuple(AttributeRole(*role) if isinstance(role, tuple) else role for role in roles),
         )
 
     @cached_property

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal as Choice
+from typing import Literal
 
 import msgspec
 
 from prejoin.keys.facet import Facet, KeyForm
 from prejoin.keys.template.natural import Natural
-from prejoin.keys.template.parts import Field, Literal, Part, shape
+from prejoin.keys.template.parts import KeyField, KeyText, Part, shape
 from prejoin.keys.template.shape import ANYTHING, meet
 from prejoin.keys.template.template import Template, alike
 
 from .key_condition import after_prefix
-from .lookup import Ask
-from .match import Fit, Misfit
+from .lookup import Lookup
+from .match import FacetMatch, Mismatch
 
 
-class Region(msgspec.Struct, frozen=True):
+class SortKeyScope(msgspec.Struct, frozen=True):
     """The keys read, said without values.
 
     `whole`: the partition. `exact`: one sort key. `prefix`: what begins with the first `depth` parts of the
     sort key. `range`: those, and the next field in a range. `span`: from one entity's text to another's.
     """
 
-    kind: Choice["whole", "exact", "prefix", "range", "span"]
+    kind: Literal["whole", "exact", "prefix", "range", "span"]
     depth: int = 0
     low: str = ""
     high: str = ""
@@ -44,50 +44,50 @@ class _Edge(msgspec.Struct, frozen=True):
         return self.text if self.exact or isinstance(sk, Natural) else after_prefix(self.text, sk)
 
 
-def region_of(fits: Sequence[Fit], others: Sequence[Facet], ask: Ask) -> Region:
+def scope_of(matches: Sequence[FacetMatch], others: Sequence[Facet], lookup: Lookup) -> SortKeyScope:
     """The least region of whole prefixes that holds the facets and none of the others, or Misfit."""
-    sks = [one.facet.sk for one in fits]
+    sks = [one.facet.sk for one in matches]
     if any(sk is None for sk in sks):
-        if len(fits) > 1 or others:
-            raise Misfit("without a sort key a partition is a single item")
-        return Region("whole")
+        if len(matches) > 1 or others:
+            raise Mismatch("without a sort key a partition is a single item")
+        return SortKeyScope("whole")
     templates = [sk for sk in sks if sk]
     first = templates[0].parts
-    common = _common(fits, templates, ask)
-    _same_order(fits, templates, ask)
-    if ask.within and not fits[0].filtered_range:
-        if any(one.depth != fits[0].depth for one in fits) or common < fits[0].depth + 1:
-            raise Misfit(f"their sort keys do not reach {ask.within.attribute} by the same parts")
-        depth = fits[0].depth
+    common = _common(matches, templates, lookup)
+    _same_order(matches, templates, lookup)
+    if lookup.within and not matches[0].filtered_range:
+        if any(one.depth != matches[0].depth for one in matches) or common < matches[0].depth + 1:
+            raise Mismatch(f"their sort keys do not reach {lookup.within.attribute} by the same parts")
+        depth = matches[0].depth
         _nothing_between(first[:depth], others)
-        return Region("range", depth)
-    if any(_chooses(one, sk.parts[common : one.depth]) for one, sk in zip(fits, templates, strict=True)):
-        raise Misfit("what is given puts them in places that are not side by side")
+        return SortKeyScope("range", depth)
+    if any(_chooses(one, sk.parts[common : one.depth]) for one, sk in zip(matches, templates, strict=True)):
+        raise Mismatch("what is given puts them in places that are not side by side")
     if all(common == len(sk.parts) for sk in templates):
         _nothing_between(first, others, exact=True)
-        return Region("exact", common)
-    if len(fits) == 1:
+        return SortKeyScope("exact", common)
+    if len(matches) == 1:
         # one entity: its own prefix is the region
         _nothing_between(first[:common], others)
-        return Region("prefix", common) if common else Region("whole")
+        return SortKeyScope("prefix", common) if common else SortKeyScope("whole")
     return _span(templates, common, others)
 
 
-def _common(fits: Sequence[Fit], templates: Sequence[KeyForm], ask: Ask) -> int:
+def _common(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup) -> int:
     """How many first parts all sort keys share: what is known in each, and with a range one field more."""
-    most = min(one.depth for one in fits)
-    if ask.within and not fits[0].filtered_range:
+    most = min(one.depth for one in matches)
+    if lookup.within and not matches[0].filtered_range:
         most += 1
-    return _shared(fits, templates, ask, most)
+    return _shared(matches, templates, lookup, most)
 
 
-def _shared(fits: Sequence[Fit], templates: Sequence[KeyForm], ask: Ask, most: int) -> int:
+def _shared(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup, most: int) -> int:
     count = 0
     while count < most and all(count < len(sk.parts) for sk in templates):
         here = [sk.parts[count] for sk in templates]
         names = {
-            ask.name(one.facet.entity, part.attribute) if isinstance(part, Field) else ""
-            for one, part in zip(fits, here, strict=True)
+            lookup.name(one.facet.entity, part.attribute) if isinstance(part, KeyField) else ""
+            for one, part in zip(matches, here, strict=True)
         }
         if len(names) > 1 or not all(alike(here[0], part) for part in here):
             break
@@ -95,49 +95,49 @@ def _shared(fits: Sequence[Fit], templates: Sequence[KeyForm], ask: Ask, most: i
     return count
 
 
-def _same_order(fits: Sequence[Fit], templates: Sequence[KeyForm], ask: Ask) -> None:
+def _same_order(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup) -> None:
     """A sort of several entities in one sequence needs one shape of key as far as the sort reaches."""
-    if len(fits) > 1 and any(not order.entity for order in ask.order):
-        reach = max(one.reach for one in fits)
-        if _shared(fits, templates, ask, reach) < reach:
-            raise Misfit("their sort keys differ before the end of the sort, so they are not in one order")
+    if len(matches) > 1 and any(not order.entity for order in lookup.order):
+        reach = max(one.reach for one in matches)
+        if _shared(matches, templates, lookup, reach) < reach:
+            raise Mismatch("their sort keys differ before the end of the sort, so they are not in one order")
 
 
-def _chooses(one: Fit, parts: Sequence[Part]) -> bool:
+def _chooses(one: FacetMatch, parts: Sequence[Part]) -> bool:
     """Whether what is known in these parts chooses among the items of a partition.
 
     What is in the partition key chooses nothing more: `CUSTOMER#{name} / CUSTOMER#{name}`.
     """
     partition = {field.attribute for field in one.facet.pk.fields if not field.encoding.derived}
-    return any(isinstance(part, Field) and part.attribute not in partition for part in parts)
+    return any(isinstance(part, KeyField) and part.attribute not in partition for part in parts)
 
 
 def _fields(parts: Sequence[Part]) -> int:
-    return sum(isinstance(part, Field) for part in parts)
+    return sum(isinstance(part, KeyField) for part in parts)
 
 
-def _span(templates: Sequence[KeyForm], common: int, others: Sequence[Facet]) -> Region:
+def _span(templates: Sequence[KeyForm], common: int, others: Sequence[Facet]) -> SortKeyScope:
     sk = templates[0]
     head = sk.parts[:common]
     edges = [_edge(template, common) for template in templates]
     # Attributes are asked for one by one: after each of them is a place to stop.
-    ends_in_text = not head or isinstance(head[-1], Literal) or isinstance(sk, Natural)
+    ends_in_text = not head or isinstance(head[-1], KeyText) or isinstance(sk, Natural)
     open_edge = any(not edge.text and not edge.exact for edge in edges)
     # The larger region reads the same items where nothing else is in it, by a simpler condition.
     if ends_in_text and (open_edge or not _between(head, others)):
         _nothing_between(head, others)
-        return Region("prefix", common) if common else Region("whole")
+        return SortKeyScope("prefix", common) if common else SortKeyScope("whole")
     low = min(edge.text for edge in edges)
     top = max(edges, key=lambda edge: edge.top(sk))
     for other in others:
         if _reaches(other, head, low, top.top(sk)):
-            raise Misfit(f"keys of {other.entity} lie between them")
-    return Region("span", common, low, top.text, not top.exact)
+            raise Mismatch(f"keys of {other.entity} lie between them")
+    return SortKeyScope("span", common, low, top.text, not top.exact)
 
 
 def _edge(template: KeyForm, common: int) -> _Edge:
     rest = template.parts[common:]
-    text = rest[0].text if rest and isinstance(rest[0], Literal) else ""
+    text = rest[0].text if rest and isinstance(rest[0], KeyText) else ""
     return _Edge(text, exact=not _fields(rest))
 
 
@@ -163,4 +163,4 @@ def _between(head: Sequence[Part], others: Sequence[Facet], exact: bool = False)
 def _nothing_between(head: Sequence[Part], others: Sequence[Facet], exact: bool = False) -> None:
     if other := _between(head, others, exact):
         what = f"copies of {other.entity}" if other.copy else f"keys of {other.entity}"
-        raise Misfit(f"{what} lie in what it reads ({other.sk})")
+        raise Mismatch(f"{what} lie in what it reads ({other.sk})")

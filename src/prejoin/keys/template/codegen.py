@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Code:
+class FunctionSource:
     """The source of one function, and the objects it uses. Its text has no names but those given out here."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Code:
     ) -> Callable[[Any], Any]:
         """A function that asks another one where its own text raises one of these errors.
 
-        >>> Code().attempt("values", "values['id']", lambda values: "none", KeyError)({})
+        >>> FunctionSource().attempt("values", "values['id']", lambda values: "none", KeyError)({})
         'none'
         """
         found, caught = self.constant(otherwise), self.constant(errors)

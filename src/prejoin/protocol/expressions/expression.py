@@ -13,19 +13,19 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from prejoin.protocol.expressions.bind import Binder
-from prejoin.protocol.expressions.nodes import Between, Call, Condition, Path, Placeholder, Values
+from prejoin.protocol.expressions.bind import ExpressionBinder
+from prejoin.protocol.expressions.nodes import Between, Condition, DocumentPath, FunctionCall, Placeholder, Values
 from prejoin.protocol.expressions.substitutions import Substitutions
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-KEPT = 2048
+MAX_CACHED = 2048
 _SMALL_TREE, _SMALL_NAMES = 256, 4096
 """Larger ones are rare and not kept, so that what is kept is bounded."""
 
 
-class Form(msgspec.Struct, Generic[T, R], frozen=True):
+class CompiledExpression(msgspec.Struct, Generic[T, R], frozen=True):
     """An expression without its values. Its tree has only placeholders of values; `run` is the tree compiled."""
 
     tree: T
@@ -37,7 +37,7 @@ class Form(msgspec.Struct, Generic[T, R], frozen=True):
     """The parsed conditions that some values break and others of the same type do not."""
 
 
-class Bound(msgspec.Struct, Generic[T, R], frozen=True):
+class BoundExpression(msgspec.Struct, Generic[T, R], frozen=True):
     """A checked expression and the values of a request."""
 
     tree: T
@@ -47,56 +47,56 @@ class Bound(msgspec.Struct, Generic[T, R], frozen=True):
     """Whether other values of the same types may be refused."""
 
 
-class Kind(msgspec.Struct, Generic[T, R], frozen=True):
+class ExpressionKind(msgspec.Struct, Generic[T, R], frozen=True):
     """A kind of expression: how it is parsed, checked and compiled."""
 
     parse: Callable[[str, str], T]
-    check: Callable[[Binder, T], Any]
+    check: Callable[[ExpressionBinder, T], Any]
     compile: Callable[[T], R]
 
-    def bind(self, text: str, parameter: str, substitutions: Substitutions) -> Bound[T, R]:
+    def bind(self, text: str, parameter: str, substitutions: Substitutions) -> BoundExpression[T, R]:
         """The expression in this text with what its placeholders stand for, or what DynamoDB refuses about it."""
         key = (parameter, text, *substitutions.shape)
-        form: Form[T, R] | None = _forms.get(key)
+        form: CompiledExpression[T, R] | None = _forms.get(key)
         if form is None:
             parsed = self.parse(text, parameter)
-            self.check(Binder(substitutions, parameter), parsed)
+            self.check(ExpressionBinder(substitutions, parameter), parsed)
             form = self._form(key, parsed, substitutions.names)
         else:
             substitutions.use(form.names, form.values)
             for condition in form.delicate:
-                Binder(substitutions, parameter).condition(condition)
-        return Bound(form.tree, form.run, substitutions.values, bool(form.delicate))
+                ExpressionBinder(substitutions, parameter).condition(condition)
+        return BoundExpression(form.tree, form.run, substitutions.values, bool(form.delicate))
 
-    def _form(self, key: tuple[Any, ...], parsed: T, given: dict[str, str]) -> Form[T, R]:
+    def _form(self, key: tuple[Any, ...], parsed: T, given: dict[str, str]) -> CompiledExpression[T, R]:
         tree: T = _named(given, parsed)
         nodes = _nodes(parsed)
-        form = Form(
+        form = CompiledExpression(
             tree,
             self.compile(tree),
-            tuple({step for node in nodes if isinstance(node, Path) for step in node.steps if step in given}),
+            tuple({step for node in nodes if isinstance(node, DocumentPath) for step in node.steps if step in given}),
             tuple({node.name for node in nodes if isinstance(node, Placeholder)}),
             tuple(node for node in nodes if isinstance(node, Between) or _is_type_test(node)),
         )
         _, _, names, values = key
         if len(nodes) + len(values) <= _SMALL_TREE and sum(map(len, itertools.chain(*names))) <= _SMALL_NAMES:
-            if len(_forms) >= KEPT:
+            if len(_forms) >= MAX_CACHED:
                 _forms.clear()
             _forms[key] = form
         return form
 
 
-_forms: dict[tuple[Any, ...], Form[Any, Any]] = {}
+_forms: dict[tuple[Any, ...], CompiledExpression[Any, Any]] = {}
 
 
 def _is_type_test(node: Any) -> bool:
-    return isinstance(node, Call) and node.function == "attribute_type"
+    return isinstance(node, FunctionCall) and node.function == "attribute_type"
 
 
 def _named(names: dict[str, str], node: Any) -> Any:
     """A parsed tree with names in place of their placeholders."""
-    if isinstance(node, Path):
-        return Path(tuple([names.get(step, step) if isinstance(step, str) else step for step in node.steps]))
+    if isinstance(node, DocumentPath):
+        return DocumentPath(tuple([names.get(step, step) if isinstance(step, str) else step for step in node.steps]))
     if isinstance(node, tuple):
         return tuple(map(partial(_named, names), node))
     parts = _parts(node)
@@ -118,6 +118,6 @@ def _parts(node: Any) -> tuple[Any, ...]:
     """What a node consists of; a path and a placeholder are one piece."""
     if isinstance(node, tuple):
         return node
-    if isinstance(node, msgspec.Struct) and not isinstance(node, Path | Placeholder):
+    if isinstance(node, msgspec.Struct) and not isinstance(node, DocumentPath | Placeholder):
         return tuple([getattr(node, member) for member in node.__struct_fields__])
     return ()

@@ -11,14 +11,14 @@ from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.expressions.nodes import (
     And,
     Between,
-    Call,
     Compare,
     Condition,
+    DocumentPath,
+    FunctionCall,
     In,
     Not,
     Operand,
     Or,
-    Path,
     Placeholder,
     Values,
 )
@@ -29,14 +29,14 @@ _INVALID = "Invalid KeyConditionExpression: "
 _WHERE = _INVALID + "Invalid condition in KeyConditionExpression: "
 
 
-class KeyCondition(msgspec.Struct, frozen=True):
+class AttributeCondition(msgspec.Struct, frozen=True):
     """`operator` is one of = < <= > >= BETWEEN begins_with."""
 
     operator: str
     operands: list[Value]
 
 
-KeyConditions = Callable[[Values], dict[str, KeyCondition]]
+KeyConditions = Callable[[Values], dict[str, AttributeCondition]]
 
 
 def compile_key_conditions(condition: Condition) -> KeyConditions:
@@ -45,7 +45,7 @@ def compile_key_conditions(condition: Condition) -> KeyConditions:
     What DynamoDB refuses about the condition it refuses whatever the values, but only after it has read the other
     expressions of the request: so it is the function that refuses.
 
-    >>> compile_key_conditions(Compare("<", Placeholder(":one"), Path(("sk",))))({":one": {"N": "1"}})
+    >>> compile_key_conditions(Compare("<", Placeholder(":one"), DocumentPath(("sk",))))({":one": {"N": "1"}})
     {'sk': KeyCondition(operator='>', operands=[{'N': '1'}])}
     """
     try:
@@ -53,7 +53,7 @@ def compile_key_conditions(condition: Condition) -> KeyConditions:
     except DynamoDBError as error:
         return _refusing(error.message)
     return lambda values: {
-        name: KeyCondition(operator, [values[placeholder] for placeholder in operands])
+        name: AttributeCondition(operator, [values[placeholder] for placeholder in operands])
         for name, (operator, operands) in found.items()
     }
 
@@ -85,19 +85,19 @@ def _conditions(condition: Condition) -> dict[str, tuple[str, list[str]]]:
                 _unusable("<>")
             case Compare(operator, left, right):
                 name, operands = _attribute(left, right)
-                if not isinstance(left, Path):
+                if not isinstance(left, DocumentPath):
                     operator = _MIRRORED[operator]
             case Between(operand, low, high):
                 operator = "BETWEEN"
-                if not isinstance(operand, Path):
+                if not isinstance(operand, DocumentPath):
                     refuse(_WHERE + "BETWEEN operator must have the key attribute as its first operand")
                 name, operands = _attribute(operand, low, high)
-            case Call("begins_with", arguments):
+            case FunctionCall("begins_with", arguments):
                 operator = "begins_with"
-                if not isinstance(arguments[0], Path):
+                if not isinstance(arguments[0], DocumentPath):
                     refuse(_WHERE + "begins_with operator must have the key attribute as its first operand")
                 name, operands = _attribute(*arguments)
-            case Call(function):
+            case FunctionCall(function):
                 _unusable(function)
         if name in found:
             refuse(_INVALID + "KeyConditionExpressions must only contain one condition per key")
@@ -111,7 +111,7 @@ def _attribute(*operands: Operand) -> tuple[str, list[str]]:
     placeholders: list[str] = []
     for operand in operands:
         match operand:
-            case Path(steps):
+            case DocumentPath(steps):
                 if name is not None:
                     refuse(_WHERE + "Multiple attribute names used in one condition")
                 first, *nested = steps

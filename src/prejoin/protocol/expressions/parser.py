@@ -12,22 +12,22 @@ from prejoin.protocol.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
     Compare,
     Condition,
     DeleteAction,
+    FunctionCall,
     In,
     Not,
     Operand,
     Or,
     Placeholder,
-    Projection,
+    ProjectionExpression,
     RemoveAction,
     SetAction,
     Update,
     operator_count,
 )
-from prejoin.protocol.expressions.reader import Reader
+from prejoin.protocol.expressions.reader import TokenReader
 
 _KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
@@ -42,7 +42,7 @@ def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condit
     And(parts=(Compare(operator='=', left=Path(steps=('a',)), right=Placeholder(name=':x')), \
 Not(part=Call(function='attribute_exists', arguments=(Path(steps=('b',)),)))))
     """
-    reader = Reader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
+    reader = TokenReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
     closings = _matching_parentheses(reader)
     condition = _Builder(reader, closings).build()
     _complain_about_redundant_parentheses(reader, closings)
@@ -54,7 +54,7 @@ Not(part=Call(function='attribute_exists', arguments=(Path(steps=('b',)),)))))
 class _Builder:
     """Operator precedence on two stacks: finished conditions, and operators that wait."""
 
-    def __init__(self, reader: Reader, closings: dict[int, int]) -> None:
+    def __init__(self, reader: TokenReader, closings: dict[int, int]) -> None:
         self._reader = reader
         self._closings = closings
         self._done: list[Condition] = []
@@ -117,7 +117,7 @@ class _Builder:
             self._done.append(kind((*left.parts, right) if isinstance(left, kind) else (left, right)))
 
 
-def _predicate(reader: Reader) -> Condition:
+def _predicate(reader: TokenReader) -> Condition:
     """A comparison, BETWEEN, IN, or a function that is itself a condition."""
     start = reader.token
     left = reader.operand()
@@ -142,7 +142,7 @@ def _predicate(reader: Reader) -> Condition:
         reader.expect(")")
         _check_operands(reader, left, *options)
         return In(left, tuple(options))
-    if not isinstance(left, Call) or start.text == "(":
+    if not isinstance(left, FunctionCall) or start.text == "(":
         reader.fail()
     if left.function == "size":
         reader.complain_about_misuse(left)
@@ -150,18 +150,18 @@ def _predicate(reader: Reader) -> Condition:
     return left
 
 
-def _check_operands(reader: Reader, *operands: Operand) -> None:
+def _check_operands(reader: TokenReader, *operands: Operand) -> None:
     """Of all functions only size() has a value that can be an operand."""
     waiting = list(reversed(operands))
     while waiting:
         operand = waiting.pop()
-        if isinstance(operand, Call):
+        if isinstance(operand, FunctionCall):
             if operand.function != "size" and operand.function in CONDITION_FUNCTIONS:
                 reader.complain_about_misuse(operand)
             waiting += reversed(operand.arguments)
 
 
-def _matching_parentheses(reader: Reader) -> dict[int, int]:
+def _matching_parentheses(reader: TokenReader) -> dict[int, int]:
     """For each opening parenthesis that is closed, where."""
     closings: dict[int, int] = {}
     opened: list[int] = []
@@ -173,7 +173,7 @@ def _matching_parentheses(reader: Reader) -> dict[int, int]:
     return closings
 
 
-def _complain_about_redundant_parentheses(reader: Reader, closings: dict[int, int]) -> None:
+def _complain_about_redundant_parentheses(reader: TokenReader, closings: dict[int, int]) -> None:
     for opening, closing in closings.items():
         before = reader.tokens[opening - 1] if opening else None
         is_call = before is not None and before.kind == "name" and before.word() not in _KEYWORDS - {"IN"}
@@ -191,7 +191,7 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     >>> parse_update("ADD visits :one").actions
     (AddAction(path=Path(steps=('visits',)), operand=Placeholder(name=':one')),)
     """
-    reader = Reader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
+    reader = TokenReader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
     actions: list[Action] = []
     sections: set[str] = set()
     while True:
@@ -214,7 +214,7 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     return update
 
 
-def _action(reader: Reader, section: str) -> Action:
+def _action(reader: TokenReader, section: str) -> Action:
     path = reader.path()
     if section == "REMOVE":
         return RemoveAction(path)
@@ -227,22 +227,22 @@ def _action(reader: Reader, section: str) -> Action:
     return AddAction(path, operand) if section == "ADD" else DeleteAction(path, operand)
 
 
-def _check_appending(reader: Reader, update: Update) -> None:
+def _check_appending(reader: TokenReader, update: Update) -> None:
     """Of functions within functions DynamoDB refuses one: what list_append gives cannot be appended to again."""
     waiting = list(update.operands)
     while waiting:
         operand = waiting.pop()
         if isinstance(operand, Arithmetic):
             waiting += (operand.left, operand.right)
-        elif isinstance(operand, Call):
+        elif isinstance(operand, FunctionCall):
             waiting += operand.arguments
             if operand.function == "list_append":
                 for argument in operand.arguments:
-                    if isinstance(argument, Call) and argument.function == "list_append":
+                    if isinstance(argument, FunctionCall) and argument.function == "list_append":
                         reader.complain_about_misuse(argument)
 
 
-def _set_value(reader: Reader) -> Operand:
+def _set_value(reader: TokenReader) -> Operand:
     """One operand, or two with + or - between them; the whole may stand in parentheses."""
     if reader.token.text == "(":
         start = reader.index
@@ -260,17 +260,17 @@ def _set_value(reader: Reader) -> Operand:
 
 
 @lru_cache(maxsize=2048)
-def parse_projection(text: str, parameter: str = "ProjectionExpression") -> Projection:
+def parse_projection(text: str, parameter: str = "ProjectionExpression") -> ProjectionExpression:
     """The paths with their placeholders still in them.
 
     >>> [str(path) for path in parse_projection("a, b.c[1]").paths]
     ['[a]', '[b, c, [1]]']
     """
-    reader = Reader(text, parameter, keywords=frozenset(), functions=frozenset())
+    reader = TokenReader(text, parameter, keywords=frozenset(), functions=frozenset())
     paths = [reader.path()]
     while reader.accept(","):
         paths.append(reader.path())
     if reader.token.kind != "end":
         reader.fail()
     reader.finish("reserved", "position", "nesting")
-    return Projection(tuple(paths))
+    return ProjectionExpression(tuple(paths))

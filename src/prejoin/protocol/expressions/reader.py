@@ -11,9 +11,9 @@ from prejoin.protocol.errors import DynamoDBError, invalid
 from prejoin.protocol.expressions.nodes import (
     CONDITION_FUNCTIONS,
     UPDATE_FUNCTIONS,
-    Call,
+    DocumentPath,
+    FunctionCall,
     Operand,
-    Path,
     Placeholder,
     Steps,
 )
@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class ExpressionToken:
     """`kind` is name, hash, value, number, sign or end."""
 
     kind: str
@@ -42,7 +42,7 @@ class Token:
 END = "<EOF>"
 
 
-def tokenise(text: str, parameter: str) -> tuple[Token, ...]:
+def tokenise(text: str, parameter: str) -> tuple[ExpressionToken, ...]:
     """The tokens of an expression, the last of them the end.
 
     >>> [token.text for token in tokenise("a.b[0] >= :v", "ConditionExpression")]
@@ -55,15 +55,15 @@ def tokenise(text: str, parameter: str) -> tuple[Token, ...]:
         shown = "" if parameter == "UpdateExpression" else f" expression size: {size}"
         raise invalid(f"Invalid {parameter}: Expression size has exceeded the maximum allowed size;{shown}")
     found = [
-        Token(match.lastgroup, match.group(), match.start())
+        ExpressionToken(match.lastgroup, match.group(), match.start())
         for match in _TOKEN.finditer(text)
         if match.lastgroup is not None
     ]
-    found.append(Token("end", END, len(text)))
+    found.append(ExpressionToken("end", END, len(text)))
     return tuple(found)
 
 
-def syntax_error(text: str, tokens: tuple[Token, ...], index: int, parameter: str) -> DynamoDBError:
+def syntax_error(text: str, tokens: tuple[ExpressionToken, ...], index: int, parameter: str) -> DynamoDBError:
     """The error for an unexpected token; `near` runs from the token before it to the token after it."""
     first = tokens[max(index - 1, 0)]
     last = tokens[min(index + 1, len(tokens) - 1)]
@@ -75,7 +75,7 @@ _OPERAND_DEPTH = 32
 _LIST_POSITIONS = 2**31
 
 
-class Reader:
+class TokenReader:
     """A cursor over the tokens of one expression.
 
     DynamoDB reports a syntax error first, then other complaints by kind, not by place: `complain` keeps the
@@ -92,13 +92,13 @@ class Reader:
         self._complaints: dict[str, str] = {}
 
     @property
-    def token(self) -> Token:
+    def token(self) -> ExpressionToken:
         return self.tokens[self.index]
 
-    def peek(self, distance: int = 1) -> Token:
+    def peek(self, distance: int = 1) -> ExpressionToken:
         return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
 
-    def advance(self) -> Token:
+    def advance(self) -> ExpressionToken:
         token = self.tokens[self.index]
         if token.kind != "end":
             self.index += 1
@@ -148,7 +148,7 @@ class Reader:
             self.complain("reserved", f"Attribute name is a reserved keyword; reserved keyword: {token.text}")
         return token.text
 
-    def path(self) -> Path:
+    def path(self) -> DocumentPath:
         """A document path, as `a.#b[0]`."""
         steps: list[str | int] = [self.name()]
         while True:
@@ -164,7 +164,7 @@ class Reader:
                     self.complain(
                         "nesting", f"The document path has too many nesting levels; nesting levels: {len(steps)}"
                     )
-                return Path(tuple(steps))
+                return DocumentPath(tuple(steps))
 
     def _position(self, text: str) -> int:
         # What does not fit need not be read to its end: int() of a long text would be slow.
@@ -197,7 +197,7 @@ class Reader:
             return self.call(depth)
         return self.path()
 
-    def call(self, depth: int = 0) -> Call:
+    def call(self, depth: int = 0) -> FunctionCall:
         function = self.advance().text
         self.expect("(")
         arguments = [self.operand(depth + 1)]
@@ -206,7 +206,7 @@ class Reader:
         self.expect(")")
         if function not in self._functions:
             self._complain_about_function(function)
-        return Call(function, tuple(arguments))
+        return FunctionCall(function, tuple(arguments))
 
     def _complain_about_function(self, function: str) -> None:
         if function in CONDITION_FUNCTIONS | UPDATE_FUNCTIONS:
@@ -217,7 +217,7 @@ class Reader:
         else:
             self.complain("unknown function", f"Invalid function name; function: {function}")
 
-    def complain_about_misuse(self, call: Call) -> None:
+    def complain_about_misuse(self, call: FunctionCall) -> None:
         self.complain(
             "misused function",
             f"The function is not allowed to be used this way in an expression; function: {call.function}",
@@ -229,13 +229,13 @@ class Reader:
             self.complain("operators", f"The expression contains too many operators; operator count: {most + 1}")
 
 
-def path_clash(paths: list[Path]) -> str | None:
+def path_clash(paths: list[DocumentPath]) -> str | None:
     """The complaint about the first two paths of which one lies within, or contradicts, the other."""
     if len({path.steps[0] for path in paths}) == len(paths):
         return None
-    seen: dict[Steps, Path] = {}
+    seen: dict[Steps, DocumentPath] = {}
     conflict: str | None = None
-    heads: dict[Steps, tuple[type, Path]] = {}
+    heads: dict[Steps, tuple[type, DocumentPath]] = {}
     for path in paths:
         clash = seen.get(path.steps) or next(
             (seen[path.steps[:n]] for n in range(1, len(path.steps)) if path.steps[:n] in seen), None

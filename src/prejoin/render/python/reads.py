@@ -360,7 +360,7 @@ class _Reading:
         return "matches if any(asked) else None"
 
     def _consistent(self) -> list[Part]:
-        return ["consistent=True"] if self.plan.ask.consistent else []
+        return ["consistent=True"] if self.plan.lookup.consistent else []
 
     def _order(self) -> Part:
         """The order as the client takes it; of one entity among several where only that has the attribute."""

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from prejoin.keys.template.codegen import Code
+from prejoin.keys.template.codegen import FunctionSource
 from prejoin.table.errors import CodecError, SchemaError, UnknownAttribute
 from prejoin.types import Kind, Type
 
@@ -155,7 +155,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def _values(self) -> Callable[[E], dict[str, Any]]:
         parts = [f"{name!r}: record.{name}" for name in self.attributes]
-        return Code().function("record", f"{{{', '.join(parts)}}}")
+        return FunctionSource().function("record", f"{{{', '.join(parts)}}}")
 
     def encode(self, record: E) -> Json:
         """An object as attributes of an item. What is None is left out."""
@@ -189,7 +189,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def _encode(self) -> Callable[[Mapping[str, Any]], Json]:
         """Writes all attributes at once, where all are given. It raises whatever it likes where one is not so."""
-        code = Code()
+        code = FunctionSource()
         parts = []
         for name, attribute in self.attributes.items():
             encode, value, wire = code.constant(attribute.value.encode), code.fresh(), repr(attribute.wire)
@@ -268,7 +268,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def make(self) -> Callable[[Any], E]:
         """Makes an object of a decoded struct. What raises is no such item: `decode` says why."""
-        code = Code()
+        code = FunctionSource()
         return cast("Callable[[Any], E]", code.function("item", source_of(self.cls, self._slots, "item", code)))
 
 

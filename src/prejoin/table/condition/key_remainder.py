@@ -24,7 +24,7 @@ def condition(plan: Plan, values: Mapping[str, Any], where: Condition | None) ->
     """What has to hold for the item: that it has what is given beside its key, and what else is wanted of it."""
     entity = plan.facets[0].entity
     given: list[Condition] = [
-        Compare((plan.ask.attribute(entity, name),), "=", values[name]) for name in sorted(plan.compared)
+        Compare((plan.lookup.attribute(entity, name),), "=", values[name]) for name in sorted(plan.compared)
     ]
     return reduce(both, given, where)
 
@@ -32,8 +32,8 @@ def condition(plan: Plan, values: Mapping[str, Any], where: Condition | None) ->
 def wires(plan: Plan, codec: Codec[Any]) -> set[str]:
     """The attributes that are wanted or tested, as the table calls them, where not all are."""
     entity = plan.facets[0].entity
-    names = plan.compared | (plan.ask.needs or frozenset())
-    return {codec.attribute(plan.ask.attribute(entity, name)).wire for name in names}
+    names = plan.compared | (plan.lookup.needs or frozenset())
+    return {codec.attribute(plan.lookup.attribute(entity, name)).wire for name in names}
 
 
 def holds(test: Condition, codec: Codec[Any], item: Json) -> bool:
@@ -58,6 +58,6 @@ def refusal(plan: Plan, what: str) -> TableError:
     """Why many are not asked for so at once, where each is read by its key alone."""
     more = ", ".join(sorted(plan.compared))
     return TableError(
-        f"{more} is not part of the key of {plan.ask.entities[0]}, and {what} reads by keys alone: leave it out, and "
-        "look at the objects"
+        f"{more} is not part of the key of {plan.lookup.entities[0]}, and {what} reads by keys alone: leave it out, "
+        "and look at the objects"
     )

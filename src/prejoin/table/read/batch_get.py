@@ -71,13 +71,13 @@ def get_many(
 def _same(before: Asked | None, asked: Asked, given: Mapping[str, Any]) -> Asked:
     if asked.plan.operation != "GetItem":
         raise TableError(
-            f"{', '.join(given)} is not the key of {asked.plan.ask.entities[0]} in the table, "
+            f"{', '.join(given)} is not the key of {asked.plan.lookup.entities[0]} in the table, "
             "and only by that many are read at once: use query"
         )
     if asked.plan.compared:
         raise comparing.refusal(asked.plan, "get_many")
     if before is not None and asked is not before:
-        raise TableError(f"the keys differ in what they name: {', '.join(given)} beside {before.plan.ask}")
+        raise TableError(f"the keys differ in what they name: {', '.join(given)} beside {before.plan.lookup}")
     return asked
 
 

@@ -109,7 +109,7 @@ def get_body(
 ) -> dict[str, Any]:
     """The parameters of a GetItem. `wires` are all that is wanted, if they are given."""
     body: dict[str, Any] = {"TableName": table, "Key": key_of(schema, asked, values)}
-    if asked.plan.ask.consistent:
+    if asked.plan.lookup.consistent:
         body["ConsistentRead"] = True
     if wires:
         body.update(projection(wires))
@@ -118,7 +118,7 @@ def get_body(
 
 def key_of(schema: Schema, asked: Asked, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The key of the item that a question names."""
-    facet, ask = asked.plan.facets[0], asked.plan.ask
+    facet, ask = asked.plan.facets[0], asked.plan.lookup
     if ask.roles:
         values = {ask.attribute(facet.entity, name): value for name, value in values.items()}
     return schema.written(facet, values)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from prejoin.keys import TABLE, Ask, KeyValueError, Order, Plan, Role, Within, conditions
+from prejoin.keys import TABLE, AttributeRole, KeyValueError, Lookup, Order, Plan, Within, conditions
 from prejoin.keys.template.encoding import plain
 from prejoin.table.codec.codec import Codec
 from prejoin.table.errors import CursorError, TableError
@@ -55,7 +55,7 @@ def planned(
     *,
     order: Iterable[str | Order] = (),
     consistent: bool = False,
-    roles: tuple[Role, ...] = (),
+    roles: tuple[AttributeRole, ...] = (),
     into: type | None = None,
     needs: frozenset[str] | None = None,
     tests: frozenset[str] = frozenset(),
@@ -94,7 +94,7 @@ def _ask(
     fixed: tuple[tuple[str, object], ...],
     order: tuple[str | Order, ...],
     consistent: bool,
-    roles: tuple[Role, ...],
+    roles: tuple[AttributeRole, ...],
     into: type | None,
     needs: Iterable[str] | None,
     tests: frozenset[str],
@@ -110,7 +110,7 @@ def _ask(
     if into is not None:
         needs = entities[0].codec.view(into).attributes
     tests = tests.union(*(entity.tested for entity in entities if entity.patterns))
-    ask = Ask.of(
+    ask = Lookup.of(
         *(entity.tag for entity in entities),
         equal=[name for name in values if name not in known],
         constants=fixed,
@@ -140,7 +140,7 @@ def _check_filter(schema: Schema, plan: Plan, tests: frozenset[str]) -> None:
 
 
 def _fixed(
-    schema: Schema, entities: tuple[Bound[Any], ...], values: Mapping[str, Any], roles: tuple[Role, ...]
+    schema: Schema, entities: tuple[Bound[Any], ...], values: Mapping[str, Any], roles: tuple[AttributeRole, ...]
 ) -> tuple[tuple[str, object], ...]:
     names = {(role.entity, role.name): role.attribute for role in roles}
     found = []
@@ -190,7 +190,7 @@ def query_of(
         found = tuple(c for i in range(len(found) - width, -1, -width) for c in found[i : i + width])
     # An index that holds only some attributes refuses to be asked for others, which are in its keys.
     projected = asked.into is not None and not asked.reading.partial
-    consistent = plan.ask.consistent
+    consistent = plan.lookup.consistent
     if plan.compared:
         where = comparing.condition(plan, values, where)
     hidden = visible.hiding(schema, plan.facets)

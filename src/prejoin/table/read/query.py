@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.keys import Order, Role
+from prejoin.keys import AttributeRole, Order
 from prejoin.table.codec.codec import Codec
 from prejoin.table.condition.record import Condition, Path, Recorder, Where, recorded
 from prejoin.table.conversation import Steps
@@ -96,7 +96,7 @@ def collect(
         order=asking.sorted_by,
         consistent=asking.consistent,
         roles=tuple(
-            Role(schema.entity(cls).tag, name, attribute)
+            AttributeRole(schema.entity(cls).tag, name, attribute)
             for cls, names in (roles or {}).items()
             for name, attribute in names.items()
         ),

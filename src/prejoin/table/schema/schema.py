@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Tag, disjoint, plan
+from prejoin.keys import TABLE, Facet, KeyValueError, Lookup, Plan, Refusal, Tag, disjoint, plan
 from prejoin.table.errors import NotServed, SchemaError
 
 from .bind import Bound, acquainted, bind
@@ -43,7 +43,7 @@ class Schema:
     ... )
     >>> schema.key(User, user_id="42")
     {'pk': {'S': 'USER#42'}, 'sk': {'S': 'PROFILE'}}
-    >>> print(schema.plan(Ask.of("User", equal=["email"])))
+    >>> print(schema.plan(Lookup.of("User", equal=["email"])))
     Query gsi1: EMAIL#{email} / USER
     """
 
@@ -86,7 +86,7 @@ class Schema:
         # By the facet itself, not by what it says: comparing that would take longer than writing the key.
         self._writers: dict[int, KeyWriter | None] = dict.fromkeys(map(id, self.facets))
         self._composed = {id(facet): composed(facet, self._keys[facet.slot]) for facet in self.facets}
-        self._plans: dict[Ask, Plan | Refusal] = {}
+        self._plans: dict[Lookup, Plan | Refusal] = {}
         self.shapes: dict[Hashable, Any] = {}
         """How questions are answered, by the names of what is asked: the values do not matter."""
         for one in bound:
@@ -161,7 +161,7 @@ class Schema:
         what = f"it is one of {other}" if other else f"they have {', '.join(str(one.base) for one in self.entities)}"
         raise KeyValueError(f"{shown_key(pk, sk)} is not the key of an entity's own item; {what}")
 
-    def plan(self, ask: Ask) -> Plan:
+    def plan(self, ask: Lookup) -> Plan:
         """How to answer an ask, or NotServed."""
         found = self._plans.get(ask)
         if found is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Natural, Role, Template
+from prejoin.keys import TABLE, AttributeRole, Facet, KeyField, KeyText, KeyValueError, Natural, Template
 from prejoin.keys.template.encoding import Encoding, plain
 from prejoin.keys.template.shape import ANYTHING, Shape, literal, meet
 from prejoin.table.conversation import Request
@@ -140,15 +140,15 @@ def _head(facet: Facet, attribute: str, separator: str) -> Head:
             return Head("", form.parts[0].encoding, True, True, len(form.parts) > 1)
         raise _leaving(facet, attribute, f"make the index on ({attribute}, {form.attributes[0]})")
     start = form.parts[0]
-    lead, parts = (start.text, form.parts[1:]) if isinstance(start, Literal) else ("", form.parts)
+    lead, parts = (start.text, form.parts[1:]) if isinstance(start, KeyText) else ("", form.parts)
     tenant, rest = parts[0] if parts else None, parts[1:]
-    if not isinstance(tenant, Field) or tenant.attribute != attribute:
+    if not isinstance(tenant, KeyField) or tenant.attribute != attribute:
         text = form.text.removeprefix(f"TENANT{separator}")
         raise _leaving(facet, attribute, f"write TENANT{separator}{{{attribute}}}{separator}{text}")
     encoding = tenant.encoding
     if encoding.derived or tenant.optional:
         raise _leaving(facet, attribute, f"write {{{attribute}}} as it is: two tenants could share {{{tenant.name}}}")
-    ends = not rest or (isinstance(rest[0], Literal) and rest[0].text.startswith(separator))
+    ends = not rest or (isinstance(rest[0], KeyText) and rest[0].text.startswith(separator))
     # In a raw key a value is not escaped; at its end it could hold separators, and look like another's.
     if not ends or (form.raw and not rest) or meet(encoding.shape, ANYTHING + literal(separator) + ANYTHING):
         raise _leaving(facet, attribute, f"let {separator!r} follow {{{attribute}}}, and never stand in it")
@@ -230,7 +230,7 @@ class Fence:
                 f"this client is of {self.attribute} {self.tenant!r}, and cannot give its items to others"
             )
 
-    def narrow(self, attribute: str, roles: Iterable[Role]) -> None:
+    def narrow(self, attribute: str, roles: Iterable[AttributeRole]) -> None:
         """Refuses a range over tenants, and other names for them."""
         if attribute == self.attribute:
             raise OtherTenant(f"this client is of {self.attribute} {self.tenant!r}: it has no range of them")

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.transport.connection.http import Answer, BrokenAnswer, Opening, damage
-from prejoin.transport.connection.pool import AllInUse
+from prejoin.transport.connection.http import MalformedResponse, RequestHead, WireResponse, response_damage
+from prejoin.transport.connection.pool import PoolExhausted
 from prejoin.transport.connection.proxy import ProxyRefusal
-from prejoin.transport.credentials import Credentials, Keyring
+from prejoin.transport.credentials import CredentialCache, Credentials
 from prejoin.transport.errors import (
     AnswerLost,
     ConnectionFailed,
@@ -27,21 +27,21 @@ from prejoin.transport.errors import (
     TransportError,
 )
 from prejoin.transport.request.sign import Signer
-from prejoin.transport.settings import Settings
+from prejoin.transport.settings import TransportSettings
 from prejoin.transport.url import Url
 
 if TYPE_CHECKING:
-    from prejoin.transport.request.retry import Verdict
+    from prejoin.transport.request.retry import ErrorClass
 
 _FULL = 500
 _RETRY = 5
 _RETRY_AFTER_TIMEOUT = 10
 
 
-class Quota:
+class RetryQuota:
     """A purse, as in the AWS SDKs: a repetition costs, success pays back what it cost, a plain success one coin.
 
-    >>> quota = Quota()
+    >>> quota = RetryQuota()
     >>> sum(bool(quota.spend()) for _ in range(200))
     100
     """
@@ -76,7 +76,7 @@ _SKEW = 240.0
 """Seconds that two clocks may differ by. AWS refuses from 15 minutes on."""
 
 
-class Attempt(msgspec.Struct, frozen=True, gc=False):
+class SendAttempt(msgspec.Struct, frozen=True, gc=False):
     """Send this, and tell the Answer or the Failure."""
 
     request: bytes
@@ -84,19 +84,19 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     """On a new connection: one that was kept has just turned out dead."""
 
 
-class Pause(msgspec.Struct, frozen=True, gc=False):
+class RetryDelay(msgspec.Struct, frozen=True, gc=False):
     """Wait."""
 
     seconds: float
 
 
-class Blocking(msgspec.Struct, frozen=True):
+class BlockingCall(msgspec.Struct, frozen=True):
     """Call this, which may take its time, and tell what it returns."""
 
     call: Callable[[], Any]
 
 
-class How(Enum):
+class Progress(Enum):
     """How far a request got before its attempt failed.
 
     A request is unsent only if not one byte of it was handed to a socket or an asyncio transport. Neither of them can
@@ -107,27 +107,29 @@ class How(Enum):
     LOST = "handed over, at least in part, and no whole answer came"
 
 
-class Failure(msgspec.Struct, frozen=True):
-    how: How
+class SendFailure(msgspec.Struct, frozen=True):
+    how: Progress
     cause: Exception
     stale: bool = False
     """A connection that had been kept ended without a byte: the server may just have grown tired of it."""
 
 
-Step = Attempt | Pause | Blocking
+Step = SendAttempt | RetryDelay | BlockingCall
 Exchange = Generator[Step, Any, bytes]
 
 
-class Core:
+class Channel:
     """What the exchanges with one DynamoDB share: address, keys, the server's clock, the purse for repetitions."""
 
-    def __init__(self, url: Url, region: str, proxy: Url | None, keyring: Keyring, settings: Settings) -> None:
+    def __init__(
+        self, url: Url, region: str, proxy: Url | None, keyring: CredentialCache, settings: TransportSettings
+    ) -> None:
         self.url = url
         self.proxy = proxy
         self.settings = settings
         self.keyring = keyring
-        self.quota = Quota()
-        self._opening = Opening(url, proxy)
+        self.quota = RetryQuota()
+        self._opening = RequestHead(url, proxy)
         self._signer = Signer(url.authority, url.path, region)
         self._ahead = 0.0
         """Seconds that the server's clock is ahead of ours."""
@@ -144,79 +146,81 @@ class Core:
             credentials = self.keyring.current(time())
             if credentials is None:
                 try:
-                    credentials = yield Blocking(self.keyring.renew)
+                    credentials = yield BlockingCall(self.keyring.renew)
                 except Exception as missing:
                     if lost is not None:
                         raise self._unknown(operation, tries, sent, lost, missing) from lost
                     raise
             moment = time() + self._ahead
             signature = self._signer.headers(operation, body, credentials, moment)
-            outcome = yield Attempt(self._opening.request(operation, signature, body), fresh)
+            outcome = yield SendAttempt(self._opening.request(operation, signature, body), fresh)
             tries += 1
-            if type(outcome) is Answer:
-                broken = damage(outcome)
+            if type(outcome) is WireResponse:
+                broken = response_damage(outcome)
                 if broken is None and outcome.status < 300:
                     self.quota.earn(spent)
                     return outcome.body
                 if broken is not None:
-                    outcome = Failure(How.LOST, BrokenAnswer(broken))
+                    outcome = SendFailure(Progress.LOST, MalformedResponse(broken))
 
             # What went wrong is judged by what a process in which nothing does need not load.
-            from prejoin.transport.request.retry import Verdict, is_read, safe_to_repeat, settles
+            from prejoin.transport.request.retry import ErrorClass, is_read, proves_not_applied, safe_to_repeat
 
-            if type(outcome) is not Failure or outcome.how is How.LOST:
+            if type(outcome) is not SendFailure or outcome.how is Progress.LOST:
                 sent += 1
             error, judged = self._judge(outcome)
-            if judged is Verdict.RENEW and not renewed:
+            if judged is ErrorClass.RENEW and not renewed:
                 renewed = True
-                if (yield Blocking(partial(self._other, credentials))):
+                if (yield BlockingCall(partial(self._other, credentials))):
                     continue
-            if judged is Verdict.CLOCK and not corrected and self._set_clock(outcome, moment):
+            if judged is ErrorClass.CLOCK and not corrected and self._set_clock(outcome, moment):
                 corrected = True
                 continue
-            if judged is Verdict.UNKNOWN and not is_read(operation):
+            if judged is ErrorClass.UNKNOWN and not is_read(operation):
                 lost = error
                 if not safe_to_repeat(operation, body):
                     raise self._unknown(operation, tries, sent, error, None) from error
-            if type(outcome) is Failure and outcome.stale and not fresh:
+            if type(outcome) is SendFailure and outcome.stale and not fresh:
                 fresh = True  # at once and for nothing: the server is there, only that connection was not
                 continue
-            if judged in (Verdict.BUSY, Verdict.UNKNOWN) and attempts < self.settings.retries.attempts:
+            if judged in (ErrorClass.BUSY, ErrorClass.UNKNOWN) and attempts < self.settings.retries.attempts:
                 spent = self.quota.spend(timed_out=isinstance(error, TimeoutError))
                 if spent:
                     delay = self._delay(attempts)
                     if self.settings.on_retry is not None:
                         self.settings.on_retry(operation, attempts, error, delay)
-                    yield Pause(delay)
+                    yield RetryDelay(delay)
                     attempts += 1
                     continue
-            if lost is not None and not settles(operation, error):
+            if lost is not None and not proves_not_applied(operation, error):
                 raise self._unknown(operation, tries, sent, lost, error) from lost
             raise self._failed(operation, tries, error, outcome)
 
-    def _judge(self, outcome: Answer | Failure) -> tuple[Exception, Verdict]:
-        from prejoin.transport.request.retry import Verdict, verdict
+    def _judge(self, outcome: WireResponse | SendFailure) -> tuple[Exception, ErrorClass]:
+        from prejoin.transport.request.retry import ErrorClass, classify
 
-        if type(outcome) is Answer:
+        if type(outcome) is WireResponse:
             if outcome.status < 400:
-                return self._redirected(outcome), Verdict.FINAL
+                return self._redirected(outcome), ErrorClass.FINAL
             error = DynamoDBError.from_body(
                 outcome.body, outcome.status, request_id=outcome.header(b"x-amzn-requestid")
             )
             if error.code == "UnknownError":
-                return self._not_dynamodb(outcome), Verdict.FINAL
-            return error, verdict(error)
-        assert type(outcome) is Failure
-        if outcome.how is How.LOST:
-            return outcome.cause, Verdict.UNKNOWN
-        return outcome.cause, Verdict.FINAL if _will_not_change(outcome.cause) else Verdict.BUSY
+                return self._not_dynamodb(outcome), ErrorClass.FINAL
+            return error, classify(error)
+        assert type(outcome) is SendFailure
+        if outcome.how is Progress.LOST:
+            return outcome.cause, ErrorClass.UNKNOWN
+        return outcome.cause, ErrorClass.FINAL if _will_not_change(outcome.cause) else ErrorClass.BUSY
 
-    def _failed(self, operation: str, attempts: int, error: Exception, outcome: Answer | Failure) -> Exception:
+    def _failed(
+        self, operation: str, attempts: int, error: Exception, outcome: WireResponse | SendFailure
+    ) -> Exception:
         """The error to raise for something that was not done, or changes nothing."""
         if isinstance(error, DynamoDBError | TransportError):
             return error
         times = "" if attempts == 1 else f", {attempts} times"
-        if type(outcome) is Failure and outcome.how is How.LOST:
+        if type(outcome) is SendFailure and outcome.how is Progress.LOST:
             failed: TransportError = AnswerLost(
                 f"{self.url} did not answer {operation}{times}: {_told(error)}",
                 operation=operation,
@@ -250,14 +254,14 @@ class Core:
             cause=lost,
         )
 
-    def _not_dynamodb(self, answer: Answer) -> TransportError:
-        what = answer.header(b"content-type") or "no content type"
-        return NotConfigured(f"{self.url} does not speak DynamoDB: it answered {answer.status} ({what[:100]})")
+    def _not_dynamodb(self, response: WireResponse) -> TransportError:
+        what = response.header(b"content-type") or "no content type"
+        return NotConfigured(f"{self.url} does not speak DynamoDB: it answered {response.status} ({what[:100]})")
 
-    def _redirected(self, answer: Answer) -> TransportError:
-        where = answer.header(b"location")
+    def _redirected(self, response: WireResponse) -> TransportError:
+        where = response.header(b"location")
         return NotConfigured(
-            f"{self.url} answered {answer.status}{f' to {where[:200]}' if where else ''}, as no DynamoDB does: "
+            f"{self.url} answered {response.status}{f' to {where[:200]}' if where else ''}, as no DynamoDB does: "
             "redirects are not followed, give the address itself"
         )
 
@@ -273,13 +277,13 @@ class Core:
             refused.token,
         )
 
-    def _set_clock(self, answer: Answer | Failure, signed: float) -> bool:
+    def _set_clock(self, response: WireResponse | SendFailure, signed: float) -> bool:
         """Whether the server's clock is far from the moment signed; then it is gone by from now on."""
-        assert type(answer) is Answer
+        assert type(response) is WireResponse
         from email.utils import parsedate_to_datetime
 
         try:
-            there = parsedate_to_datetime(answer.header(b"date")).timestamp()
+            there = parsedate_to_datetime(response.header(b"date")).timestamp()
         except (ValueError, TypeError, OverflowError):
             return False
         if abs(there - signed) < _SKEW:
@@ -303,7 +307,7 @@ def _told(error: Exception) -> str:
 
 
 def _will_not_change(cause: Exception) -> bool:
-    if isinstance(cause, AllInUse | TransportError):
+    if isinstance(cause, PoolExhausted | TransportError):
         return True  # waiting again would only be waiting longer than was said; a closed transport stays closed
     if isinstance(cause, ProxyRefusal):
         return 400 <= cause.status < 500

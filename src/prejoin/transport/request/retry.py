@@ -10,7 +10,7 @@ import msgspec
 from prejoin.protocol.errors import DynamoDBError
 
 
-class Verdict(Enum):
+class ErrorClass(Enum):
     FINAL = "the answer, and there is no other"
     BUSY = "not done; later it may be"
     UNKNOWN = "nobody knows whether it was done"
@@ -40,35 +40,35 @@ _CLOCK = frozenset(
 )
 
 
-def verdict(error: DynamoDBError) -> Verdict:
+def classify(error: DynamoDBError) -> ErrorClass:
     """
-    >>> verdict(DynamoDBError("ThrottlingException", "Rate exceeded")).name
+    >>> classify(DynamoDBError("ThrottlingException", "Rate exceeded")).name
     'BUSY'
 
     A server error may come after the write. AWS's own SDKs repeat it all the same:
 
-    >>> verdict(DynamoDBError("InternalServerError")).name
+    >>> classify(DynamoDBError("InternalServerError")).name
     'UNKNOWN'
     """
     if error.code in _BUSY or error.status in (408, 429):  # the request came too late, or too many did
-        return Verdict.BUSY
+        return ErrorClass.BUSY
     if error.status >= 500:
-        return Verdict.UNKNOWN
+        return ErrorClass.UNKNOWN
     if error.code in _RENEW:
-        return Verdict.RENEW
+        return ErrorClass.RENEW
     if error.code in _CLOCK:
-        return Verdict.CLOCK
-    return Verdict.FINAL
+        return ErrorClass.CLOCK
+    return ErrorClass.FINAL
 
 
-def settles(operation: str, error: Exception) -> bool:
+def proves_not_applied(operation: str, error: Exception) -> bool:
     """Whether an error for the repetition of a lost write says that the lost one was not done either.
 
     A transaction with a token is cancelled only if it was not done before; a request that is not valid never was. An
     update is an exception: whether its paths are valid depends on the item, which may have changed in between.
 
     >>> invalid = DynamoDBError("ValidationException")
-    >>> settles("PutItem", invalid), settles("UpdateItem", invalid)
+    >>> proves_not_applied("PutItem", invalid), proves_not_applied("UpdateItem", invalid)
     (True, False)
     """
     if not isinstance(error, DynamoDBError):
