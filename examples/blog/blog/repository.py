@@ -7,8 +7,7 @@ import datetime as dt
 from collections.abc import Sequence
 from uuid import UUID
 
-from prejoin import keys
-from prejoin.table import Client, Collection, Page, exists
+from prejoin import Client, Collection, Page, exists, keys
 
 from .entities import Comment, Post, PostView, PostView2, PostView3, User
 

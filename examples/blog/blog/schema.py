@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from prejoin.keys import When
-from prejoin.patterns import Unique
-from prejoin.table import Entity, Index, Key, Schema
+from prejoin import Entity, Index, Key, Schema, Unique, When
 
 from .entities import Comment, Post, User
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from uuid import UUID
 
-from prejoin.table import Client
+from prejoin import Client
 
 from .entities import Comment, Post, User
 

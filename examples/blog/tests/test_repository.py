@@ -6,8 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 
-from prejoin.engine import Embedded
-from prejoin.table import Client
+from prejoin import Client, Embedded
 
 from blog import seed
 from blog.entities import Comment, Post, User

@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Sequence
 from uuid import UUID
 
-from prejoin.table import Client, Collection, Page
+from prejoin import Client, Collection, Page
 
 from .entities import Document, DocumentPart, DocumentVersion, DocumentView
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from uuid import UUID
 
-from prejoin.table import AsyncClient, Collection, Page, begins_with, between
+from prejoin import AsyncClient, Collection, Page, begins_with, between
 
 from .entities import File, Folder
 

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from prejoin.engine import Embedded
-from prejoin.table import Client
+from prejoin import Client, Embedded
 
 from files import seed
 from files.entities import File, Folder

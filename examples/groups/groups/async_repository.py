@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from prejoin.table import AsyncClient, Page, exists
+from prejoin import AsyncClient, Page, exists
 
 from .entities import (
     Group,

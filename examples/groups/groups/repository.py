@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from prejoin.table import Client, Page, exists
+from prejoin import Client, Page, exists
 
 from .entities import (
     Group,

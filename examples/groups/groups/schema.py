@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from prejoin.keys import When
-from prejoin.table import Entity, Index, Key, Schema
+from prejoin import Entity, Index, Key, Schema, When
 
 from .entities import Group, Membership, User
 

@@ -7,8 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import Client
+from prejoin import Client, Embedded
 
 from groups import seed
 from groups.entities import Group, Membership, User

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from prejoin.table import AsyncClient, Page, begun, between
+from prejoin import AsyncClient, Page, begun, between
 
 from .entities import DaySummary, Resource, Sample
 

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from prejoin.patterns import TimeToLive
-from prejoin.table import Entity, Index, Key, Schema
+from prejoin import Entity, Index, Key, Schema, TimeToLive
 
 from .entities import DaySummary, Resource, Sample
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from prejoin.table import Client
+from prejoin import Client
 
 from .entities import DaySummary, Resource, Sample
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from prejoin.engine import Embedded
-from prejoin.table import Client
+from prejoin import Client, Embedded
 
 from metrics import seed
 from metrics.entities import DaySummary, Resource, Sample

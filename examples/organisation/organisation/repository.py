@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from prejoin.table import Client, Collection, Page
+from prejoin import Client, Collection, Page
 
 from .entities import Division, Employee, Organisation, Team
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from prejoin.table import Entity, Index, Key, Schema
+from prejoin import Entity, Index, Key, Schema
 
 from .entities import Division, Employee, Organisation, Team
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from prejoin.engine import Embedded
-from prejoin.table import Client
+from prejoin import Client, Embedded
 
 from organisation import seed
 from organisation.entities import Division, Employee, Organisation, Team

@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Sequence
 from uuid import UUID
 
-from prejoin.table import AsyncClient, Collection, Page, begun, between, one_of
+from prejoin import AsyncClient, Collection, Page, begun, between, one_of
 
 from .entities import Address, Order, OrderItem, OrderStatus, Product, User
 

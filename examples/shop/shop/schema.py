@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from prejoin.patterns import Copy, Unique
-from prejoin.table import Entity, Index, Key, Schema
+from prejoin import Copy, Entity, Index, Key, Schema, Unique
 
 from .entities import Address, Order, OrderItem, Product, User
 

@@ -7,7 +7,7 @@ import datetime as dt
 from decimal import Decimal
 from uuid import UUID
 
-from prejoin.table import Client
+from prejoin import Client
 
 from .entities import Address, Order, OrderItem, Product, User
 

@@ -8,8 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import Client
+from prejoin import Client, Embedded
 
 from shop import seed
 from shop.entities import Address, Order, OrderItem, Product, User

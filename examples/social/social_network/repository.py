@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from prejoin import keys
-from prejoin.table import Client, Collection, Page, exists
+from prejoin import Client, Collection, Page, exists, keys
 
 from .entities import Comment, Follow, Group, Like, Membership, Post, User, UserView
 

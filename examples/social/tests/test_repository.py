@@ -8,8 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import Client
+from prejoin import Client, Embedded
 
 from social_network import seed
 from social_network.entities import Comment, Follow, Group, Like, Membership, Post, User

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from prejoin.table import AsyncClient, Collection, Page
+from prejoin import AsyncClient, Collection, Page
 
 from .entities import Assignment, Team, User, UserStatus
 

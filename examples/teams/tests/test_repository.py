@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from prejoin.engine import Embedded
-from prejoin.table import Client
+from prejoin import Client, Embedded
 
 from teams import seed
 from teams.entities import Assignment, Team, User

@@ -8,7 +8,7 @@ from typing import Final
 import httptools
 import msgspec
 
-from prejoin import __version__
+from prejoin._version import __version__
 from prejoin.transport.connection.proxy import authorization
 from prejoin.transport.request.sign import CONTENT_TYPE, TARGET
 from prejoin.transport.url import Url
