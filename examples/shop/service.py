@@ -16,7 +16,8 @@ from uuid import UUID
 
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
-from prejoin import AsyncClient, Page, TableError, TransactionCancelled, TransportError
+from prejoin.table import AsyncClient, Page, TableError, TransactionCancelled
+from prejoin.transport import TransportError
 from pydantic import AwareDatetime
 
 import place
