@@ -68,16 +68,17 @@ class DynamoDBError(PrejoinError):
     @classmethod
     def from_body(cls, body: bytes, status: int = 400, *, request_id: str = "") -> DynamoDBError:
         """The error that an answer carries; a body that is not DynamoDB's is shown in the message."""
+        # A gateway or load balancer in between answers in its own words, some of them in JSON.
+        unknown = "InternalServerError" if status >= 500 else "UnknownError"
         try:
             document = msgspec.json.decode(body, type=dict[str, Any])
         except (ValueError, RecursionError):
             text = body[:200].decode("utf-8", "replace")
-            code = "InternalServerError" if status >= 500 else "UnknownError"
             message = f"HTTP status {status}, and a body that is not DynamoDB's: {text!r}" if text else ""
-            return cls(code, message, status=status, request_id=request_id)
+            return cls(unknown, message, status=status, request_id=request_id)
         kind = document.pop("__type", None)
         lower, upper = document.pop("message", None), document.pop("Message", None)
-        code = kind.rsplit("#", 1)[-1] if isinstance(kind, str) else "UnknownError"
+        code = kind.rsplit("#", 1)[-1] if isinstance(kind, str) else unknown
         return cls(code, str(lower or upper or ""), status=status, fields=document, request_id=request_id)
 
 
