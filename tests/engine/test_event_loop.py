@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prejoin.engine.file import FileStore
-from prejoin.engine.file.session import BUSY_MILLISECONDS
 
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
+from prejoin.engine.store.file import FileStore
+from prejoin.engine.store.file.session import BUSY_MILLISECONDS
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.sizes import item_size
 
