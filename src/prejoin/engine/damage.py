@@ -71,8 +71,9 @@ def _decoded(content: object) -> Item | None:
 
 def verify(database: Database) -> list[str]:
     """Everything that is wrong with the file, at one moment: its structure, each item, and each index entry."""
-    found = database.store.verify_file()
+    found: list[str] = []
     try:
+        found += database.store.verify_file()
         return found + database.store.read(_verify_tables, database)
     except StoreError as error:
         return [*found, str(error)]

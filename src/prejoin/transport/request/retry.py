@@ -71,7 +71,7 @@ def proves_not_applied(operation: str, error: Exception) -> bool:
     >>> proves_not_applied("PutItem", invalid), proves_not_applied("UpdateItem", invalid)
     (True, False)
     """
-    if not isinstance(error, DynamoDBError):
+    if not isinstance(error, DynamoDBError) or error.status >= 500:
         return False
     if error.code == "ValidationException":
         return operation != "UpdateItem"
