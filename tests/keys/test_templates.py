@@ -157,13 +157,13 @@ def test_a_path_is_ended_so_that_a_name_is_never_the_beginning_of_another() -> N
         ("{price}", {"price": Decimal("1E+999999")}, "more than 38 digits"),
         ("{n:06d}", {"n": 1_000_000}, "does not fit into 6 digits"),
         ("{n:06d}", {"n": -5}, "does not fit into 6 digits"),
-        ("{price}", {"price": Decimal("NaN")}, "cannot stand in a key"),
+        ("{price}", {"price": Decimal("NaN")}, "cannot be part of a key"),
         ("{price:09.2f}", {"price": Decimal("0.001")}, "does not fit into 9 characters with 2 after the point"),
         ("{price:09.2f}", {"price": Decimal("1000000")}, "does not fit into 9"),
         ("{price:09.2f}", {"price": Decimal("-1")}, "does not fit into 9"),
         ("{price:09.2f}", {"price": Decimal("1E+999999")}, "does not fit into 9"),
         ("{price:09.2f}", {"price": Decimal("NaN")}, "does not fit into 9"),
-        ("{placed_at:seconds}", {"placed_at": NOON}, "finer than seconds: two moments would look alike"),
+        ("{placed_at:seconds}", {"placed_at": NOON}, "finer than seconds: two points in time would have the same key"),
         ("X#{born?}", {}, "born has no value"),
         ("X#{born?}", {"born": "x"}, "'x' is not a date"),
         ("{placed_at}", {"placed_at": datetime(2026, 5, 4)}, "has no time zone"),
@@ -185,26 +185,26 @@ def test_a_value_that_a_key_cannot_tell_is_refused(text: str, values: dict[str, 
         ("", "it is empty"),
         ("U#{user}", "no attribute user; did you mean user_id?"),
         ("U#{}", "'{'"),
-        ("A$B", "escapes start with"),
+        ("A$B", "starts an escape"),
         ("{user_id}{order_id}", "values run together"),
         ("{user_id}-{order_id}", "must be followed by '#'"),
-        ("{tags}", "a set cannot stand in a key"),
+        ("{tags}", "a set cannot be part of a key"),
         ("{user_id:06d}", "pads integers"),
         ("{user_id:desc}", "descending order is for"),
         ("{born:hour}", "has no hour"),
         ("{n:day}", "has no day"),
         ("{n:lower}", "folds text"),
-        ("{n:shard(1)}", "two shards or more"),
+        ("{n:shard(1)}", "at least two shards"),
         ("{n:shard(8 of 4)}", "8 shards are not 8 of 4"),
         ("{n:shard(4000)}", "at most 1000 shards"),
         ("{n:tree}", "writes a path, and this is a integer"),
         ("{n:weekly}", "'weekly' is not a spec"),
         ("{born:minute}", "has no minute"),
-        ("{price:3.2f}", "too few for 2 places"),
+        ("{price:3.2f}", "too few for 2 decimal places"),
         ("{user_id:9.2f}", "pads decimals"),
-        ("{born:seconds}", "how fine a date and time is written"),
+        ("{born:seconds}", "precision of a date and time"),
         ("{born?}", "without a value of born it would be empty"),
-        ("X#{placed_at?:day}", "not with what is only derived"),
+        ("X#{placed_at?:day}", "not a derived one"),
         ("{placed_at:day,month}", "two encodings"),
     ],
 )
@@ -255,7 +255,7 @@ def test_a_raw_template_takes_values_as_they_stand_but_not_what_would_make_two_a
     adopted = template("user_{user_id}|{order_id}", raw=True, separator="|")
     assert adopted.build({"user_id": "a b#", "order_id": "x|y"}) == "user_a b#|x|y"
     assert adopted.parse("user_a b#|x|y") == {"user_id": "a b#", "order_id": "x|y"}
-    with pytest.raises(KeyValueError, match="two values would look alike"):
+    with pytest.raises(KeyValueError, match="two values would have the same key"):
         adopted.build({"user_id": "a|b", "order_id": "x"})
 
 
@@ -263,7 +263,7 @@ def test_a_raw_template_may_run_fields_together_where_the_first_has_a_fixed_widt
     adopted = template("{born}{user_id}", raw=True)
     assert adopted.build({"born": date(2026, 5, 4), "user_id": "a"}) == "2026-05-04a"
     assert adopted.parse("2026-05-04a") == {"born": date(2026, 5, 4), "user_id": "a"}
-    with pytest.raises(TemplateError, match="is of no fixed width"):
+    with pytest.raises(TemplateError, match="has no fixed width"):
         template("{user_id}{born}", raw=True)
     with pytest.raises(TemplateError, match="nobody else would read it"):
         template("X#{born?}", raw=True)

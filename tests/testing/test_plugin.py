@@ -19,7 +19,7 @@ def test_it_is_light_until_a_fixture_is_used() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     added = ran.stdout.split()
-    assert added == ["prejoin", "prejoin.testing", "prejoin.testing.plugin"]
+    assert added == ["prejoin", "prejoin._exports", "prejoin._version", "prejoin.testing", "prejoin.testing.plugin"]
     assert not set(HEAVY) & set(added)
 
 
@@ -79,7 +79,7 @@ def test_each_test_has_a_dynamodb_of_its_own(pytester: pytest.Pytester, argument
 
 def test_the_fixtures_are_listed_with_what_they_are(pytester: pytest.Pytester) -> None:
     ran = pytester.runpytest_subprocess("--fixtures")
-    ran.stdout.fnmatch_lines(["prejoin_engine*", "*DynamoDB of this test's own*"])
+    ran.stdout.fnmatch_lines(["prejoin_engine*", "*An empty DynamoDB in memory*"])
 
 
 def test_it_is_found_by_its_entry_point() -> None:

@@ -184,7 +184,7 @@ def test_unknown_counts_what_was_sent_and_tells_the_last_error() -> None:
     assert isinstance(held.told, OutcomeUnknown)
     assert held.told.attempts == 4
     assert held.told.cause is GONE
-    expected = "PutItem was sent 2 times and no answer says whether it was applied: gone; then: not reached"
+    expected = "PutItem was sent 2 times and no response says whether it was applied: gone; then: not reached"
     assert str(held.told) == expected
 
 

@@ -163,8 +163,8 @@ def test_message_tells_the_lost_answer_and_the_last_error() -> None:
         with Endpoint(proxy.url, credentials=KEYS, retries=QUICK) as endpoint, pytest.raises(OutcomeUnknown) as caught:
             endpoint.send(*request(OPERATIONS["PutItem"], "a"))
     refused = OSError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
-    lost = "the connection was closed without an answer"
-    assert str(caught.value) == f"PutItem was sent and no answer says whether it was applied: {lost}; then: {refused}"
+    lost = "the connection was closed without a response"
+    assert str(caught.value) == f"PutItem was sent and no response says whether it was applied: {lost}; then: {refused}"
 
 
 def test_transport_that_is_closed_after_a_lost_answer_leaves_it_unknown(identity: Identity) -> None:

@@ -35,7 +35,7 @@ LOST: dict[str, Behaviour] = {
     "the answer is too slow as a whole": drips,
     "the answer has another checksum": sends(answer(crc=1)),
     "an error has another checksum": sends(answer(b'{"__type":"x#ValidationException"}', 400, crc=1)),
-    "the answer is not HTTP": sends(b"SSH-2.0-OpenSSH_9.2\r\n\r\n", hang_up=True),
+    "the response is not HTTP": sends(b"SSH-2.0-OpenSSH_9.2\r\n\r\n", hang_up=True),
     "the headers do not end": sends(b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 100_000, hang_up=True),
     "the answer is a web page": sends(answer(b"<html>Please log in</html>")),
     "the protocol is switched": sends(

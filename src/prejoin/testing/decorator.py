@@ -111,8 +111,8 @@ def _around_methods(context: Context, tests: Any) -> None:
         entered = getattr(self, "_prejoin_entered", None)
         if not entered:
             raise RuntimeError(
-                f"{type(self).__name__}.setup_method does not call super().setup_method(), so its tests were not "
-                f"inside of what {tests.__name__} is decorated with"
+                f"{type(self).__name__}.setup_method does not call super().setup_method(), so its tests ran "
+                f"outside of the mock that decorates {tests.__name__}"
             )
         try:
             _call(tear_down, self, method)

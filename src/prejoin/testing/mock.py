@@ -222,7 +222,7 @@ def _engine_for(client: Any, operation_name: str) -> Embedded | None:
     if any(stay.other_services == "refuse" for stay in _stays):
         raise RuntimeError(
             f"{service}:{operation_name} was called inside mock_dynamodb(other_services='refuse'): "
-            "only DynamoDB is answered here, and other services are not to be asked"
+            "only DynamoDB is mocked here, and other services are refused"
         )
     return None
 

@@ -30,7 +30,7 @@ def create_table(
     """
     if not isinstance(keys, str):
         if indexes or local_indexes:
-            raise TypeError("a schema has its indexes in itself")
+            raise TypeError("a schema already defines its indexes")
         from prejoin.table.admin import table_request
 
         return table_request.create_table(keys, name)

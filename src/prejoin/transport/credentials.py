@@ -36,7 +36,7 @@ class Credentials(msgspec.Struct, frozen=True, repr_omit_defaults=True):
         for name, value in (("access key", self.access_key), ("secret key", self.secret_key), ("token", self.token)):
             # They go into headers, where a line break (often from a file read as a whole) would start another header.
             if value is not None and not (value.isascii() and value.isprintable() and value == value.strip() != ""):
-                raise ValueError(f"the {name} has a character that none has, such as a space or line end at its end")
+                raise ValueError(f"the {name} contains an invalid character, such as a space or line end at its end")
 
     def __repr__(self) -> str:
         return f"Credentials({self.access_key!r}, …)"
@@ -60,7 +60,7 @@ def from_environment(environ: Mapping[str, str]) -> Credentials | None:
         return None
     if not access_key or not secret_key:
         missing = "AWS_SECRET_ACCESS_KEY" if access_key else "AWS_ACCESS_KEY_ID"
-        raise CredentialsMissing(f"half of the credentials is set: {missing} is not")
+        raise CredentialsMissing(f"incomplete credentials: {missing} is not")
     try:
         return Credentials(access_key, secret_key, environ.get("AWS_SESSION_TOKEN") or None)
     except ValueError as error:

@@ -331,8 +331,8 @@ def find_region(environ: Mapping[str, str]) -> str:
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or _from_profile()
     if not region:
         raise NotConfigured(
-            "no region: give it, as AWS('eu-west-1'), or set AWS_REGION "
-            "(a region in ~/.aws/config is read where the `aws` extra is installed)"
+            "no region: pass it, as in AWS('eu-west-1'), or set AWS_REGION "
+            "(a region in ~/.aws/config is read if the `aws` extra is installed)"
         )
     return checked_region(region)
 
@@ -340,7 +340,7 @@ def find_region(environ: Mapping[str, str]) -> str:
 def checked_region(region: str) -> str:
     """Check a region, because it becomes part of a host name."""
     if not _REGION.fullmatch(region):
-        raise NotConfigured(f"{region!r} is not a region, as eu-west-1 is")
+        raise NotConfigured(f"{region!r} is not a region such as eu-west-1")
     return region
 
 

@@ -49,8 +49,8 @@ class TransportSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name, value in (("timeout", self.timeout), ("connect_timeout", self.connect_timeout)):
             if not value > 0:
-                raise ValueError(f"{name} is a number of seconds above 0, not {value!r}")
+                raise ValueError(f"{name} must be a number of seconds above 0, not {value!r}")
         if self.pool < 1:
-            raise ValueError(f"pool is a number of connections, at least 1, not {self.pool!r}")
+            raise ValueError(f"pool must be at least 1 connection, not {self.pool!r}")
         if self.retries.attempts < 1:
-            raise ValueError(f"attempts is at least 1, which is no retry, not {self.retries.attempts!r}")
+            raise ValueError(f"attempts must be at least 1 (no retries), not {self.retries.attempts!r}")

@@ -58,7 +58,7 @@ def read_url(text: str) -> Url:
     """Parse an address. A ValueError never shows a password."""
     match = re.fullmatch(_URL, text.strip())
     if match is None:
-        raise ValueError(f"is not an address as http://host:port: {_hidden(text)!r}")
+        raise ValueError(f"is not an address such as http://host:port: {_hidden(text)!r}")
     scheme = match["scheme"].lower()
     if scheme not in _PORTS:
         raise ValueError(f"is http:// or https://, not {scheme}://")

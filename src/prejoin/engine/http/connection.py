@@ -41,7 +41,7 @@ class ServerConnection(asyncio.Protocol):
         self._waiting: deque[HttpRequest | HttpResponse] = deque()
         self._running = False
         self._refused = False
-        """Nothing more is understood: an answer that says so is waiting, or sent."""
+        """Nothing more is read: an error response is waiting or sent."""
         self._stopping = False
         self._lingering = 0.0
         self._stalled: float | None = None

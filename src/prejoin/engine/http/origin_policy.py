@@ -25,14 +25,12 @@ class OriginPolicy:
         """The response to a request that a web page may have sent; None if the request is allowed."""
         origin = request.header(b"origin")
         if origin is not None and _text(origin) not in self.origins:
-            return _denied(f"Requests of web pages are refused, and this one is of {_text(origin)!r}")
+            return _denied(f"Requests from web pages are refused. This one comes from {_text(origin)!r}")
         host = request.header(b"host")
         if host is None or request.count(b"host") > 1:
             return outer_error("SerializationException", "A request has exactly one Host header")
         if not self._knows(_text(host)):
-            return _denied(
-                f"The server does not go by the name {_text(host)!r}; where it should, start it with --allow-host"
-            )
+            return _denied(f"This server is not called {_text(host)!r}; to allow the name, start it with --allow-host")
         return None
 
     def _knows(self, host: str) -> bool:

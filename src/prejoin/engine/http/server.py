@@ -61,7 +61,7 @@ class Server:
     def url(self) -> str:
         """The URL for clients, once the server listens."""
         if self._socket is None:
-            raise RuntimeError("the server does not listen yet")
+            raise RuntimeError("the server is not listening yet")
         listens, port = self._socket.getsockname()[:2]
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listens, str(listens))  # noqa: S104
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

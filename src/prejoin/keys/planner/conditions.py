@@ -172,7 +172,7 @@ def _labels(found: Plan, bounds: Bounds, now: datetime | None) -> list[dict[str,
         spans = list(buckets(fan.bucket, bounds.low, end))
         if not spans and bounds.high is None:
             what = fan.field.attribute
-            raise KeyValueError(f"the range over {what} starts after {end}, where it ends if it has no end: give one")
+            raise KeyValueError(f"the range over {what} starts after {end}, the default end: give an end")
         labels.append(spans[::-1] if found.reverse else spans)
     names = [fan.field.name for fan in fans]
     return [dict(zip(names, choice, strict=True)) for choice in product(*labels)]

@@ -279,7 +279,7 @@ def _sized(sk: str) -> str:
 def check_size(key: str, what: str, most: int) -> str:
     """Return the key, or raise KeyValueError if DynamoDB does not accept it."""
     if not key:
-        raise KeyValueError(f"the {what} would be empty, and DynamoDB takes no empty key")
+        raise KeyValueError(f"the {what} would be empty, and DynamoDB does not accept empty keys")
     if len(key) * 4 > most and len(key.encode()) > most:
         raise KeyValueError(f"the {what} {shortened(key)!r} would be longer than {most} bytes")
     return key

@@ -117,7 +117,7 @@ def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
     """The best plan for a lookup. It needs all facets of the table, because keys of other entities may lie between.
 
     >>> from prejoin.types import STRING
-    >>> from .template import Template
+    >>> from prejoin.keys import Template
     >>> types = {"user_id": STRING, "order_id": STRING, "status": STRING}
     >>> def key(text): return Template.of(text, types)
     >>> facets = [

@@ -135,7 +135,7 @@ def default(type_: Type, separator: Separator) -> Encoding:
             shape = (Chars(HEX, many=True),)
             return Encoding("binary", _encode_binary, bytes.fromhex, shape, separator.ordered, prefixes=True)
         case _:
-            raise TemplateError(f"a {type_} cannot stand in a key")
+            raise TemplateError(f"a {type_} cannot be part of a key")
 
 
 def text(separator: Separator, members: tuple[str, ...] = ()) -> Encoding:
@@ -188,7 +188,9 @@ def verbatim(type_: Type, stop: str) -> Encoding:
         value = plain(value)
         written = _write_verbatim(value, type_)
         if stop and stop in written:
-            raise KeyValueError(f"{value!r} contains {stop!r}, which ends it in this key: two values would look alike")
+            raise KeyValueError(
+                f"{value!r} contains {stop!r}, which ends the value in this key: two values would have the same key"
+            )
         return written
 
     decoders: dict[Kind, Callable[[str], object]] = {
@@ -312,7 +314,7 @@ def fixed_point(width: int, places: int, descending: bool = False) -> Encoding:
     ('00019.90', '99980.09')
     """
     if not 0 < places < width - 1:
-        raise TemplateError(f"{width} characters are too few for {places} places, the point and what is before it")
+        raise TemplateError(f"{width} characters are too few for {places} decimal places")
 
     def encode(value: object) -> str:
         number = decimal(value)
@@ -345,7 +347,9 @@ def datetime_encoding(unit: str) -> Encoding:
     def encode(value: object) -> str:
         found = moment(value).replace(tzinfo=None)
         if found.microsecond % finer:
-            raise KeyValueError(f"{found.isoformat()} is finer than {timespec}: two moments would look alike")
+            raise KeyValueError(
+                f"{found.isoformat()} is finer than {timespec}: two points in time would have the same key"
+            )
         return found.isoformat(timespec=timespec) + "Z"
 
     return Encoding(f"datetime {unit}", encode, datetime.fromisoformat, shape_of_picture(picture))
@@ -365,7 +369,7 @@ def optional(of: Encoding, separator: Separator) -> Encoding:
     """
     encode, decode = of.encode, of.decode
     if decode is None:
-        raise TemplateError("'?' goes with a value as it is, not with what is only derived from it")
+        raise TemplateError("'?' needs a value itself, not a derived one")
     missing = "~" if of.descending else ""
     empty = separator.escape + "-"
 
@@ -423,7 +427,7 @@ def moment(value: object) -> datetime:
     if not isinstance(value, datetime):
         raise type_error(value, "a date and time")
     if value.tzinfo is None:
-        raise KeyValueError(f"{value.isoformat()} has no time zone: which moment it is cannot be known")
+        raise KeyValueError(f"{value.isoformat()} has no time zone, so the point in time is unknown")
     return value.astimezone(UTC)
 
 

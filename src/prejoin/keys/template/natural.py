@@ -53,9 +53,7 @@ class Natural(msgspec.Struct, frozen=True, dict=True):
         for name in attributes:
             tag = tag_of(types[name])
             if tag is None:
-                raise TemplateError(
-                    f"{name} is a {types[name]}, and DynamoDB takes text, numbers and binary for a key attribute"
-                )
+                raise TemplateError(f"{name} is a {types[name]}, but a key attribute must be text, a number or binary")
             tags.append(tag)
         parts = tuple(
             KeyField(name, "", _natural(types[name], tag)) for name, tag in zip(attributes, tags, strict=True)
@@ -157,7 +155,7 @@ def _written(part: KeyField, value: object) -> Scalar:
     except KeyValueError as error:
         raise KeyValueError(f"{part.attribute}: {error}") from None
     if found == "" or found == b"":
-        raise KeyValueError(f"{part.attribute} is empty, and DynamoDB takes no empty key")
+        raise KeyValueError(f"{part.attribute} is empty, and DynamoDB does not accept empty keys")
     return found
 
 

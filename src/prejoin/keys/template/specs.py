@@ -66,7 +66,9 @@ def encoding_for(
     if not optional_:
         return found
     if raw:
-        raise TemplateError("'?' writes a missing value in a way of our own; in a raw key nobody else would read it")
+        raise TemplateError(
+            "'?' encodes a missing value in prejoin's own way, which other programs cannot read in a raw key"
+        )
     return optional(found, separator)
 
 
@@ -75,7 +77,7 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
     descending = "desc" in words
     words = [word for word in words if word != "desc"]
     if len(words) > 1:
-        raise TemplateError(f"{spec!r} asks for two encodings at once: {' and '.join(words)}")
+        raise TemplateError(f"{spec!r} has two encodings: {' and '.join(words)}")
     plain_ = verbatim(type_, stop) if raw else default(type_, separator)
     if not words:
         return descending_encoding(type_, default(type_, separator)) if descending else plain_
@@ -94,7 +96,7 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
         return unordered_number(type_, separator)
     if word in _PRECISIONS:
         if type_.kind is not Kind.DATETIME:
-            raise TemplateError(f"{word!r} is how fine a date and time is written, and this is a {type_}")
+            raise TemplateError(f"{word!r} is the precision of a date and time, and this is a {type_}")
         written = datetime_encoding(word)
         return descending_encoding(type_, written) if descending else written
     if descending:
@@ -178,7 +180,7 @@ def _bucket(unit: str, type_: Type) -> Encoding:
     elif type_.kind is Kind.DATE and unit not in ("hour", "minute"):
         start = day
     else:
-        raise TemplateError(f"a {type_} has no {unit} to be put in a bucket by")
+        raise TemplateError(f"a {type_} has no {unit} for a bucket")
 
     def encode(value: object) -> str:
         found = start(value)
@@ -196,11 +198,11 @@ def _shard(count: int, read: int | None, of: Encoding) -> Encoding:
     """
     shards = read or count
     if shards < 2 or count < 1:
-        raise TemplateError("a partition is split into two shards or more")
+        raise TemplateError("a partition needs at least two shards")
     if shards < count:
-        raise TemplateError(f"{count} shards are not {count} of {shards}: the second number is all that are read")
+        raise TemplateError(f"{count} shards are not {count} of {shards}: the second number is the total that is read")
     if shards > MOST_SHARDS:
-        raise TemplateError(f"a partition is split into at most {MOST_SHARDS} shards, for each is a request")
+        raise TemplateError(f"a partition is split into at most {MOST_SHARDS} shards, because each is a request")
 
     def encode(value: object) -> str:
         return str(crc32(of.encode(value).encode()) % count)
@@ -235,7 +237,7 @@ def _path(of: Encoding, separator: Separator) -> Encoding:
         return str(of.decode(written)).removesuffix("/") or "/"
 
     if separator.char == "/":
-        raise TemplateError("the names of a path stand between '/', which is the separator of keys here")
+        raise TemplateError("the names of a path are separated by '/', which is also the separator of keys here")
     return Encoding(f"{of.name} path", encode, decode, of.shape, ordered=False, prefixes=True)
 
 

@@ -197,7 +197,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> list[Part]:
     if not text:
-        raise TemplateError("it is empty, and DynamoDB takes no empty key")
+        raise TemplateError("it is empty, and DynamoDB does not accept empty keys")
     parts: list[Part] = []
     end = 0
     for found in _FIELD.finditer(text):
@@ -209,7 +209,7 @@ def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool
         parts.append(_literal(text[end:], separator, raw))
     if len(parts) == 1 and isinstance(parts[0], KeyField) and parts[0].encoding.missing == "":
         raise TemplateError(
-            f"without a value of {parts[0].attribute} it would be empty, and DynamoDB takes no empty key: "
+            f"without a value of {parts[0].attribute} it would be empty, and DynamoDB does not accept empty keys: "
             "put a word or another attribute beside it"
         )
     return parts
@@ -222,7 +222,7 @@ def _literal(text: str, separator: Separator, raw: bool) -> KeyText:
                 f"{text!r} has a {brace!r} that is not part of a field such as {{user_id}} or {{n:06d}}"
             )
     if separator.escape in text and not raw:
-        raise TemplateError(f"{separator.escape!r} in {text!r} is what escapes start with; leave it out")
+        raise TemplateError(f"{separator.escape!r} in {text!r} starts an escape; leave it out")
     return KeyText(text)
 
 
@@ -242,5 +242,5 @@ def _field(found: re.Match[str], text: str, types: Mapping[str, Type], separator
     except TemplateError as error:
         raise TemplateError(f"{found[0]}: {error}") from None
     if stop == "{" and encoding.width is None:
-        raise TemplateError(f"{found[0]} is of no fixed width: where it ends and the next begins could not be told")
+        raise TemplateError(f"{found[0]} has no fixed width, so the end of the value cannot be found")
     return KeyField(attribute, spec, encoding)

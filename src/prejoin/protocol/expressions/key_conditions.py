@@ -46,7 +46,7 @@ def compile_key_conditions(condition: Condition) -> KeyConditions:
     expressions of the request, so it is the returned function that raises the error.
 
     >>> compile_key_conditions(Compare("<", Placeholder(":one"), DocumentPath(("sk",))))({":one": {"N": "1"}})
-    {'sk': KeyCondition(operator='>', operands=[{'N': '1'}])}
+    {'sk': AttributeCondition(operator='>', operands=[{'N': '1'}])}
     """
     try:
         found = _conditions(condition)

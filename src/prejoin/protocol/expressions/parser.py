@@ -41,8 +41,8 @@ def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condit
     """Parse a Condition-, Filter- or KeyConditionExpression. Placeholders stay in the tree.
 
     >>> parse_condition("a = :x AND NOT attribute_exists(b)")
-    And(parts=(Compare(operator='=', left=Path(steps=('a',)), right=Placeholder(name=':x')), \
-    part=Call(function='attribute_exists', arguments=(Path(steps=('b',)),)))))
+    And(parts=(Compare(operator='=', left=DocumentPath(steps=('a',)), right=Placeholder(name=':x')), \
+Not(part=FunctionCall(function='attribute_exists', arguments=(DocumentPath(steps=('b',)),)))))
     """
     reader = TokenReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
     closings = _matching_parentheses(reader)
@@ -191,7 +191,7 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     """Parse the SET, REMOVE, ADD and DELETE sections of an UpdateExpression. Placeholders stay in the tree.
 
     >>> parse_update("ADD visits :one").actions
-    (AddAction(path=Path(steps=('visits',)), operand=Placeholder(name=':one')),)
+    (AddAction(path=DocumentPath(steps=('visits',)), operand=Placeholder(name=':one')),)
     """
     reader = TokenReader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
     actions: list[Action] = []

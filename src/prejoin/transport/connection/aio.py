@@ -199,7 +199,7 @@ class AsyncConnection(asyncio.Protocol):
         self._received: asyncio.Future[WireResponse | SendFailure] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._end = 0.0
-        """When it has waited long enough: for the answer, or for a request."""
+        """The deadline: for the response, or for the next request."""
         self._used = False
         self._lost = False
         self._abandoned = False

@@ -99,7 +99,7 @@ class ResponseParser:
         if not self._open and not self.done:
             self._room -= len(data)
             if self._room < 0:
-                raise MalformedResponse(f"the headers of the answer have more than {_LARGEST_HEAD} bytes")
+                raise MalformedResponse(f"the response headers have more than {_LARGEST_HEAD} bytes")
         return self.done
 
     def response(self) -> WireResponse:
@@ -110,7 +110,7 @@ class ResponseParser:
     def _ended(self) -> bool:
         self.keep_alive = False
         if not self.began:
-            raise MalformedResponse("the connection was closed without an answer")
+            raise MalformedResponse("the connection was closed without a response")
         headers = self._headers
         if self._open and b"content-length" not in headers and b"transfer-encoding" not in headers:
             # The connection's end is the body's end, or an accident. A truncated JSON object is not valid JSON.
@@ -121,7 +121,7 @@ class ResponseParser:
             else:
                 self.done = True
                 return True
-        raise MalformedResponse("the connection was closed in the middle of the answer")
+        raise MalformedResponse("the connection was closed in the middle of the response")
 
     # Callbacks of httptools. It wraps exceptions raised here, hence `_sentence`.
 
@@ -148,7 +148,7 @@ class ResponseParser:
             return
         self._size += len(data)
         if self._size > _LARGEST_BODY:
-            raise MalformedResponse(f"the answer has more than {_LARGEST_BODY} bytes")
+            raise MalformedResponse(f"the response has more than {_LARGEST_BODY} bytes")
         self._body.append(data)
 
     def on_message_complete(self) -> None:
@@ -161,9 +161,9 @@ def response_damage(response: WireResponse) -> str | None:
     """Why a response is damaged or not DynamoDB's; None if it is fine."""
     checksum = response.headers.get(b"x-amz-crc32")
     if checksum is not None and checksum != b"%d" % zlib.crc32(response.body):
-        return "the answer does not have its checksum"
+        return "the response does not match its checksum"
     if response.status < 300 and not response.body.startswith(b"{"):
-        return f"the answer is not DynamoDB's: {foreign(response.body, 60)}"
+        return f"the response is not DynamoDB's: {foreign(response.body, 60)}"
     return None
 
 
@@ -171,4 +171,4 @@ def _sentence(error: Exception) -> str:
     inner = error.__context__
     if isinstance(inner, MalformedResponse):
         return str(inner)
-    return f"the answer is not HTTP: {error}"
+    return f"the response is not HTTP: {error}"

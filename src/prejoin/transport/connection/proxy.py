@@ -81,7 +81,7 @@ class Tunnel:
             if not data:
                 raise ProxyRefusal("the proxy closed the connection")
             if len(self._head) > _LARGEST_HEAD:
-                raise ProxyRefusal("the proxy's answer does not end")
+                raise ProxyRefusal("the proxy's response does not end")
             return False
         line = self._head.partition(b"\r\n")[0].decode("latin-1")
         version, _, rest = line.partition(" ")

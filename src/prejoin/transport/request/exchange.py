@@ -108,8 +108,8 @@ class Progress(Enum):
     afterwards how much was sent, so from the first byte on the outcome is unknown until a complete response arrives.
     """
 
-    UNSENT = "not one byte was handed over"
-    LOST = "handed over, at least in part, and no whole answer came"
+    UNSENT = "not one byte was sent"
+    LOST = "sent, at least in part, without a complete response"
 
 
 class SendFailure(msgspec.Struct, frozen=True):
@@ -144,7 +144,7 @@ class Channel:
     def exchange(self, operation: str, body: bytes) -> Exchange:
         """One exchange. It returns the body of the response, or raises DynamoDBError or TransportError."""
         if not (operation.isascii() and operation.isalnum()):
-            raise ValueError(f"no operation of DynamoDB has the name {operation!r}")
+            raise ValueError(f"DynamoDB has no operation {operation!r}")
         attempts, tries, sent, spent = 1, 0, 0, 0
         fresh = renewed = corrected = False
         # Once a response to a write is lost, its outcome stays unknown, whatever happens to later attempts.
@@ -251,11 +251,11 @@ class Channel:
         """The error for a write whose response was lost. `last` is the error of its retry, if it was retried."""
         times = f" {sent} times" if sent > 1 else ""
         if last is None:
-            rest = ". It was not sent again, since it is not known to be harmless twice"
+            rest = ". It was not retried, because repeating it may not be safe"
         else:
             rest = "" if last is lost else f"; then: {_told(last)}"
         return OutcomeUnknown(
-            f"{operation} was sent{times} and no answer says whether it was applied: {_told(lost)}{rest}",
+            f"{operation} was sent{times} and no response says whether it was applied: {_told(lost)}{rest}",
             operation=operation,
             attempts=attempts,
             cause=lost,
@@ -263,13 +263,13 @@ class Channel:
 
     def _not_dynamodb(self, response: WireResponse) -> TransportError:
         what = response.header(b"content-type") or "no content type"
-        return NotConfigured(f"{self.url} does not speak DynamoDB: it answered {response.status} ({what[:100]})")
+        return NotConfigured(f"{self.url} is not a DynamoDB: it returned {response.status} ({what[:100]})")
 
     def _redirected(self, response: WireResponse) -> TransportError:
         where = response.header(b"location")
         return NotConfigured(
-            f"{self.url} answered {response.status}{f' to {where[:200]}' if where else ''}, as no DynamoDB does: "
-            "redirects are not followed, give the address itself"
+            f"{self.url} answered {response.status}{f' to {where[:200]}' if where else ''}, which DynamoDB never does: "
+            "redirects are not followed, so use the final address"
         )
 
     def _other(self, refused: Credentials) -> bool:

@@ -13,11 +13,11 @@ from prejoin.protocol.errors import DynamoDBError
 class ErrorClass(Enum):
     """What an error means for the request."""
 
-    FINAL = "the answer, and there is no other"
-    BUSY = "not done; later it may be"
-    UNKNOWN = "nobody knows whether it was done"
-    RENEW = "the credentials are not taken (any more)"
-    CLOCK = "the signature is not right, perhaps for the time in it"
+    FINAL = "final"
+    BUSY = "not applied; may work later"
+    UNKNOWN = "unknown whether it was applied"
+    RENEW = "the credentials are refused or have expired"
+    CLOCK = "the signature is refused, perhaps because of its time"
 
 
 _BUSY = frozenset(

@@ -95,7 +95,7 @@ def resolve_path(path: str | os.PathLike[str]) -> str:
     try:
         os.fsencode(given)
     except UnicodeEncodeError:
-        raise OpenError(f"{given!r} is no name of a file: it contains half a character") from None
+        raise OpenError(f"{given!r} is not a path: it contains half of a surrogate pair") from None
     # Absolute: connections are opened later as well, when the program may be in another folder. It also keeps SQLite
     # from taking a name such as "file:x" for a URI.
     full = os.path.abspath(given)
@@ -128,7 +128,7 @@ def check_file(path: str) -> None:
     if before.st_size == 0:
         return
     if before.st_size < _HEADER:  # SQLite may take it for empty
-        raise OpenError(f"{path} is not a file of prejoin's, or its end is missing")
+        raise OpenError(f"{path} is not a prejoin file, or it is truncated")
     if not _has_log(path):  # probably not open elsewhere: read it without locks, which would create files beside it
         try:
             _check_version(path, *_look(path, "mode=ro&immutable=1"))
@@ -214,7 +214,7 @@ def describe_error(error: sqlite3.Error, path: str) -> str:
     """Describe what is wrong with a file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
-        return f"{path} is not a file of prejoin's, or its beginning is damaged: {error}"
+        return f"{path} is not a prejoin file, or its header is damaged: {error}"
     if code == sqlite3.SQLITE_CORRUPT:
         return f"{path} is damaged: {error}"
     if code == sqlite3.SQLITE_FULL:

@@ -318,7 +318,7 @@ class FileSession(Session):
             return None
         record, checksum = found
         if not _is_whole(token, 0, record, checksum):
-            raise StoreError("the record of a ClientRequestToken is damaged; it is forgotten after ten minutes")
+            raise StoreError("the record of a ClientRequestToken is damaged; it expires after ten minutes")
         return record  # type: ignore[no-any-return]
 
     def keep_token(self, token: bytes, record: bytes, expires: float) -> None:

@@ -323,6 +323,6 @@ def _patiently(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
                 raise
             if now > deadline:
                 raise DynamoDBError(
-                    "InternalServerError", "Another process holds the file: no turn to write within a minute"
+                    "InternalServerError", "Another process has locked the file for a minute"
                 ) from error
             time.sleep(random.uniform(0.001, 0.05))  # noqa: S311
