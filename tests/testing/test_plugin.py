@@ -12,7 +12,7 @@ pytest_plugins = ["pytester"]
 HEAVY = ("boto3", "botocore", "click", "httptools", "asyncio", "sqlite3", "msgspec", "prejoin.engine", "prejoin.table")
 
 
-def test_it_is_light_until_a_fixture_is_used() -> None:
+def test_plugin_imports_nothing_until_fixture_is_used() -> None:
     code = (
         "import sys, _pytest.fixtures, pytest; before = set(sys.modules); import prejoin.testing.plugin; "
         "print(*sorted(set(sys.modules) - before))"
@@ -41,12 +41,12 @@ class TestEngine:
         assert described["KeySchema"] == [{"AttributeName": "id", "KeyType": "HASH"}]
         assert described["GlobalSecondaryIndexes"][0]["IndexName"] == "gsi1"
 
-def test_boto3_asks_it(prejoin_boto3, prejoin_table):
+def test_boto3_uses_engine(prejoin_boto3, prejoin_table):
     table = boto3.resource("dynamodb").Table(prejoin_table("shop"))
     table.put_item(Item={"pk": "a", "sk": "b", "n": 1})
     assert table.scan()["Items"] == [{"pk": "a", "sk": "b", "n": 1}]
 
-def test_clients_reach_it_over_http(prejoin_url, prejoin_table):
+def test_clients_use_engine_over_http(prejoin_url, prejoin_table):
     prejoin_table("shop")
     client = boto3.client(
         "dynamodb", endpoint_url=prejoin_url, region_name="x", aws_access_key_id="x", aws_secret_access_key="x"
@@ -77,12 +77,12 @@ def test_each_test_has_a_dynamodb_of_its_own(pytester: pytest.Pytester, argument
     ran.assert_outcomes(passed=7)
 
 
-def test_the_fixtures_are_listed_with_what_they_are(pytester: pytest.Pytester) -> None:
+def test_fixtures_have_descriptions(pytester: pytest.Pytester) -> None:
     ran = pytester.runpytest_subprocess("--fixtures")
     ran.stdout.fnmatch_lines(["prejoin_engine*", "*An empty DynamoDB in memory*"])
 
 
-def test_it_is_found_by_its_entry_point() -> None:
+def test_plugin_has_entry_point() -> None:
     from importlib.metadata import entry_points
 
     assert [one.value for one in entry_points(group="pytest11", name="prejoin")] == ["prejoin.testing.plugin"]

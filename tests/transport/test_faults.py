@@ -119,7 +119,7 @@ def test_cancelled_task_leaves_no_answer_for_the_next(identity: Identity, scheme
 
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_answer_that_cannot_be_read_is_as_good_as_lost(driver: str, observed: bool) -> None:
+def test_unreadable_response_counts_as_lost(driver: str, observed: bool) -> None:
     """Without a checksum, only the reader of the answer finds out that it is damaged."""
 
     def damaged(exchange: Exchange) -> None:
@@ -151,7 +151,7 @@ def test_answer_that_cannot_be_read_is_as_good_as_lost(driver: str, observed: bo
     assert [one.operation for one in proxy.applied] == ["GetItem", "PutItem"]
 
 
-def test_message_tells_the_lost_answer_and_the_last_error() -> None:
+def test_message_names_lost_response_and_last_error() -> None:
     with Embedded() as engine, FaultProxy(engine) as proxy:
         Client(SCHEMA, "faults", engine).create_table()
 
