@@ -23,7 +23,7 @@ from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import ArgumentError, Conflict
 from prejoin.table.read.execute import together
 from prejoin.table.read.scan import MOST_SEGMENTS
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .expected import Around, Finding, Judge, Key, same
@@ -182,7 +182,7 @@ def _moment(table: str, keys: Sequence[Json]) -> Steps[list[Json | None]]:
     for at in range(1, max(len(keys), 2), most):
         part = [first, *keys[at : at + most]]
         body = {"TransactItems": [{"Get": {"TableName": table, "Key": key}} for key in part]}
-        answers = yield from patiently(Request("TransactGetItems", body, ", ".join(map(shown, part))))
+        answers = yield from patiently(Request("TransactGetItems", body, ", ".join(map(key_text, part))))
         items = [one.get("Item") for one in answers["Responses"]]
         if found and not same(items[0] or {}, found[0] or {}):
             return (yield from _moment(table, keys))

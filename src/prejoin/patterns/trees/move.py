@@ -28,7 +28,7 @@ from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import AlreadyExists, Conflict, NotFound, TableError
 from prejoin.table.schema.bind import Bound
-from prejoin.table.schema.key_attributes import shown, wire
+from prejoin.table.schema.key_attributes import key_text, wire
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import merged, named
 from prejoin.table.write.expand import expand
@@ -154,7 +154,7 @@ def _begin(move: _Move) -> Steps[None]:
         **to.parameters(),
     }
     try:
-        yield Request("PutItem", body, shown(move.key))
+        yield Request("PutItem", body, key_text(move.key))
     except DynamoDBError as error:
         if error.code != "ConditionalCheckFailedException":
             raise
@@ -183,7 +183,7 @@ def _finish(move: _Move) -> Steps[int]:
     to = Placeholders()
     body = {"TableName": move.table, "Key": move.key, "ConditionExpression": _is_journal(move, to), **to.parameters()}
     try:
-        yield Request("DeleteItem", body, shown(move.key))
+        yield Request("DeleteItem", body, key_text(move.key))
     except DynamoDBError as error:
         if error.code != "ConditionalCheckFailedException":  # somebody else has finished it
             raise

@@ -14,7 +14,7 @@ from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import TableError, Unanswered
 from prejoin.table.lazy import Lazy
 from prejoin.table.schema.bind import Bound
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .execute import sortable, together
@@ -99,7 +99,7 @@ def _read_all(
         left = [key for answer in answers for key in answer.left.get(table, {}).get("Keys", ())]
         for answer in answers:
             for key, one in zip(answer.keys, answer.found, strict=True):
-                found[sortable(key, names)] = reading.matched(one, shown({name: key[name] for name in names}))
+                found[sortable(key, names)] = reading.matched(one, key_text({name: key[name] for name in names}))
         rest = left + rest
         if progress and len(left) < len(now):
             progress(total - len(rest))
@@ -114,4 +114,6 @@ def _read_all(
 
 def _request(table: str, asked: Asked, names: tuple[str, ...], keys: list[Json], extra: Mapping[str, Any]) -> Request:
     body = {"RequestItems": {table: {"Keys": keys, **extra}}}
-    return Request("BatchGetItem", body, ", ".join(map(shown, keys)), lambda answer: asked.reading.batch(answer, names))
+    return Request(
+        "BatchGetItem", body, ", ".join(map(key_text, keys)), lambda answer: asked.reading.batch(answer, names)
+    )

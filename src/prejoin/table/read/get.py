@@ -11,7 +11,7 @@ import msgspec
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import TooMany
 from prejoin.table.lazy import Lazy
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .decode import split
@@ -101,7 +101,7 @@ class Address(msgspec.Struct, frozen=True):
     key: dict[str, dict[str, str]]
 
     def __str__(self) -> str:
-        return shown(self.key)
+        return key_text(self.key)
 
 
 def get_body(

@@ -12,7 +12,7 @@ from prejoin.table.backoff import pause
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import Conflict, TableError, TooMany
 from prejoin.table.lazy import Lazy
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .get import get_body
@@ -64,11 +64,11 @@ def get_together(schema: Schema, table: str, gets: Sequence[Get[Any]]) -> Steps[
         for (one, values), get in zip(planned_so, gets, strict=True)
     ]
     unique = _unique(bodies)
-    key = ", ".join(shown(body["Key"]) for body in unique)
+    key = ", ".join(key_text(body["Key"]) for body in unique)
     request = Request("TransactGetItems", {"TransactItems": [{"Get": body} for body in unique]}, key, _decode)
     answers = yield from _patiently(request)
     return tuple(
-        one.reading.matched(one.reading.slice(answers[unique.index(body)].Item, body["Key"]), shown(body["Key"]))
+        one.reading.matched(one.reading.slice(answers[unique.index(body)].Item, body["Key"]), key_text(body["Key"]))
         for one, body in zip(asked, bodies, strict=True)
     )
 
@@ -79,7 +79,7 @@ def _unique(bodies: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for body in bodies:
         if body not in found:
             if any(body["Key"] == other["Key"] for other in found):
-                key = shown(body["Key"])
+                key = key_text(body["Key"])
                 raise TableError(f"{key} is asked for twice, with different attributes: ask once, for all of them")
             found.append(body)
     return found

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from prejoin.table.codec.paths import place
+from prejoin.table.codec.paths import Steps, path_text, place
 from prejoin.table.errors import CodecError, TableError
 from prejoin.table.schema.bind import Bound
 from prejoin.types import NUMERIC, Kind
 
-from .computed import Computed, Joined, Members, Steps, Sum, shown
+from .computed import Computed, Joined, Members, Sum
 
 At = str | Steps
 """What is changed: an attribute by its name, or a place inside one by its path, `("lines", 0, "qty")`."""
@@ -158,7 +158,7 @@ def computed(at: At, value: Computed) -> Changes:
     path = steps(at)
     summed = isinstance(value, Sum) and value.from_zero
     if value.path != path and (summed or not isinstance(value, Sum)):
-        raise TableError(f"{shown(path)} cannot be set to what is made of {shown(value.path)}, only of itself")
+        raise TableError(f"{path_text(path)} cannot be set to what is made of {path_text(value.path)}, only of itself")
     if isinstance(value, Members):
         if not value.members:
             return NOTHING
@@ -185,7 +185,7 @@ def _check_apart(entity: Bound[Any], said: list[At]) -> None:
         return
     for one, other in combinations(sorted(map(steps, said), key=len), 2):
         if other[: len(one)] == one:
-            raise TableError(f"an update of {entity.tag} changes {shown(one)} in two ways")
+            raise TableError(f"an update of {entity.tag} changes {path_text(one)} in two ways")
 
 
 def _absent_if_none(entity: Bound[Any], at: At) -> bool:
@@ -209,10 +209,10 @@ def _check_type(entity: Bound[Any], at: At, how: type[Computed]) -> None:
     value = codec.attribute(at).value if isinstance(at, str) else place(codec, at).value
     # What may be anything is a map to us: there DynamoDB has to say.
     if value.type.kind not in kinds and value.type.kind is not Kind.MAP:
-        raise CodecError(f"{entity.tag}.{shown(steps(at))} is not {what}, and cannot be changed like one")
+        raise CodecError(f"{entity.tag}.{path_text(steps(at))} is not {what}, and cannot be changed like one")
 
 
 def _check_removable(entity: Bound[Any], at: At) -> None:
     found = place(entity.codec, steps(at))
     if found.last == "field" and not found.optional:
-        raise CodecError(f"{entity.tag}.{shown(steps(at))} is not optional and cannot be removed")
+        raise CodecError(f"{entity.tag}.{path_text(steps(at))} is not optional and cannot be removed")

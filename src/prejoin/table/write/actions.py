@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet
-from prejoin.table.codec.paths import parent, place
+from prejoin.table.codec.paths import parent, path_text, place
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, Stored, conjuncts
 from prejoin.table.condition.render import Placeholders, grouped, new_value, path_of, render, value_of
@@ -20,7 +20,6 @@ from prejoin.table.lazy import Lazy
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import NOTHING, Changes, steps
-from prejoin.table.update.computed import shown
 
 from .index_keys import index_changes, touched
 from .model import Action, Kind, Write, key_texts
@@ -340,7 +339,9 @@ def lacking(write: Write, item: Json) -> ConditionFailed | None:
     for at in write.changes.all if write.changes.nested else ():
         inside = () if isinstance(at, str) else parent(at)
         if inside and not _present(item, place(write.entity.codec, inside).steps):
-            return ConditionFailed(f"{named(write)} has no {shown(inside)}, so {shown(steps(at))} cannot be changed")
+            return ConditionFailed(
+                f"{named(write)} has no {path_text(inside)}, so {path_text(steps(at))} cannot be changed"
+            )
     return None
 
 

@@ -208,4 +208,4 @@ def _is_final(cause: TableError) -> bool:
     with other objects.
     """
     write = cause.write
-    return isinstance(cause, ConditionFailed) and write is not None and write.cause is None and not write.read
+    return isinstance(cause, ConditionFailed) and isinstance(write, Write) and write.cause is None and not write.read

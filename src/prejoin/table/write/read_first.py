@@ -13,7 +13,7 @@ from prejoin.table.condition.render import Placeholders
 from prejoin.table.condition.visibility import is_hidden, is_vacant
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import CodecError, ConditionFailed, NotFound, TableError
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .actions import depends, expression, lacking, named, unknown, unmet
@@ -32,7 +32,7 @@ def read_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[lis
 
 def get_request(schema: Schema, table: str, write: Write) -> Request:
     key = schema.written(write.entity.base, write.values)
-    return Request("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}, shown(key))
+    return Request("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}, key_text(key))
 
 
 def informed(schema: Schema, write: Write, item: Json | None) -> Write | None:
@@ -89,7 +89,7 @@ def _updated(write: Write, item: Json) -> Json:
 def overtaken(failure: ConditionFailed) -> bool:
     """Whether somebody else changed, made or deleted the item after it was read, so that it has to be read again."""
     write, item = failure.write, failure.item
-    if write is None or not write.read or failure.elsewhere:
+    if not isinstance(write, Write) or not write.read or failure.elsewhere:
         return False
     if write.was is None or write.item is None:
         return item is not None
