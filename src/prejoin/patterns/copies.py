@@ -13,8 +13,7 @@ from prejoin.keys import TABLE, Facet
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
-from prejoin.table.read.decode import facet_tag
-from prejoin.table.schema.bind import Bound, is_natural
+from prejoin.table.schema.bind import Bound, facet_tag, is_natural
 from prejoin.table.schema.declare import Key
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema

@@ -18,7 +18,7 @@ from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
 from prejoin.table.write.actions import named
-from prejoin.table.write.from_call import known_of, meant
+from prejoin.table.write.from_call import check_known, rewrite
 from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
@@ -167,7 +167,7 @@ def restore(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
             changes = Changes({mark.expires: end.value(end.clock() + end.after)}, removes=changes.removes)
     where = Exists((mark.attribute,))
     found: Awaitable[None] | None = db._write(
-        meant(Write("update", entity, known, changes=changes, where=where, read=True, seen=False))
+        rewrite(Write("update", entity, known, changes=changes, where=where, read=True, seen=False))
     )
     return found
 
@@ -180,12 +180,14 @@ def purge(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
     """Deletes what was deleted for good, with all that is kept for it. NotFound if none was deleted."""
     entity, mark, known = _marked(db.schema, cls, key)
     where = Exists((mark.attribute,))
-    found: Awaitable[None] | None = db._write(meant(Write("delete", entity, known, where=where, read=True, seen=False)))
+    found: Awaitable[None] | None = db._write(
+        rewrite(Write("delete", entity, known, where=where, read=True, seen=False))
+    )
     return found
 
 
 def _marked(schema: Schema, cls: type[Any], key: Mapping[str, Any]) -> tuple[Bound[Any], _Marked, Mapping[str, Any]]:
-    entity, known = known_of(schema, cls, key)
+    entity, known = check_known(schema, cls, key)
     mark = next((one for one in entity.patterns if isinstance(one, _Marked)), None)
     if mark is None:
         raise TableError(f"{entity.tag} is not deleted softly: declare SoftDelete among its patterns")

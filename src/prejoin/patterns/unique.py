@@ -9,11 +9,11 @@ from typing import Any
 from prejoin.keys import TABLE, Facet, TemplateError, guard_key
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
-from prejoin.table.condition.visibility import is_vacant
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import OWNER, BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import is_vacant
 from prejoin.table.write.actions import absent, delete_other, put_other, vacancy
 from prejoin.table.write.model import Action, Write
 

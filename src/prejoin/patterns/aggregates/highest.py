@@ -18,10 +18,11 @@ from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
 from prejoin.table.write.actions import named
-from prejoin.table.write.model import Extreme, Write
+from prejoin.table.write.model import Write
 from prejoin.types import NUMERIC, Kind
 
 from .contribution import RECOUNTING, Kept, Share, When, known_after
+from .extremes import Extreme, Extremes
 
 ORDERED = NUMERIC | {Kind.DATE, Kind.DATETIME}
 """Kinds of values that are ordered in the table as they are in Python."""
@@ -208,9 +209,9 @@ class Reached(Kept):
         for key, value in self.shares(write):
             # Written also where it sets nothing, which costs what a check would: so a recount notices.
             changes = Changes(removes=frozenset({RECOUNTING}))
-            extremes = {self.attribute: Extreme(self.op, value)}
+            decision = Extremes({self.attribute: Extreme(self.op, value)})
             verb: Literal["upsert", "update"] = "upsert" if self.create else "update"
-            yield Write(verb, schema.entity(self.cls), key, changes=changes, extremes=extremes)
+            yield Write(verb, schema.entity(self.cls), key, changes=changes, decision=decision)
 
     def _after(self, write: Write) -> Mapping[str, Any] | None:
         """What the item is after a write, in what decides; None, if it cannot have become a record."""

@@ -13,8 +13,8 @@ from prejoin.patterns.aggregates.contribution import Kept
 from prejoin.patterns.child import Belonging
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.values import Json
-from prejoin.table.read.decode import facet_tag, values_in
-from prejoin.table.schema.bind import Bound
+from prejoin.table.read.decode import values_in
+from prejoin.table.schema.bind import Bound, facet_tag
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import OWNER, BoundPattern
 from prejoin.table.schema.schema import Schema

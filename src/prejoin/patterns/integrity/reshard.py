@@ -23,8 +23,7 @@ from prejoin.table.read.cursor import (
     open_cursor,
     refusal,
 )
-from prejoin.table.read.decode import facet_tag
-from prejoin.table.schema.bind import Bound, is_natural
+from prejoin.table.schema.bind import Bound, facet_tag, is_natural
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 

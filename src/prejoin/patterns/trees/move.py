@@ -21,18 +21,17 @@ from prejoin.keys.planner.sort_condition import ranged
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import TRANSACTION_ACTIONS, TRANSACTION_SIZE
 from prejoin.protocol.sizes import item_size
-from prejoin.table.backoff import pause
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, Stored, both
 from prejoin.table.condition.render import Placeholders
-from prejoin.table.conversation import Request, Steps
+from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import AlreadyExists, Conflict, NotFound, TableError
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.key_attributes import key_text, wire
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import merged, named
 from prejoin.table.write.expand import expand
-from prejoin.table.write.merge import with_others
+from prejoin.table.write.merge import add_pattern_writes
 from prejoin.table.write.model import Action, Write
 
 from .tree import BoundTree, below, checked_path, tree_of
@@ -308,7 +307,7 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
         writes.append(Write("insert", entity, move.tree.placed(entity, values, path)))
         moved[id(writes[-1])] = item
     actions: list[Action] = []
-    for write, _ in with_others(schema, writes):
+    for write, _ in add_pattern_writes(schema, writes):
         own, *others = expand(schema, write)
         if id(write) in moved:
             own = replace(own, parameters={**own.parameters, "Item": _whole(schema, entity, moved[id(write)], own)})

@@ -1,4 +1,4 @@
-"""A condition as its author wrote it, for messages; loaded with the first write that fails."""
+"""Conditions as text for error messages, written as in Python."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LONGEST = 40
 _OPERATORS = {"=": "==", "<>": "!="}
 
 
-def worded(conditions: Iterable[Condition]) -> str:
-    """Conditions that must all hold, in one line.
+def condition_text(conditions: Iterable[Condition]) -> str:
+    """Return conditions, all of which must hold, in one line.
 
-    >>> worded([Compare(("stock",), ">=", 3), In(("status",), ("OPEN", "PAID"))])
+    >>> condition_text([Compare(("stock",), ">=", 3), In(("status",), ("OPEN", "PAID"))])
     "stock >= 3 & one_of(status, ['OPEN', 'PAID'])"
     """
     return " & ".join(map(_grouped, conditions))

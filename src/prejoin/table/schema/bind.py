@@ -106,8 +106,8 @@ def _codec(entity: Entity[E], ttl: str) -> Codec[E]:
     return Codec.of(entity.cls, {**entity.names, expires: ttl}, stored={expires: epoch})
 
 
-def acquainted(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
-    """The entities of a schema, with what the patterns of others keep in them."""
+def introduce(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
+    """Return the entities of a schema, each with the patterns that patterns of other entities add to it."""
     entities = {one.codec.cls: one for one in bound}
     more: dict[type[Any], tuple[BoundPattern, ...]] = {}
     for one in bound:
@@ -115,6 +115,11 @@ def acquainted(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
             for cls, theirs in pattern.meet(entities).items():
                 more[cls] = (*more.get(cls, ()), theirs)
     return [replace(one, patterns=one.patterns + more.get(one.codec.cls, ())) for one in bound]
+
+
+def facet_tag(facet: Facet) -> str:
+    """Return the value of the type attribute for the items of a facet."""
+    return f"{facet.entity}.{facet.copy}" if facet.copy else facet.entity
 
 
 def is_natural(facet: Facet) -> bool:
@@ -298,10 +303,10 @@ def _when(condition: Condition, codec: Codec[Any]) -> When:
         case Exists((str(name),), True):
             return When(name)
         case _:
-            from prejoin.table.condition.describe import worded  # for the message only
+            from prejoin.table.condition.describe import condition_text
 
             raise SchemaError(
-                f"{codec.name}: {worded([condition])} cannot say what is in an index; "
+                f"{codec.name}: {condition_text([condition])} cannot say what is in an index; "
                 "use ==, one_of or exists, and != for an enum"
             )
 

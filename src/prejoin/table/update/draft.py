@@ -11,7 +11,7 @@ from prejoin.table.codec.paths import Steps, path_text
 from prejoin.table.condition.record import Condition, Owner, Path, Recorder, Size, path_of, step
 from prejoin.table.errors import NotAValue, TableError
 
-from .changes import At, Changes, computed, steps
+from .changes import At, Changes, computed_change, steps
 from .computed import Computed, First, Joined, Mark, Sum
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class Record(Owner):
             if isinstance(value, Sum) and not value.from_zero:
                 self.sets[at] = value
             else:
-                found = computed(at, value)
+                found = computed_change(at, value)
                 self.sets |= found.sets
                 self.adds |= found.adds
                 self.deletes |= found.deletes

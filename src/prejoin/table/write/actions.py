@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet
 from prejoin.table.codec.paths import parent, path_text, place
 from prejoin.table.codec.values import Json
+from prejoin.table.condition.describe import condition_text
 from prejoin.table.condition.record import Compare, Condition, Exists, Stored, conjuncts
 from prejoin.table.condition.render import Placeholders, grouped, new_value, path_of, render, value_of
-from prejoin.table.condition.visibility import is_hidden
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound
-from prejoin.table.lazy import Lazy
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import is_hidden
 from prejoin.table.update.changes import NOTHING, Changes, steps
 
 from .index_keys import index_changes, touched
 from .model import Action, Kind, Write, key_texts
-
-if TYPE_CHECKING:
-    from prejoin.table.condition import describe as worded
-else:
-    worded = Lazy("prejoin.table.condition.describe")
 
 Failure = Callable[[Write, "Json | None"], ConditionFailed]
 
@@ -324,7 +319,7 @@ def unmet(write: Write, item: Json | None) -> ConditionFailed:
         return found
     said = f"the condition of this {write.verb} is not met by {named(write)}"
     asked = [_is(name, value) for name, value in write.asserted.items()] + list(conjuncts(write.where))
-    return ConditionFailed(f"{said}: {worded.worded(asked)}" if asked else said)
+    return ConditionFailed(f"{said}: {condition_text(asked)}" if asked else said)
 
 
 def _said_by_pattern(write: Write, item: Json | None) -> ConditionFailed | None:
