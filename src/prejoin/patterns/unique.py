@@ -63,10 +63,8 @@ class Unique(Pattern):
             raise SchemaError(f"{entity.tag}, unique {said}: {error}") from None
         # Named so that nobody can ask for it: a guard is never an answer.
         facet = Facet(f"{entity.tag} unique {said}", TABLE, pk, sk)
-        declared = binder.entity.patterns
-        expires = next((pattern.expires for pattern in declared if pattern.expires), "")
-        frees = tuple(pattern.gone for pattern in declared if pattern.gone and pattern.frees)
-        return _Guarded(attributes, facet, entity.base, expires, frees)
+        frees = tuple(one.attribute for one in entity.lifecycles if one.frees_unique)
+        return _Guarded(attributes, facet, entity.base, entity.expiry, frees)
 
     def __repr__(self) -> str:
         return f"Unique({', '.join(map(repr, self.attributes))})"

@@ -29,7 +29,7 @@ from prejoin.table.errors import AlreadyExists, Conflict, NotFound, TableError
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.key_attributes import key_text, wire
 from prejoin.table.schema.schema import Schema
-from prejoin.table.write.actions import merged, named
+from prejoin.table.write.actions import item_name, merge_actions
 from prejoin.table.write.expand import expand
 from prejoin.table.write.merge import add_pattern_writes
 from prejoin.table.write.model import Action, Write
@@ -312,7 +312,7 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
         if id(write) in moved:
             own = replace(own, parameters={**own.parameters, "Item": _whole(schema, entity, moved[id(write)], own)})
         actions += [own, *others]
-    return merged(actions)
+    return merge_actions(actions)
 
 
 def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
@@ -347,4 +347,4 @@ def _unfinished(move: _Move, item: Json | None) -> MoveUnfinished:
 
 def _taken(move: _Move, action: Action, journal: bool) -> AlreadyExists:
     more = "; delete it or move it away, and resume_moves() goes on" if journal else ""
-    return AlreadyExists(f"{named(action.write)} was made meanwhile, so {move} stopped there{more}")
+    return AlreadyExists(f"{item_name(action.write)} was made meanwhile, so {move} stopped there{more}")

@@ -288,7 +288,7 @@ def _ttl(entities: Iterable[Entity[Any]], said: str) -> str:
     """Return the time to live attribute by its name in the table; empty if no entity has one."""
     found: dict[str, str] = {}
     for entity in entities:
-        for name in [pattern.expires for pattern in entity.patterns if pattern.expires]:
+        for name in [one.attribute for one in entity.lifecycles if one.end == "expires"]:
             wire = entity.names.get(name) or said or name
             found.setdefault(wire, f"{entity.cls.__name__}.{name}")
     if said:

@@ -244,8 +244,6 @@ def _unconditional(schema: Schema, write: Write) -> Sequence[Action] | None:
     if write.read or write.verb not in ("put", "delete"):
         return None
     entity = write.entity
-    if entity.patterns and any(pattern.unbatched(write) for pattern in entity.patterns):
-        return None
     actions = expand(schema, write)
     if entity.patterns and len(add_pattern_writes(schema, [write])) > 1:
         return None

@@ -24,7 +24,7 @@ from prejoin.table.read.execute import SIDE_BY_SIDE, send_all
 from prejoin.table.schema.schema import Schema
 from prejoin.transport.errors import TransportError
 
-from .actions import merged
+from .actions import merge_actions
 from .execute import run, write_one
 from .expand import expand
 from .merge import add_pattern_writes
@@ -109,7 +109,7 @@ def _object_write(schema: Schema, position: int, given: Any, write: Write, known
     shared: set[Key] = set()
     size = 0
     writes = [first_attempt(schema, one) for one, _ in add_pattern_writes(schema, [known])]
-    for action in merged([action for one in writes for action in expand(schema, one)]):
+    for action in merge_actions([action for one in writes for action in expand(schema, one)]):
         (shared if _is_shared(action) else own).add(action.key)
         size += _size(action)
     return ObjectWrite(position, given, write, known, frozenset(own), frozenset(shared), size)

@@ -15,7 +15,7 @@ from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import ConditionFailed, Conflict, ItemTooLarge, TableError, TransactionCancelled
 from prejoin.table.schema.schema import Schema
 
-from .actions import merged, named
+from .actions import item_name, merge_actions
 from .expand import expand
 from .merge import Numbered, add_pattern_writes
 from .model import Action, Write, check_actions
@@ -96,7 +96,7 @@ def _run_optimistic(
                 raise other[0] from error.__cause__
             if other or not failures:
                 raise TransactionCancelled(other) from error.__cause__
-    items = ", ".join(named(write) for write in writes if write.decision)
+    items = ", ".join(item_name(write) for write in writes if write.decision)
     raise Conflict(f"{items} changed at each of {ATTEMPTS} attempts. Nothing was written")
 
 
@@ -106,7 +106,7 @@ def _run_known(schema: Schema, table: str, placed: Sequence[Numbered], count: in
     if not actions:
         return None
     if len(actions) > len(placed):  # else these are the items of the writes themselves
-        actions = merged(actions)
+        actions = merge_actions(actions)
     if len(actions) == 1 and token is None and actions[0].kind != "ConditionCheck":
         return (yield from _send_action(table, actions[0]))
     write = actions[0].write
@@ -221,7 +221,7 @@ def size_error(action: Action) -> ItemTooLarge | None:
     if size <= ITEM_SIZE:
         return None
     error = ItemTooLarge(
-        f"{named(action.write)} is too large: the item {action} has {size:,} bytes, and the limit is {ITEM_SIZE:,}"
+        f"{item_name(action.write)} is too large: the item {action} has {size:,} bytes, and the limit is {ITEM_SIZE:,}"
     )
     error.size = size
     return error

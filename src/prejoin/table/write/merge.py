@@ -17,7 +17,7 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import NOTHING, Changes, head
 from prejoin.table.update.computed import Beside, Computed
 
-from .actions import named
+from .actions import item_name
 from .model import Write, key_texts
 from .read_first import with_item
 
@@ -70,14 +70,14 @@ def _one(schema: Schema, write: Write, more: Write) -> Write:
     apart = write.verb == "delete" or write.absent or write.entity is not more.entity
     if apart or more.verb not in ("update", "upsert", "check"):
         raise TableError(
-            f"one transaction cannot both {write.verb} {named(write)} and {more.verb} it for {named(_root(more))}. "
-            "Use two transactions"
+            f"one transaction cannot both {write.verb} {item_name(write)} and {more.verb} it for "
+            f"{item_name(_root(more))}. Use two transactions"
         )
     if write.verb in ("insert", "put"):
         if more.asserted or more.where is not None:
             raise TableError(
-                f"one transaction cannot both {write.verb} {named(write)} and check it for {named(_root(more))}. Use "
-                "two transactions"
+                f"one transaction cannot both {write.verb} {item_name(write)} and check it for "
+                f"{item_name(_root(more))}. Use two transactions"
             )
         return write if more.verb == "check" else replace(write, values=_changed(write, more))
     values = {**write.values, **more.values}
@@ -104,7 +104,7 @@ def join_changes(write: Write, one: Changes, more: Changes) -> Changes:
     apart = {head(at) for at in more.all if at not in same}
     if twice := apart & {head(at) for at in one.all if at not in same}:
         raise TableError(
-            f"{', '.join(sorted(twice))} of {named(write)} is changed twice in one transaction. Leave it to the "
+            f"{', '.join(sorted(twice))} of {item_name(write)} is changed twice in one transaction. Leave it to the "
             "pattern that maintains it"
         )
     return Changes(
@@ -117,8 +117,8 @@ def _changed(write: Write, more: Write) -> Mapping[str, Any]:
     values, changes = dict(write.values), more.changes
     if changes.deletes or changes.nested or any(isinstance(value, Computed) for value in changes.sets.values()):
         raise TableError(
-            f"one transaction cannot both {write.verb} {named(write)} and change it for {named(_root(more))}. Use two "
-            "transactions"
+            f"one transaction cannot both {write.verb} {item_name(write)} and change it for {item_name(_root(more))}. "
+            "Use two transactions"
         )
     values.update(changes.sets)
     values.update(dict.fromkeys([name for name in changes.removes if not isinstance(name, Beside)]))

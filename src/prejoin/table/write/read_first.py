@@ -17,9 +17,9 @@ from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import is_hidden, is_vacant
 
-from .actions import depends, expression, lacking, named, unknown, unmet
+from .actions import condition_error, dependencies, expression, item_name, missing_parent_error, unknown
 from .model import Write
-from .upsert import fresh
+from .upsert import new_values
 
 
 def read_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[list[Write | None]]:
@@ -43,22 +43,22 @@ def with_item(schema: Schema, write: Write, item: Json | None) -> Write | None:
     entity = write.entity
     tag = item.get(schema.type_attribute, {}).get("S")
     if tag not in (None, entity.tag):
-        raise CodecError(f"the item with the key of {named(write)} is a {tag}, not a {entity.tag}")
+        raise CodecError(f"the item with the key of {item_name(write)} is a {tag}, not a {entity.tag}")
     if write.seen and write.verb != "put" and is_hidden(entity, item):
         if is_vacant(entity, item):
             return _without(write)
-        raise unmet(write, item)
+        raise condition_error(write, item)
     key = {name: item[name] for name in schema.keys(TABLE).names}
     was = entity.codec.values(entity.codec.read(item, entity.tag, key))
     if write.verb not in ("update", "upsert"):
         found = replace(write, was=was, item=item)
         if write.verb == "put" and entity.unknown == "refuse" and (lost := unknown(schema, found)):
             raise TableError(
-                f"{named(write)} has {', '.join(sorted(lost))}, which is no attribute of {entity.tag}, and a put would "
-                "delete it. Use update"
+                f"{item_name(write)} has {', '.join(sorted(lost))}, which is no attribute of {entity.tag}, and a put "
+                "would delete it. Use update"
             )
         return found
-    if wrong := lacking(write, item):
+    if wrong := missing_parent_error(write, item):
         raise wrong
     becomes = entity.codec.values(entity.codec.read(_updated(write, item), entity.tag, key))
     return replace(write, verb="update", was=was, item=item, becomes=becomes)
@@ -69,11 +69,11 @@ def _without(write: Write) -> Write | None:
         case "put":
             return replace(write, verb="insert")
         case "upsert":
-            return replace(write, verb="insert", values=fresh(write))
+            return replace(write, verb="insert", values=new_values(write))
         case "delete" if not write.asserted and write.where is None:
             return None
         case _:
-            raise NotFound(f"there is no {named(write)}")
+            raise NotFound(f"there is no {item_name(write)}")
 
 
 def _updated(write: Write, item: Json) -> Json:
@@ -99,7 +99,7 @@ def has_changed(write: Write, item: Mapping[str, Any] | None) -> bool:
     """Return whether an item differs from the one that was read, in an attribute that the write depends on."""
     if write.item is None or item is None:
         return write.item is not item
-    wires = [write.entity.codec.attribute(name).wire for name in depends(write)]
+    wires = [write.entity.codec.attribute(name).wire for name in dependencies(write)]
     return any(item.get(wire) != write.item.get(wire) for wire in wires)
 
 
