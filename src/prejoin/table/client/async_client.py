@@ -47,7 +47,7 @@ class AsyncTransaction(WriteList):
     if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
         def __enter__(self) -> NoReturn:
-            raise TypeError("a transaction of an AsyncClient is sent with await: write `async with db.transaction()`")
+            raise TypeError("this is an AsyncClient: write `async with db.transaction()`")
 
         def __exit__(self, *_: object) -> None: ...
 
@@ -161,7 +161,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
         def __enter__(self) -> NoReturn:
-            raise TypeError("an AsyncClient is closed with await: write `async with AsyncClient(…) as db`")
+            raise TypeError("this is an AsyncClient: write `async with AsyncClient(…) as db`")
 
         def __exit__(self, *_: object) -> None: ...
 
