@@ -129,7 +129,9 @@ def test_an_update_that_does_not_know_a_key_of_the_copy_is_refused() -> None:
     db.create_table()
     db.insert(ONE)
     watched.calls.clear()
-    with pytest.raises(UnknownValue, match="does not give genre, label, state, of which its copy by-artist is made"):
+    with pytest.raises(
+        UnknownValue, match="needs the current value of genre, label, state, because its copy by-artist"
+    ):
         db.apply(Song, Changes({"score": 9}), song_id="1", artist="Nina")
     with pytest.raises(UnknownValue, match="does not give score, state"):
         db.apply(Song, Changes({"genre": "soul"}), song_id="1", artist="Nina")
@@ -144,7 +146,7 @@ def test_what_was_relied_on_is_checked() -> None:
     db = made(SCHEMA, fresh())
     db.insert(ONE)
     known: dict[str, Any] = {"song_id": "1", "artist": "Nina", "state": "OUT", "label": "verve"}
-    with pytest.raises(ConditionFailed, match="condition of this update is not met"):
+    with pytest.raises(ConditionFailed, match="does not fulfil the condition of this update"):
         db.apply(Song, Changes({"score": 9}), **known, genre="soul")
     assert wrong(SCHEMA, db._transport) == []
 
@@ -284,7 +286,7 @@ def test_a_local_index_sorts_the_partitions_of_the_copies(connect: Connect) -> N
     assert [song.title for song in db.query(Song, artist="Nina", order="-title", consistent=True)] == ["Zoo", "Four"]
     db.apply(Song, Changes({"score": 9}), song_id="2", artist="Nina")
     assert [song.score for song in db.query(Song, artist="Nina", order="score", consistent=True)] == [5, 9]
-    with pytest.raises(SchemaError, match="is a local index, so its partition is the table's"):
+    with pytest.raises(SchemaError, match="is a local index, so its partition key is"):
         schema("GENRE#{genre}")
 
 
@@ -325,7 +327,7 @@ def test_a_copy_that_moves_needs_what_decides_whether_it_is_there() -> None:
     schema = Schema(Entity(Song, Key("SONG#{song_id}", "SONG"), patterns=[copy]))
     db = made(schema, fresh())
     db.insert(ONE)
-    with pytest.raises(UnknownValue, match="does not give state, of which its copy out is made"):
+    with pytest.raises(UnknownValue, match="needs the current value of state, because its copy out"):
         db.apply(Song, Changes({"artist": "Abbey"}), song_id="1", artist="Nina", title="Four")
     db.apply(Song, Changes({"artist": "Abbey"}), song_id="1", artist="Nina", title="Four", state="OUT")
     assert wrong(schema, db._transport) == []

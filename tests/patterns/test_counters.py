@@ -424,7 +424,7 @@ class Visit:
 @pytest.mark.parametrize(
     ("patterns", "said"),
     [
-        ([TimeToLive("expires_at"), Counted(User, "orders")], "once DynamoDB deletes a Visit by its expires_at"),
+        ([TimeToLive("expires_at"), Counted(User, "orders")], "when DynamoDB deletes a Visit by its expires_at"),
         ([Counted(Day, "orders")], r"by=\{'day': …\}|is a integer"),
         ([Counted(User, "name")], "User.name is a string, and is to hold a integer"),
         ([Summed(User, "spent", of="amount")], "int and Decimal add up exactly"),
@@ -690,7 +690,7 @@ def test_more_than_a_transaction_takes_is_refused_before_the_call() -> None:
     db = waiting(PLAIN, observe=watched)
     db.insert(Post("1"))
     sent = len(watched.calls)
-    with pytest.raises(TooMany, match="101 actions: a transaction takes at most 100"), db.transaction() as tx:
+    with pytest.raises(TooMany, match="at most 100 actions, and this one has 101"), db.transaction() as tx:
         for number in range(100):
             tx.insert(Comment("1", str(number)))
     assert len(watched.calls) == sent

@@ -139,7 +139,7 @@ def test_an_update_by_an_amount_has_to_know_the_old_one(connect: Connect) -> Non
     db.insert(Order("a", "1", TWO))
     known: dict[str, Any] = {"user_id": "1", "status": "OPEN", "day": None}
     with (
-        pytest.raises(UnknownValue, match=r"does not give total, of which User\.largest, which it may reach, is made"),
+        pytest.raises(UnknownValue, match=r"needs the current value of total, because User\.largest"),
         db.update(Order, order_id="a", **known) as order,
     ):
         order.total += TEN  # type: ignore[operator]
@@ -350,7 +350,9 @@ def test_a_condition_on_the_parent_that_is_false_is_told_and_nothing_is_written(
         tx.insert(Order("b", "2", TEN))
     (failure,) = told.value.failures
     assert failure.position == 0
-    assert str(failure).startswith("the condition of this update is not met by User user_id='1': name == 'nobody' &")
+    assert str(failure).startswith(
+        "the does not fulfil the condition of this update by User user_id='1': name == 'nobody' &"
+    )
     assert reached(db) == reached(db, "2") == (None, None)
     assert [one for page in db.everything(Order) for one in page] == []
 
@@ -370,7 +372,7 @@ def test_what_else_fails_is_told_as_ever(connect: Connect) -> None:
 def test_a_token_of_ones_own_is_refused_and_a_receipt_is_not() -> None:
     db = waiting(Schema(USER, DAY, ORDER, receipts(), indexes=INDEXES))
     db.insert(User("1"))
-    with pytest.raises(TableError, match="write a receipt with it, by `once`"), db.transaction(token="t") as tx:
+    with pytest.raises(TableError, match="use `once` to make it safe to repeat"), db.transaction(token="t") as tx:
         tx.insert(Order("a", "1", TEN))
     for _ in range(2):
         with once(db, "t") as tx:
@@ -516,7 +518,7 @@ IN_A_TEAM = {"team": "name"}
 @pytest.mark.parametrize(
     ("patterns", "said"),
     [
-        ([TimeToLive("ends_at")], "a Player that DynamoDB deletes by its ends_at leaves each Game without a parent"),
+        ([TimeToLive("ends_at")], "Player expires by ends_at, which would leave each Game without a parent"),
         ([Highest(Team, "best", of="best", by=IN_A_TEAM)], "Player.best is kept by each Game.*with Game, too"),
         ([Counted(Team, "strong", when=lambda p: p.best > 10, by=IN_A_TEAM)], "cannot decide what a Player counts for"),
     ],
@@ -768,7 +770,7 @@ def test_where_others_never_stop_it_is_a_conflict_and_nothing_is_written() -> No
         with db.update(User, user_id="1", read=True) as user:
             user.name = f"name {next(numbers)}"  # so that its copy is never where it was
 
-    with pytest.raises(Conflict, match="others were changing User user_id='1' each of 6 times; nothing was written"):
+    with pytest.raises(Conflict, match=r"User user_id='1' changed at each of 6 attempts. Nothing was written"):
         Client(ALONE, "shop", Meanwhile(db._transport, other, 1000)).insert(Order("a", "1", TEN))
     assert reached(db) == (None, None)
     assert db.get(Order, order_id="a") is None
@@ -881,7 +883,7 @@ def test_more_than_a_transaction_takes_is_refused_before_the_call() -> None:
     db = waiting(plain(), observe=watched)
     db.insert(Post("1"))
     sent = len(watched.calls)
-    with pytest.raises(TooMany, match="101 actions: a transaction takes at most 100"), db.transaction() as tx:
+    with pytest.raises(TooMany, match="at most 100 actions, and this one has 101"), db.transaction() as tx:
         for number in range(100):
             tx.insert(Comment("1", str(number), number))
     assert len(watched.calls) == sent

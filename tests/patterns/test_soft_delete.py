@@ -195,7 +195,7 @@ def test_unique_values_stay_taken_and_copies_are_marked_too(clock: Hands) -> Non
     schema = users(clock)
     db = made(schema, fresh())
     user = db.insert(User("1", "a@b.com"))
-    with pytest.raises(UnknownValue, match="does not give team, of which its copy by-team is made"):
+    with pytest.raises(UnknownValue, match="needs the current value of team, because its copy by-team"):
         db.delete(User, user_id="1")
     db.delete(User, user_id="1", team="t")
     assert db.count(User, team="t") == 0

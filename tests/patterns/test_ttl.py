@@ -277,7 +277,7 @@ class Other:
                 Entity(Session, Key("A#{token}", "A"), patterns=[TimeToLive("ends")]),
                 Entity(Other, Key("B#{other_id}", "B"), patterns=[TimeToLive("stops")]),
             ],
-            r"by ends \(Session.ends\) and stops \(Other.stops\): give the schema ttl= its name",
+            r"here are ends \(Session.ends\) and stops \(Other.stops\)\. Pass its name to the schema as ttl=",
         ),
         (
             lambda: [Entity(Session, Key("A#{token}", "A"), patterns=[TimeToLive("ends"), TimeToLive("ends")])],

@@ -211,9 +211,9 @@ def test_what_has_to_be_checked_is_refused_before_anything_is_written() -> None:
     db = client(transport)
     with pytest.raises(UnknownValue, match="may replace an item with another email"):
         db.put_many([User("1", "a@b.com")])
-    with pytest.raises(UnknownValue, match="does not give email"):
+    with pytest.raises(UnknownValue, match="needs the current value of email"):
         db.delete_many(User, [{"user_id": "1"}])
-    with pytest.raises(TooMany, match=r"DAY#d / EVENT#0001 has 41\d,\d\d\d bytes, and DynamoDB takes 409,600"):
+    with pytest.raises(TooMany, match=r"DAY#d / EVENT#0001 has 41\d,\d\d\d bytes, and the limit is 409,600"):
         db.put_many([Event("d", 1, "x" * 410_000)])
     assert transport.sizes == []
 

@@ -94,7 +94,7 @@ def test_value_that_cannot_be_a_key_is_of_the_family(connect: Connect) -> None:
 
 def test_item_too_large_is_named_with_its_size(connect: Connect) -> None:
     db = connect(SCHEMA)
-    expected = r"File file_id='1' is too large: the item FILE#1 / FILE has 500,\d\d\d bytes, and DynamoDB takes 409,600"
+    expected = r"File file_id='1' is too large: the item FILE#1 / FILE has 500,\d\d\d bytes, and the limit is 409,600"
     for write in (lambda: db.put(File("1", LARGE)), lambda: db.insert(File("1", LARGE))):
         with pytest.raises(ItemTooLarge, match=expected) as caught:
             write()

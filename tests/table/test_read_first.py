@@ -230,7 +230,7 @@ def test_a_change_meanwhile_of_what_does_not_matter_does_not_matter() -> None:
 
 
 def test_a_condition_that_is_not_met_is_not_tried_again(table: Table) -> None:
-    with pytest.raises(ConditionFailed, match="condition of this update is not met"):
+    with pytest.raises(ConditionFailed, match="does not fulfil the condition of this update"):
         table.db.apply(Task, Changes({"rank": 1}), task_id="1", read=True, where=lambda t: t.note == "x")
     with pytest.raises(ConditionFailed):
         table.db.apply(Task, Changes({"rank": 1}), task_id="1", project="other", read=True)
@@ -344,7 +344,7 @@ def test_whatever_was_written_all_items_are_those_of_a_fresh_insert(
 
 
 def test_without_it_the_same_writes_are_refused(table: Table) -> None:
-    with pytest.raises(UnknownValue, match="or read=True, and the item is read first"):
+    with pytest.raises(UnknownValue, match="or read=True"):
         table.db.apply(Task, Changes({"rank": 1}), task_id="1")
     with pytest.raises(UnknownValue, match="or read=True"):
         table.db.put(Task("1", "a"))

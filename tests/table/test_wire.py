@@ -291,5 +291,5 @@ class Full:
 
 @pytest.mark.parametrize("cls", [Silent, Full])
 def test_a_default_that_nothing_would_be_read_as_is_refused(cls: type) -> None:
-    with pytest.raises(SchemaError, match="is not written, and would be read as its default"):
+    with pytest.raises(SchemaError, match="is not stored, so it would be read as its default"):
         Codec.of(cls)
