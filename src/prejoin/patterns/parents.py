@@ -115,9 +115,8 @@ class Owner(BoundPattern):
             return None
         if write.verb == "put" and self.kept and self.stored(item, self.kept) != (write.values[self.kept] or 0):
             return VersionConflict(
-                f"{item_name(write)} has {self.kept} {self.stored(item, self.kept)} by now, not "
-                f"{write.values[self.kept]}: a {self.child.tag} was written meanwhile; read it again, or update only "
-                "what is to change"
+                f"{item_name(write)} has {self.kept} {self.stored(item, self.kept)}, not {write.values[self.kept]}: a "
+                f"{self.child.tag} was written since. Read it again, or use update"
             )
         if (write.verb == "delete" or self._ends(write)) and self.count and self.stored(item, self.count):
             return ConditionFailed(
