@@ -15,7 +15,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import SchemaError, TableError
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import BoundPattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import add_other, delete_other
@@ -86,7 +86,7 @@ class Sharded(Tally):
         body = {"TableName": table, "KeyConditionExpression": text, **to.parameters()}
         if consistent:
             body["ConsistentRead"] = True
-        answer = yield Request("Query", body, f"{shown({pk: key[pk]})} / {beginning}*")
+        answer = yield Request("Query", body, f"{key_text({pk: key[pk]})} / {beginning}*")
         found: list[Json] = answer["Items"]
         return found
 

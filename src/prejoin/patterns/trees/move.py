@@ -20,18 +20,17 @@ from prejoin.keys.planner.key_condition import range_condition
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import TRANSACTION_ACTIONS, TRANSACTION_SIZE
 from prejoin.protocol.sizes import item_size
-from prejoin.table.backoff import pause
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, Stored, both
 from prejoin.table.condition.render import Placeholders
-from prejoin.table.conversation import Request, Steps
+from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import AlreadyExists, Conflict, NotFound, TableError
 from prejoin.table.schema.bind import Bound
-from prejoin.table.schema.key_attributes import shown, wire
+from prejoin.table.schema.key_attributes import key_text, wire
 from prejoin.table.schema.schema import Schema
-from prejoin.table.write.actions import merged, named
+from prejoin.table.write.actions import item_name, merge_actions
 from prejoin.table.write.expand import expand
-from prejoin.table.write.merge import with_others
+from prejoin.table.write.merge import add_pattern_writes
 from prejoin.table.write.model import Action, Write
 
 from .tree import BoundTree, below, checked_path, tree_of
@@ -153,7 +152,7 @@ def _begin(move: _Move) -> Steps[None]:
         **to.parameters(),
     }
     try:
-        yield Request("PutItem", body, shown(move.key))
+        yield Request("PutItem", body, key_text(move.key))
     except DynamoDBError as error:
         if error.code != "ConditionalCheckFailedException":
             raise
@@ -182,7 +181,7 @@ def _finish(move: _Move) -> Steps[int]:
     to = Placeholders()
     body = {"TableName": move.table, "Key": move.key, "ConditionExpression": _is_journal(move, to), **to.parameters()}
     try:
-        yield Request("DeleteItem", body, shown(move.key))
+        yield Request("DeleteItem", body, key_text(move.key))
     except DynamoDBError as error:
         if error.code != "ConditionalCheckFailedException":  # somebody else has finished it
             raise
@@ -307,12 +306,12 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
         writes.append(Write("insert", entity, move.tree.placed(entity, values, path)))
         moved[id(writes[-1])] = item
     actions: list[Action] = []
-    for write, _ in with_others(schema, writes):
+    for write, _ in add_pattern_writes(schema, writes):
         own, *others = expand(schema, write)
         if id(write) in moved:
             own = replace(own, parameters={**own.parameters, "Item": _whole(schema, entity, moved[id(write)], own)})
         actions += [own, *others]
-    return merged(actions)
+    return merge_actions(actions)
 
 
 def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
@@ -347,4 +346,4 @@ def _unfinished(move: _Move, item: Json | None) -> MoveUnfinished:
 
 def _taken(move: _Move, action: Action, journal: bool) -> AlreadyExists:
     more = "; delete it or move it away, and resume_moves() goes on" if journal else ""
-    return AlreadyExists(f"{named(action.write)} was made meanwhile, so {move} stopped there{more}")
+    return AlreadyExists(f"{item_name(action.write)} was made meanwhile, so {move} stopped there{more}")

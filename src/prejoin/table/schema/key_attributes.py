@@ -161,10 +161,10 @@ def written(names: Iterable[str], value: KeyValue) -> dict[str, dict[str, str]]:
     return {name: wire(part) for name, part in zip(names, parts, strict=True)}
 
 
-def shown(key: Mapping[str, Mapping[str, str]]) -> str:
+def key_text(key: Mapping[str, Mapping[str, str]]) -> str:
     """A key in DynamoDB JSON as people read it.
 
-    >>> shown({"pk": {"S": "USER#1"}, "at": {"N": "7"}})
+    >>> key_text({"pk": {"S": "USER#1"}, "at": {"N": "7"}})
     'USER#1 / 7'
     """
     return " / ".join(text for value in key.values() for text in value.values())
