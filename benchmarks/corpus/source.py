@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from prejoin.workload.document.columns import Names
+from prejoin.workload.document.tables import Names
 
 MOST_BYTES = 2_000_000
 _NOTHING = frozenset({"", "-", "–", "—", "n/a", "none"})

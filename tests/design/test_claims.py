@@ -12,7 +12,7 @@ from tests.design.workloads import workloads
 
 from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.explain import considered, explain
-from prejoin.design.explain.claims import established
+from prejoin.design.explain.explanation import established
 from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution, solve

@@ -17,6 +17,7 @@ from prejoin.design.explain import (
     UnknownTopicError,
     as_markdown,
     as_text,
+    choices,
     considered,
     explain,
     explain_design,
@@ -25,7 +26,6 @@ from prejoin.design.explain import (
     why,
     without,
 )
-from prejoin.design.explain import decisions as choices
 from prejoin.design.explain.model import AboutCopy, AboutEntity, AboutIndex, AboutKey, AboutPattern, Because
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design

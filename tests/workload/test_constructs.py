@@ -14,7 +14,7 @@ import pytest
 
 from prejoin.types import Kind
 from prejoin.workload import grammar, model
-from prejoin.workload.document import columns
+from prejoin.workload.document import tables
 from prejoin.workload.grammar import constructs
 from prejoin.workload.grammar.constructs import TABLES, Construct, Table
 from prejoin.workload.grammar.lexer import Inexact
@@ -122,12 +122,12 @@ def test_an_example_that_is_not_exact_would_be_found() -> None:
 @pytest.mark.parametrize(
     ("table", "known"),
     [
-        (constructs.READS, (*columns.READS, columns.NAME)),
-        (constructs.WRITES, (*columns.WRITES, "Items Deleted", columns.NAME)),
-        (constructs.COLLECTIONS, columns.COLLECTIONS),
-        (constructs.LABELS, columns.ENTITY_LABELS),
-        (constructs.CONTEXT, columns.CONTEXT_LABELS),
-        (constructs.SECTIONS, columns.SECTIONS),
+        (constructs.READS, (*tables.READS, tables.NAME)),
+        (constructs.WRITES, (*tables.WRITES, "Items Deleted", tables.NAME)),
+        (constructs.COLLECTIONS, tables.COLLECTIONS),
+        (constructs.LABELS, tables.ENTITY_LABELS),
+        (constructs.CONTEXT, tables.CONTEXT_LABELS),
+        (constructs.SECTIONS, tables.SECTIONS),
     ],
     ids=lambda v: v.title if isinstance(v, Table) else "",
 )
@@ -135,13 +135,13 @@ def test_every_column_label_and_section_is_in_the_table_with_its_other_names(
     table: Table, known: tuple[str, ...]
 ) -> None:
     rows = {row.example.lstrip("#> "): row for row in table.rows}
-    names = columns.Names(known)
+    names = tables.Names(known)
     assert set(known) <= set(rows)
     for name in known:
-        also = {columns.normal(one.lstrip("# ")) for one in rows[name].also}
-        found = {other for other, meant in names.by_name.items() if meant == name and other != columns.normal(name)}
-        assert found <= also | {columns.normal(one) for one in known}, name
-        assert all(columns.Names([name]).find(one) == name for one in also), name
+        also = {tables.normal(one.lstrip("# ")) for one in rows[name].also}
+        found = {other for other, meant in names.by_name.items() if meant == name and other != tables.normal(name)}
+        assert found <= also | {tables.normal(one) for one in known}, name
+        assert all(tables.Names([name]).find(one) == name for one in also), name
 
 
 def test_the_guide_has_every_table() -> None:

@@ -17,7 +17,7 @@ from prejoin.design.checks import fit
 from prejoin.design.document.annotations import Kept, Validation
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.document.write_document import rewrite_document, write_document
-from prejoin.design.explain.claims import established
+from prejoin.design.explain.explanation import established
 from prejoin.design.files import read_design_text, write_design
 from prejoin.design.model import TABLE, Design, Facet, Item
 from prejoin.diagnostics import Diagnostic

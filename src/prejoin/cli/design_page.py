@@ -16,7 +16,7 @@ from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
 from prejoin.cli.show import coded, counted, shown, tally
 from prejoin.design.checks.fit import Verdict
-from prejoin.design.explain.claims import established
+from prejoin.design.explain.explanation import established
 from prejoin.design.explain.phrases import listed, money
 from prejoin.design.layout.growth import Growth
 from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, ProjectionKind, Slot

@@ -20,8 +20,7 @@ from prejoin.design.checks import check_design
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain import explain_design, told
 from prejoin.design.files import read_design_text
-from prejoin.design.layout.growth import Growth, growth, keeps
-from prejoin.design.layout.new_attributes import recorded
+from prejoin.design.layout.growth import Growth, growth, keeps, recorded
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import InfeasibleError

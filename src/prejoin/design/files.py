@@ -6,9 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from prejoin.design.codes import NO_DESIGN, NOT_A_DESIGN
+from prejoin.design.codes import NO_DESIGN, NOT_A_DESIGN, UNREADABLE
 from prejoin.design.document.annotations import Reading
-from prejoin.design.document.codes import UNREADABLE
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.mapping.validate import misfits

@@ -10,7 +10,7 @@ import yaml
 
 from prejoin.diagnostics import Span
 
-Form = Literal["yaml", "json"]
+TreeForm = Literal["yaml", "json"]
 Path = tuple[str | int, ...]
 _DEEPEST = 40
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -27,7 +27,7 @@ class NotATreeError(ValueError):
         self.span = span or Span(1, 1)
 
 
-def read_tree(source: str, form: Form) -> tuple[Any, dict[Path, Span]]:
+def read_tree(source: str, form: TreeForm) -> tuple[Any, dict[Path, Span]]:
     """The values in a text, and where each stands, by the names that the models use."""
     return _read_json(source) if form == "json" else _read_yaml(source)
 
@@ -101,7 +101,7 @@ def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
         raise NotATreeError(message, Span(before.count("\n") + 1, len(before) - before.rfind("\n"))) from None
 
 
-def write_tree(plain: Any, form: Form) -> str:
+def write_tree(plain: Any, form: TreeForm) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode() + "\n"
     text: str = yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=110)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from prejoin.diagnostics import in_order
 from prejoin.workload import codes
 from prejoin.workload.checks import check
-from prejoin.workload.data import read_data, write_data
+from prejoin.workload.data_tree import NotATreeError, TreeForm, convert_tree, read_tree, write_tree
+from prejoin.workload.document.markdown import Text
 from prejoin.workload.document.read_document import MOST_CHARACTERS, read_document
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.model import Workload
 from prejoin.workload.read_result import Notes, Places, Reading
+from prejoin.workload.tenants import expand, move_places
 
 Form = Literal["md", "yaml", "json"]
 _FORMS: dict[str, Form] = {".md": "md", ".markdown": "md", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
@@ -58,3 +62,37 @@ def _unreadable(message: str, fix: str) -> Reading:
     notes = Notes()
     notes.say(codes.UNREADABLE, None, message, fix)
     return Reading(Workload(), tuple(notes.diagnostics), Places())
+
+
+SCHEMA_ID = "urn:prejoin:workload:1"
+_FIX = "compare with the JSON Schema (`prejoin schema`), or with a document turned into YAML (`prejoin convert`)"
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a workload in YAML or JSON."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+        "title": "prejoin workload",
+        "description": "Entities and access patterns: what an application stores and asks.",
+        **msgspec.json.schema(Workload),
+    }
+
+
+def write_data(workload: Workload, form: TreeForm) -> str:
+    return write_tree(msgspec.to_builtins(workload, str_keys=True), form)
+
+
+def read_data(source: str, form: TreeForm) -> Reading:
+    """The workload in a YAML or JSON text; a message where it is not one."""
+    notes = Notes()
+    try:
+        plain, notes.places.spans = read_tree(source, form)
+        written: Workload = convert_tree(plain, notes.places.spans, Workload)
+        workload = expand(written)
+        move_places(notes.places, written, workload)
+        return Reading(workload, (), notes.places)
+    except NotATreeError as problem:
+        where = Text(problem.span.text, problem.span.line, problem.span.column)
+        notes.say(codes.DATA, where, f"this is not a workload in {form.upper()}: {problem}", _FIX)
+    return Reading(Workload(), tuple(notes.diagnostics), notes.places)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from tests.design.document.test_laws import DOCUMENTS, solved
 
-from prejoin.design.document.lifecycle import late
-from prejoin.design.document.samples import _text, sample_item, sample_values, varying
+from prejoin.design.document.samples import _text, late, sample_item, sample_values, varying
 from prejoin.design.model import Design, When
 from prejoin.engine import Embedded
 from prejoin.proof.schema import schema_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prejoin.design import codes
 from prejoin.design.checks.report import At, Report, listed
-from prejoin.design.layout.new_attributes import Addition, additions
+from prejoin.design.layout.growth import Addition, additions
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic
 from prejoin.workload.grammar.attributes import write_attribute

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from prejoin.design.document import codes, titles
+from prejoin.design import codes
+from prejoin.design.document import titles
 from prejoin.design.document.annotations import Kept, Reading, Validation
 from prejoin.design.document.cells import (
     read_billing,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from prejoin.design.document import codes, titles
+from prejoin.design import codes
+from prejoin.design.document import titles
 from prejoin.design.document.annotations import Reading, Validation
 from prejoin.design.document.cells import (
     read_code,
@@ -22,7 +23,7 @@ from prejoin.design.document.cells import (
     read_when,
 )
 from prejoin.design.document.draft import Draft, Stored
-from prejoin.design.document.stale import stale_rows
+from prejoin.design.document.mapping import stale_rows
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import TABLE, Choice, Facet, Guard, Slot
@@ -200,7 +201,7 @@ def _configuration(block: Block, place: str, draft: Draft) -> None:
                 draft.notes.say(codes.NEAR, name, f"`{name.text}` is not read", f"did you mean `{near}`?")
             draft.own_settings[name.text] = value.text
         elif known in draft.settings:
-            draft.notes.say(codes.TWICE, name, f"`{known}` stands there twice", "leave one of them")
+            draft.notes.say(codes.REPEATED, name, f"`{known}` stands there twice", "leave one of them")
         else:
             draft.settings[known] = value
 
@@ -287,7 +288,7 @@ def _item(head: Section, place: str, draft: Draft) -> None:
     entity, copy = _item_name(head.title.text)
     if any((i.entity, i.copy) == (entity, copy) and i.tag is not None for i in draft.items):
         fix = "put its keys into one table; a second item of it is a copy, `### Order (copy by-user)`"
-        draft.notes.say(codes.TWICE, head.title, f"`{head.title.text}` stands there twice", fix)
+        draft.notes.say(codes.REPEATED, head.title, f"`{head.title.text}` stands there twice", fix)
     stored, path = draft.stored(entity, copy, head.title)
     sample = False
     for block in head.blocks:

@@ -10,15 +10,16 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
 
-from prejoin.design.document.lifecycle import late
+import msgspec
+
 from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import Design, Facet, Item, Slot, When
 from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
 from prejoin.keys.template.encoding import encode_datetime
 from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import root
-from prejoin.workload.model import Attribute, Entity, Workload
+from prejoin.workload.lookup import changes, root
+from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Verb, Workload, Write
 
 Values = Mapping[str, object]
 _START = datetime(2026, 1, 15, 10, 30, tzinfo=UTC)
@@ -242,3 +243,55 @@ def _trees(design: Design, entity: Entity) -> set[str]:
     texts = [t for item in design.items if item.entity == entity.name for f in item.facets for t in (*f.pk, *f.sk)]
     found = (field for text in texts for field in re.findall(r"\{([^{}:?]+)\??:([^{}]*)\}", text))
     return {name for name, spec in found if re.search(r"\btree\b", spec)}
+
+
+class Late(msgspec.Struct, frozen=True):
+    """An attribute that an item gets when it comes into a state."""
+
+    attribute: str
+    state: str
+    """The attribute that says in which state it is."""
+    then: tuple[str, ...]
+    """The states in which it gets it."""
+    before: frozenset[str]
+    """Those in which it cannot have it: nothing leads back to them."""
+
+
+def late(workload: Workload, entity: Entity) -> Iterator[Late]:
+    """The attributes of an entity that come with a state.
+
+    That is said by all the updates that set it: each sets the state, too. What may be given when the item is created
+    is there from the beginning on.
+    """
+    every = [
+        (write, action)
+        for write in (*workload.writes, *workload.deletes)
+        for action in write.actions
+        if action.entity == entity.name
+    ]
+    updates = [
+        {change.attribute: change for change in changes(write, action, entity)}
+        for write, action in every
+        if action.verb is Verb.UPDATE
+    ]
+    for attribute in entity.attributes:
+        setting = [one for one in updates if (change := one.get(attribute.name)) and change.op is not ChangeOp.REMOVE]
+        if not attribute.optional or not setting or any(_gives(write, action, attribute) for write, action in every):
+            continue
+        for state in entity.attributes:
+            reached = [_constant(one[state.name]) for one in updates if state.name in one]
+            then = [_constant(one[state.name]) if state.name in one else None for one in setting]
+            if state.type.kind is Kind.ENUM and {*reached, *then} <= {*state.type.values}:
+                before = frozenset(state.type.values) - {*reached}
+                yield Late(attribute.name, state.name, tuple(filter(None, then)), before)
+
+
+def _gives(write: Write, action: Action, attribute: Attribute) -> bool:
+    """Whether an item may have an attribute when it is created."""
+    given = {one.attribute for one in write.inputs} | {change.attribute for change in action.changes}
+    return action.verb in (Verb.CREATE, Verb.PUT) and bool(given & {attribute.name, action.entity})
+
+
+def _constant(change: Change) -> str | None:
+    """What a change sets an attribute to, if the document says it."""
+    return change.value.const if change.op is ChangeOp.SET and change.value else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.workload.document.columns import Names
+from prejoin.workload.document.tables import Names
 
 REVIEW = "For Reviewers"
 CONFIGURATION = "Table Configuration"

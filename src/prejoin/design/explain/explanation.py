@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from prejoin.design.cost.assumptions import assumptions
-from prejoin.design.explain.claims import compared
+from prejoin.design.cost.objective import BETWEEN_EQUALS, IN_WORDS
 from prejoin.design.explain.costs import Costs, costs_of
 from prejoin.design.explain.entities import entities
 from prejoin.design.explain.keys import keyed, plans
-from prejoin.design.explain.model import Explanation
+from prejoin.design.explain.model import AboutIndex, Alternative, Because, Explanation
 from prejoin.design.explain.partitions import partitions
 from prejoin.design.explain.patterns import patterns
 from prejoin.design.explain.phrases import count, listed, money, verb
 from prejoin.design.explain.structures import copies, indexes
 from prejoin.design.mapping.validate import must_fit
-from prejoin.design.model import Design
+from prejoin.design.model import Choice, Design
+from prejoin.design.solver.decisions import decided
 from prejoin.design.solver.solve import Solution
 from prejoin.workload.model import Workload
 
@@ -89,3 +92,75 @@ def _dearest(costs: Costs) -> Iterator[str]:
         found.append(f"{one.pattern} ({money(one.dollars)})")
     if paid * 2 > costs.total:
         yield f"Most of that is for {listed(found)}."
+
+
+def established(workload: Workload, solution: Solution) -> str:
+    """What is known about a solved design, as a part of a sentence; empty where there is nothing to be fewer.
+
+    The solver compares combinations of candidate keys, which are made from what reads give. Keys beyond these exist, so
+    nothing is said about all designs.
+    """
+    chosen = solution.chosen
+    keys = f"the {chosen.candidates:,} candidate keys"
+    if decided(workload).money:
+        found = "the cheapest" if solution.ended else "the cheapest found before the search reached its limit"
+        return f"{found} of the combinations of {keys}, by what they cost to keep"
+    if not solution.design.indexes and not solution.design.copies:
+        return ""
+    if not solution.ended:
+        return f"the best found before the search reached its limit; {keys} need at least {chosen.least}"
+    return f"no combination of {keys} serves as much with fewer indexes and copies"
+
+
+def compared(workload: Workload, solution: Solution) -> tuple[str, ...]:
+    """The same as whole sentences, with what decides between equals."""
+    known = established(workload, solution)
+    first = (f"{known[0].upper()}{known[1:]}.",) if known else ()
+    if decided(workload).money:
+        return first
+    equals = f"Between equals the solver goes by estimates of {BETWEEN_EQUALS}."
+    return (*first, f"Designs are compared by {IN_WORDS}. {equals}")
+
+
+def told(design: Design, explanation: Explanation) -> Design:
+    """The design with its decisions, and with what each index is for."""
+    purposes = {index.index: purpose(index) for index in explanation.indexes}
+    slots = tuple(replace(slot, purpose=purposes.get(slot.name, slot.purpose)) for slot in design.slots)
+    return replace(design, slots=slots, decisions=choices(explanation))
+
+
+def purpose(index: AboutIndex) -> str:
+    """In a line: `User by email (AP-002); Order by status, in the order of placedAt (AP-008)`."""
+    found = []
+    for key in index.keys:
+        by = dict.fromkeys(p.attribute for p in (*key.partition, *key.sort) if p.because is Because.GIVEN)
+        order = dict.fromkeys(p.attribute for p in key.sort if p.because in (Because.RANGE, Because.ORDER))
+        text = f"{key.entity} by {listed(by)}" if by else f"all {key.entity} items"
+        text += f", in the order of {listed(order)}" if order else ""
+        found.append(f"{text} ({', '.join(key.patterns)})" if key.patterns else text)
+    return "; ".join(found)
+
+
+def choices(explanation: Explanation) -> tuple[Choice, ...]:
+    """What was decided, about the table, each entity, index, copy and busy partition, in that order."""
+    return tuple(_choices(explanation))
+
+
+def _choices(explanation: Explanation) -> Iterator[Choice]:
+    yield Choice("table", " ".join(explanation.text), _texts(explanation.alternatives))
+    for entity in explanation.entities:
+        yield Choice(entity.entity, " ".join(entity.text), _texts(entity.alternatives))
+    for index in explanation.indexes:
+        yield Choice(index.index, " ".join(index.text), _texts(index.alternatives))
+    for copy in explanation.copies:
+        yield Choice(f"{copy.entity}/{copy.copy}", " ".join(copy.text), _texts(copy.alternatives))
+    for partition in explanation.partitions:
+        if partition.shards > 1 or partition.bucket or partition.enough > 1:
+            yield Choice(f"partition {partition.pk}", " ".join(partition.text))
+    for pattern in explanation.patterns:
+        if not pattern.served or pattern.alternatives:
+            yield Choice(pattern.pattern, " ".join(pattern.text), _texts(pattern.alternatives))
+
+
+def _texts(alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
+    return tuple(one.text for one in alternatives)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from prejoin.design.layout.growth import with_known
 from prejoin.design.layout.key_words import Words
-from prejoin.design.layout.new_attributes import with_known
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.design.solver.candidates import extendable
 from prejoin.design.solver.choice import BASE, OWN, Chosen, Placed, Task

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from prejoin import keys
-from prejoin.design.codes import NOT_A_DESIGN
-from prejoin.design.document.codes import NO_TEMPLATE, TWICE
+from prejoin.design.codes import NO_TEMPLATE, NOT_A_DESIGN, REPEATED
 from prejoin.design.mapping.facets import is_natural, planner_facet, types_of
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import Code, Diagnostic
@@ -70,7 +69,7 @@ class _Fitting:
             yield self._say(("slots",), "the first slot is not the table", f"name it `{TABLE}`")
         for at, slot in enumerate(self._design.slots):
             if slot.name in names[:at]:
-                yield self._say(("slots", at), f"there are two slots `{slot.name}`", "name each once", TWICE)
+                yield self._say(("slots", at), f"there are two slots `{slot.name}`", "name each once", REPEATED)
             yield from self._slot(slot, ("slots", at))
 
     def _slot(self, slot: Slot, path: Path) -> Iterator[Diagnostic]:
@@ -98,7 +97,7 @@ class _Fitting:
         if entity is None:
             yield self._no_entity(item.entity, path)
         if self._design.item(item.entity, item.copy) is not item:
-            yield self._say(path, f"`{title}` stands there twice", "give a second item of it a name as a copy", TWICE)
+            yield self._say(path, f"`{title}` stands there twice", "name the second one as a copy", REPEATED)
         if item.copy and self._design.item(item.entity) is None:
             yield self._say(
                 path, f"there is a copy of `{item.entity}`, and no item", "give the entity a key of its own"
@@ -118,7 +117,7 @@ class _Fitting:
             where = (*path, "facets", at)
             slot = self._design.slot(facet.slot)
             if facet.slot in seen:
-                yield self._say(where, f"`{title}` has two keys in `{facet.slot}`", "give it one", TWICE)
+                yield self._say(where, f"`{title}` has two keys in `{facet.slot}`", "give it one", REPEATED)
             seen.add(facet.slot)
             if slot is None:
                 names = ", ".join(s.name for s in self._design.slots)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from prejoin.design.layout.new_attributes import recorded
+from prejoin.design import codes
+from prejoin.design.layout.growth import recorded
 from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import (
     TABLE,
@@ -22,12 +23,11 @@ from prejoin.design.model import (
     ProjectionKind,
     Slot,
 )
-from prejoin.design.workbench import codes
 from prejoin.design.workbench.description import Described, read_description
 from prejoin.design.workbench.form import DataModel, Index, Keys, Named, Sample, Table
-from prejoin.design.workbench.recover import Recovered, when_of
 from prejoin.design.workbench.samples import (
     Group,
+    Recovered,
     attributes_in,
     entity_name,
     groups_of,
@@ -38,6 +38,7 @@ from prejoin.design.workbench.samples import (
     text_of,
     type_attribute_of,
     type_of,
+    when_of,
 )
 from prejoin.design.workbench.sketch import sketched
 from prejoin.diagnostics import Code, Diagnostic, Severity, Span, has_errors, in_order

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
-from prejoin.workload.document.columns import normal
+from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
 from prejoin.workload.model import Attribute, Combine, Entity, Read, Result, Verb, Write

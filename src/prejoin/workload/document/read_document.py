@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from prejoin.diagnostics import in_order
 from prejoin.workload import codes
-from prejoin.workload.document.columns import CONTEXT_LABELS, READS, SECTIONS, WRITES, Names
 from prejoin.workload.document.markdown import Item, Section, Text, TooLargeError, parse, whole_text
 from prejoin.workload.document.read_entities import read_entity, split_label
 from prejoin.workload.document.read_patterns import read_table
 from prejoin.workload.document.settle_names import settle
+from prejoin.workload.document.tables import CONTEXT_LABELS, READS, SECTIONS, WRITES, Names
 from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_count

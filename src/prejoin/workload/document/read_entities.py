@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from prejoin.workload import codes
-from prejoin.workload.document.columns import ENTITY_LABELS, Names
 from prejoin.workload.document.markdown import Block, Item, Section, Text
+from prejoin.workload.document.tables import ENTITY_LABELS, Names
 from prejoin.workload.grammar.attributes import read_attribute
 from prejoin.workload.grammar.lexer import Inexact, Tokens
 from prejoin.workload.grammar.quantities import read_cardinality, read_size

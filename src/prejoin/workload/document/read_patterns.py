@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from prejoin.diagnostics import Code
 from prejoin.workload import codes
-from prejoin.workload.document.columns import COLLECTIONS, DELETES, NAME, READS, WRITES, Names
 from prejoin.workload.document.markdown import Block, Text
 from prejoin.workload.document.read_entities import read_names
-from prejoin.workload.document.tables import TableCodes, read_rows
+from prejoin.workload.document.tables import COLLECTIONS, DELETES, NAME, READS, WRITES, Names, TableCodes, read_rows
 from prejoin.workload.grammar.answers import (
     read_combine,
     read_consistency,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prejoin.workload.document.columns import COLLECTIONS, DELETES, NAME, READS, WRITES
 from prejoin.workload.document.markdown import escape_cell, write_row
 from prejoin.workload.document.read_document import read_document
+from prejoin.workload.document.tables import COLLECTIONS, DELETES, NAME, READS, WRITES
 from prejoin.workload.grammar.answers import write_combine, write_page, write_result, write_sort
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs

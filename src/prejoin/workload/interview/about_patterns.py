@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import cast
 
 from msgspec.structs import replace
 
+from prejoin import types
 from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.answers import (
+    COMBINE_FIX,
+    read_combine,
+    read_page,
+    read_result,
     read_sort,
+    write_combine,
+    write_page,
+    write_result,
+    write_sort,
 )
 from prejoin.workload.grammar.inputs import read_inputs, write_inputs
 from prejoin.workload.grammar.lexer import Inexact, write_name
 from prejoin.workload.grammar.quantities import read_rate, write_rate
-from prejoin.workload.interview import about_reads, about_writes
-from prejoin.workload.interview.about_writes import CREATING
+from prejoin.workload.grammar.writes import read_actions, read_checks, write_actions, write_checks
 from prejoin.workload.interview.step import HELP, NONE, Asked, Kind, Question, Step, Taken, found_entities, several, yes
-from prejoin.workload.model import Combine, Entity, Input, Pattern, Read, Result, Verb, Workload, Write
+from prejoin.workload.lookup import equalities
+from prejoin.workload.model import Action, Change, Combine, Entity, Input, Pattern, Read, Result, Verb, Workload, Write
 from prejoin.workload.stubs import add, create, delete, parents
 
 KINDS = ("reads", "writes", "deletes")
@@ -83,25 +94,25 @@ def about(kind: str, pattern: Pattern) -> Iterator[Step]:
     if isinstance(pattern, Read):
         yield field(
             "result",
-            about_reads.ask_result,
-            about_reads.take_result,
+            ask_result,
+            take_result,
             lambda p: isinstance(p, Read) and p.result is None,
         )
         if len(pattern.entities) > 1:
-            yield field("combination", about_reads.ask_combine, about_reads.take_combine)
+            yield field("combination", ask_combine, take_combine)
         if pattern.result in {None, Result.MANY}:
-            yield field("order", about_reads.ask_sort, lambda w, p, t: replace(p, sort=several(t, read_sort)))
-            yield field("pages", about_reads.ask_page, about_reads.take_page)
+            yield field("order", ask_sort, lambda w, p, t: replace(p, sort=several(t, read_sort)))
+            yield field("pages", ask_page, take_page)
     else:
         yield field(
             "items",
-            partial(about_writes.ask_actions, kind),
-            about_writes.take_actions,
+            partial(ask_actions, kind),
+            take_actions,
             lambda p: isinstance(p, Write) and not p.actions,
         )
         if len(pattern.actions) > 1 or any(a.many for a in pattern.actions):
-            yield field("transaction", about_writes.ask_atomic, lambda w, p, t: replace(p, atomic=yes(t)))
-        yield field("conditions", about_writes.ask_checks, about_writes.take_checks)
+            yield field("transaction", ask_atomic, lambda w, p, t: replace(p, atomic=yes(t)))
+        yield field("conditions", ask_checks, take_checks)
 
 
 def _pattern(w: Workload, id_: str) -> Pattern:
@@ -220,3 +231,114 @@ def _ask_rate(key: str, id_: str, w: Workload) -> Question:
 def _take_rate(kind: str, id_: str, w: Workload, text: str) -> Taken:
     rate = None if text.strip() == NONE else read_rate(text.strip())
     return put_pattern(w, kind, replace(_pattern(w, id_), rate=rate)), None
+
+
+def ask_result(w: Workload, p: Pattern) -> Asked:
+    read = cast(Read, p)
+    given = write_result(read.result, read.needs, read.limit) if read.result else _likely_result(w, read)
+    return "What comes back: Single, Collection or Count?", given
+
+
+def _likely_result(w: Workload, read: Read) -> str:
+    if len(read.entities) != 1 or any(i.many for i in read.inputs):
+        return Result.MANY.value
+    entity, known = found_entities(w, read), set(equalities(read))
+    if not entity:
+        return Result.MANY.value
+    unique = any(a.unique and a.name in known for a in entity[0].attributes)
+    whole = bool(entity[0].id) and all(a.name in known for a in entity[0].id)
+    return Result.ONE.value if unique or whole or entity[0].singleton else Result.MANY.value
+
+
+def take_result(w: Workload, p: Pattern, text: str) -> Pattern:
+    result, needs, limit = read_result(text)
+    if result is not Result.MANY:
+        p = replace(p, sort=(), paginated=False if result is Result.ONE else None, page=None)
+    return replace(p, result=result, needs=needs, limit=limit)
+
+
+def ask_combine(w: Workload, p: Pattern) -> Asked:
+    read = cast(Read, p)
+    default = write_combine(read.combine or Combine.COLLECTION, read.via)
+    return "How do they belong together: Collection or Join?", default
+
+
+def take_combine(w: Workload, p: Pattern, text: str) -> Pattern:
+    combine, via = read_combine(text)
+    if isinstance(combine, bool):
+        raise Inexact("there are several entities, so it has to be said how", COMBINE_FIX)
+    return replace(p, combine=combine, via=via)
+
+
+def ask_sort(w: Workload, p: Pattern) -> Asked:
+    attributes = [a for e in found_entities(w, p) for a in e.attributes]
+    dated = next((a for a in attributes if a.type.kind in {types.Kind.DATETIME, types.Kind.DATE}), None)
+    example = (
+        f"{write_name(dated.name)} DESC" if dated else f"{write_name(attributes[-1].name)} ASC" if attributes else ""
+    )
+    words = f"In which order? Such as `{example}`." if example else "In which order?"
+    return words, write_sort(cast(Read, p).sort) or NONE
+
+
+def ask_page(w: Workload, p: Pattern) -> Asked:
+    read = cast(Read, p)
+    default = "No" if read.limit else "Yes" if read.paginated is None else write_page(read.paginated, read.page)
+    return "Does it come in pages?", default
+
+
+def take_page(w: Workload, p: Pattern, text: str) -> Pattern:
+    paginated, page = read_page({"y": "yes", "n": "no"}.get(text.strip().lower(), text))
+    return replace(p, paginated=paginated, page=page)
+
+
+CREATING = re.compile(
+    r"\b(create|add|new|place|register|sign ?up|open|start|submit|post|send|book|join|lend|borrow)", re.IGNORECASE
+)
+
+
+def ask_actions(kind: str, w: Workload, p: Pattern) -> Asked:
+    write = cast(Write, p)
+    inputs = frozenset(i.attribute for i in write.inputs)
+    default = write_actions(write.actions or tuple(_likely_actions(kind, w, write)), inputs) or None
+    return "Which items does it write, and what happens to each?", default
+
+
+def _likely_actions(kind: str, w: Workload, p: Write) -> Iterator[Action]:
+    given = {i.attribute for i in p.inputs}
+    for entity in found_entities(w, p):
+        changed = tuple(Change(a.name) for a in entity.attributes if a.name in given and not a.id)
+        if kind == "deletes":
+            yield Action(Verb.DELETE, entity.name)
+        elif CREATING.search(p.description) or not changed:
+            yield Action(Verb.CREATE, entity.name)
+        else:
+            yield Action(Verb.UPDATE, entity.name, changes=changed)
+
+
+def take_actions(w: Workload, p: Pattern, text: str) -> Pattern:
+    actions = read_actions(text, frozenset(i.attribute for i in p.inputs))
+    if not actions:
+        raise Inexact(
+            "that says nothing about what is written", "write `create Order`, `update Order (status)` or `delete Order`"
+        )
+    touched = dict.fromkeys((*p.entities, *(a.entity for a in actions if w.entity(a.entity))))
+    alone = len(actions) == 1 and not actions[0].many
+    return replace(p, actions=actions, entities=tuple(touched), atomic=None if alone else cast(Write, p).atomic)
+
+
+def ask_atomic(w: Workload, p: Pattern) -> Asked:
+    atomic = cast(Write, p).atomic
+    return "Must all of it happen, or none of it?", "no" if atomic is False else "yes"
+
+
+def ask_checks(w: Workload, p: Pattern) -> Asked:
+    write = cast(Write, p)
+    inputs = frozenset(i.attribute for i in write.inputs)
+    created = [w.entity(a.entity) for a in write.actions if a.verb is Verb.CREATE]
+    likely = tuple(c for e in created if e and e.name == write.entities[0] for c in create(e).checks)
+    return "What must be true for it?", write_checks(write.checks or likely, inputs) or NONE
+
+
+def take_checks(w: Workload, p: Pattern, text: str) -> Pattern:
+    inputs = frozenset(i.attribute for i in p.inputs)
+    return replace(p, checks=several(text, lambda t: read_checks(t, inputs)))
