@@ -16,7 +16,7 @@ from prejoin.types import Kind
 from prejoin.workload import grammar, model
 from prejoin.workload.document import tables
 from prejoin.workload.grammar import constructs
-from prejoin.workload.grammar.constructs import TABLES, Construct, Table
+from prejoin.workload.grammar.constructs import TABLES, Construct, GrammarTable
 from prejoin.workload.grammar.lexer import Inexact
 
 ROOT = Path(__file__).parents[2]
@@ -104,8 +104,10 @@ def test_every_keyword_of_the_grammar_occurs_in_the_table(word: str) -> None:
     assert found, f"add an example with `{part}` to grammar/constructs.py"
 
 
-@pytest.mark.parametrize(("table", "row"), EXAMPLES, ids=lambda v: v.title if isinstance(v, Table) else v.example)
-def test_every_example_is_exact_and_other_spellings_are_the_same(table: Table, row: Construct) -> None:
+@pytest.mark.parametrize(
+    ("table", "row"), EXAMPLES, ids=lambda v: v.title if isinstance(v, GrammarTable) else v.example
+)
+def test_every_example_is_exact_and_other_spellings_are_the_same(table: GrammarTable, row: Construct) -> None:
     assert table.read is not None
     meant = table.read(row.example)
     for spelling in row.also:
@@ -129,19 +131,19 @@ def test_an_example_that_is_not_exact_would_be_found() -> None:
         (constructs.CONTEXT, tables.CONTEXT_LABELS),
         (constructs.SECTIONS, tables.SECTIONS),
     ],
-    ids=lambda v: v.title if isinstance(v, Table) else "",
+    ids=lambda v: v.title if isinstance(v, GrammarTable) else "",
 )
 def test_every_column_label_and_section_is_in_the_table_with_its_other_names(
-    table: Table, known: tuple[str, ...]
+    table: GrammarTable, known: tuple[str, ...]
 ) -> None:
     rows = {row.example.lstrip("#> "): row for row in table.rows}
-    names = tables.Names(known)
+    names = tables.KnownNames(known)
     assert set(known) <= set(rows)
     for name in known:
         also = {tables.normal(one.lstrip("# ")) for one in rows[name].also}
         found = {other for other, meant in names.by_name.items() if meant == name and other != tables.normal(name)}
         assert found <= also | {tables.normal(one) for one in known}, name
-        assert all(tables.Names([name]).find(one) == name for one in also), name
+        assert all(tables.KnownNames([name]).find(one) == name for one in also), name
 
 
 def test_the_guide_has_every_table() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from prejoin.design.codes import NO_DESIGN, NOT_A_DESIGN, UNREADABLE
-from prejoin.design.document.annotations import Reading
+from prejoin.design.document.annotations import DesignReading
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.mapping.validate import misfits
@@ -17,7 +17,7 @@ from prejoin.workload.data_tree import NotATreeError, convert_tree, read_tree, w
 from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.files import Form, form_of
 from prejoin.workload.model import Workload
-from prejoin.workload.read_result import Places
+from prejoin.workload.reading import Places
 
 NAME = "table-design.md"
 _NAMES = (NAME, "table-design.yaml", "table-design.yml", "table-design.json")
@@ -35,7 +35,7 @@ def read_design(text: str, workload: Workload, form: Form = "yaml") -> tuple[Des
     return (None if has_errors(reading.diagnostics) else reading.design), reading.diagnostics
 
 
-def read_design_text(text: str, workload: Workload, form: Form) -> Reading:
+def read_design_text(text: str, workload: Workload, form: Form) -> DesignReading:
     """The same, with where each part stands. Only the Markdown document comes with its operations planned anew."""
     if form == "md":
         return read_document(text, workload)
@@ -45,12 +45,12 @@ def read_design_text(text: str, workload: Workload, form: Form) -> Reading:
     except NotATreeError as problem:
         fix = "compare with a design that prejoin wrote"
         message = f"this is not a design in {form.upper()}: {problem}"
-        return Reading(Design(""), (NOT_A_DESIGN.at(problem.span, message, fix),), Places())
+        return DesignReading(Design(""), (NOT_A_DESIGN.at(problem.span, message, fix),), Places())
     places = Places(spans)
-    return Reading(design, misfits(design, workload, places), places)
+    return DesignReading(design, misfits(design, workload, places), places)
 
 
-def read_design_file(path: Path, workload: Workload) -> Reading:
+def read_design_file(path: Path, workload: Workload) -> DesignReading:
     """The design in a file, its form by its ending; a file that cannot be read is a message too."""
     form = form_of(path)
     if form is None:
@@ -76,5 +76,5 @@ def write_design(design: Design, form: Form = "yaml", workload: Workload | None 
     return write_tree(msgspec.to_builtins(design, str_keys=True), form)
 
 
-def _unreadable(code: Code, message: str, fix: str) -> Reading:
-    return Reading(Design(""), (code.at(None, message, fix),), Places())
+def _unreadable(code: Code, message: str, fix: str) -> DesignReading:
+    return DesignReading(Design(""), (code.at(None, message, fix),), Places())

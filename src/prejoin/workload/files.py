@@ -15,7 +15,7 @@ from prejoin.workload.document.markdown import Text
 from prejoin.workload.document.read_document import MOST_CHARACTERS, read_document
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.model import Workload
-from prejoin.workload.read_result import Notes, Places, Reading
+from prejoin.workload.reading import Notes, Places, WorkloadReading
 from prejoin.workload.tenants import expand, move_places
 
 Form = Literal["md", "yaml", "json"]
@@ -26,7 +26,7 @@ def form_of(path: Path) -> Form | None:
     return _FORMS.get(path.suffix.lower())
 
 
-def read_file(path: Path) -> Reading:
+def read_file(path: Path) -> WorkloadReading:
     """The workload in a file, and all that is to be said about it; a file that cannot be read is a message too."""
     form = form_of(path)
     if form is None:
@@ -46,22 +46,22 @@ def read_file(path: Path) -> Reading:
     return read_text(text, form)
 
 
-def read_text(text: str, form: Form) -> Reading:
+def read_text(text: str, form: Form) -> WorkloadReading:
     reading = read_document(text) if form == "md" else read_data(text, form)
     if any(d.code in {codes.UNREADABLE.id, codes.DATA.id} for d in reading.diagnostics):
         return reading
     diagnostics = in_order((*reading.diagnostics, *check(reading.workload, reading.places)))
-    return Reading(reading.workload, diagnostics, reading.places)
+    return WorkloadReading(reading.workload, diagnostics, reading.places)
 
 
 def write_text(workload: Workload, form: Form) -> str:
     return write_document(workload) if form == "md" else write_data(workload, form)
 
 
-def _unreadable(message: str, fix: str) -> Reading:
+def _unreadable(message: str, fix: str) -> WorkloadReading:
     notes = Notes()
     notes.say(codes.UNREADABLE, None, message, fix)
-    return Reading(Workload(), tuple(notes.diagnostics), Places())
+    return WorkloadReading(Workload(), tuple(notes.diagnostics), Places())
 
 
 SCHEMA_ID = "urn:prejoin:workload:1"
@@ -83,7 +83,7 @@ def write_data(workload: Workload, form: TreeForm) -> str:
     return write_tree(msgspec.to_builtins(workload, str_keys=True), form)
 
 
-def read_data(source: str, form: TreeForm) -> Reading:
+def read_data(source: str, form: TreeForm) -> WorkloadReading:
     """The workload in a YAML or JSON text; a message where it is not one."""
     notes = Notes()
     try:
@@ -91,8 +91,8 @@ def read_data(source: str, form: TreeForm) -> Reading:
         written: Workload = convert_tree(plain, notes.places.spans, Workload)
         workload = expand(written)
         move_places(notes.places, written, workload)
-        return Reading(workload, (), notes.places)
+        return WorkloadReading(workload, (), notes.places)
     except NotATreeError as problem:
         where = Text(problem.span.text, problem.span.line, problem.span.column)
         notes.say(codes.DATA, where, f"this is not a workload in {form.upper()}: {problem}", _FIX)
-    return Reading(Workload(), tuple(notes.diagnostics), notes.places)
+    return WorkloadReading(Workload(), tuple(notes.diagnostics), notes.places)

@@ -27,7 +27,7 @@ _LOSSY = re.compile(r"floor|ceil|round|trunc")
 _COARSER = ("Y", "M", "D", "h", "m", "s", "S")
 
 
-class Wrong(Enum):
+class FlawKind(Enum):
     UNKNOWN = "unknown"
     """It names an attribute that the entity does not have, or cannot be read at all."""
     TOGETHER = "together"
@@ -41,7 +41,7 @@ class Wrong(Enum):
 class Flaw(msgspec.Struct, frozen=True):
     """What is wrong with one template."""
 
-    what: Wrong
+    what: FlawKind
     entity: str
     slot: str
     text: str
@@ -49,7 +49,7 @@ class Flaw(msgspec.Struct, frozen=True):
     """The attribute, or the message."""
 
 
-class Bound(msgspec.Struct, frozen=True):
+class BoundKey(msgspec.Struct, frozen=True):
     """A key of an item in a slot: as it is written, and as the planner knows it."""
 
     item: Item
@@ -76,9 +76,9 @@ class Bound(msgspec.Struct, frozen=True):
         return (self.form.pk, self.form.sk) if self.form.sk else (self.form.pk,)
 
 
-def bind(design: Design, workload: Workload) -> tuple[tuple[Bound, ...], tuple[Flaw, ...]]:
+def bind(design: Design, workload: Workload) -> tuple[tuple[BoundKey, ...], tuple[Flaw, ...]]:
     """All keys of a design that can be read, and what is wrong with keys."""
-    bound: list[Bound] = []
+    bound: list[BoundKey] = []
     flaws: list[Flaw] = []
     for item in design.items:
         entity = workload.entity(item.entity)
@@ -94,36 +94,36 @@ def bind(design: Design, workload: Workload) -> tuple[tuple[Bound, ...], tuple[F
     return tuple(bound), tuple(flaws)
 
 
-def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot, flaws: list[Flaw]) -> Bound | None:
+def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot, flaws: list[Flaw]) -> BoundKey | None:
     retyped: dict[str, Type] = {}
     known = types_of(entity)
 
     def plain(text: str) -> str:
         """The template as ours, with a flaw for all that is not."""
 
-        def say(what: Wrong, about: str) -> None:
+        def say(what: FlawKind, about: str) -> None:
             flaws.append(Flaw(what, entity.name, facet.slot, text, about))
 
         def field(match: re.Match[str]) -> str:
             name, spec = match["name"], match["spec"] or ""
             if name not in known and name not in retyped:
-                say(Wrong.UNKNOWN, name)
+                say(FlawKind.UNKNOWN, name)
                 retyped[name] = STRING
             if spec and _PICTURE.fullmatch(spec):
                 retyped[name] = Type(Kind.DATE)
                 if not sorts(spec):
-                    say(Wrong.PICTURE, f"{name}:{spec}")
+                    say(FlawKind.PICTURE, f"{name}:{spec}")
                 return f"{{{name}}}"
             words = [word.strip() for word in spec.split(",")]
             lossy = [word for word in words if _LOSSY.fullmatch(word)]
             if lossy:
-                say(Wrong.LOSSY, f"{name}:{lossy[0]}")
+                say(FlawKind.LOSSY, f"{name}:{lossy[0]}")
                 rest = ",".join(word for word in words if word not in lossy)
                 return f"{{{name}:{rest}}}" if rest else f"{{{name}}}"
             return match[0]
 
         written = _FIELD.sub(field, text)
-        return _apart(written, {**known, **retyped}, design, lambda about: say(Wrong.TOGETHER, about))
+        return _apart(written, {**known, **retyped}, design, lambda about: say(FlawKind.TOGETHER, about))
 
     pk, sk = tuple(map(plain, facet.pk)), tuple(map(plain, facet.sk))
     attributes = tuple(replace(a, type=retyped.get(a.name, a.type)) for a in entity.attributes)
@@ -133,9 +133,9 @@ def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot
         form = planner_facet(design, shown, item, replace(facet, pk=pk, sk=sk))
         form = replace(form, pk=_in_order(form.pk), sk=form.sk and _in_order(form.sk), local=place.local)
     except TemplateError as problem:
-        flaws.append(Flaw(Wrong.UNKNOWN, entity.name, facet.slot, " / ".join((*pk, *sk)), str(problem)))
+        flaws.append(Flaw(FlawKind.UNKNOWN, entity.name, facet.slot, " / ".join((*pk, *sk)), str(problem)))
         return None
-    return Bound(item, shown, facet, form, place)
+    return BoundKey(item, shown, facet, form, place)
 
 
 def sorts(picture: str) -> bool:

@@ -41,7 +41,7 @@ _REPORT = re.compile(
 )
 
 
-class Verdict(StrEnum):
+class FitVerdict(StrEnum):
     FITS = "fits"
     CARE = "fits with care"
     DOUBT = "may not fit"
@@ -57,7 +57,7 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 class Fit(msgspec.Struct, frozen=True):
-    verdict: Verdict
+    verdict: FitVerdict
     speaks_for: tuple[str, ...] = ()
     speaks_against: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
@@ -80,7 +80,7 @@ def fit(workload: Workload) -> Fit:
         against += (f"{len({one.pattern for one in left})} of {len(workload.reads)} reads are not answered by keys",)
     if joins * 2 > len(workload.reads) > 0:
         against += (f"{joins} of {len(workload.reads)} reads join entities",)
-    verdict = Verdict.DOUBT if len(against) > 1 else Verdict.CARE if against or left else Verdict.FITS
+    verdict = FitVerdict.DOUBT if len(against) > 1 else FitVerdict.CARE if against or left else FitVerdict.FITS
     return Fit(verdict, _for(context, workload), against, elsewhere)
 
 
@@ -164,7 +164,7 @@ def _kept(workload: Workload, read: Read) -> bool:
 
 def check_fit(r: Report) -> None:
     found = fit(r.workload)
-    if found.verdict is Verdict.DOUBT:
+    if found.verdict is FitVerdict.DOUBT:
         r.say(codes.MAY_NOT_FIT, "; ".join(found.speaks_against), "weigh it before you build on it")
     known = {read.id for read in r.reads}
     for one in found.elsewhere:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer, nearest
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.checks.writes import finds, known_to
@@ -16,7 +16,7 @@ from prejoin.design.cost.bill import bill
 from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
-from prejoin.design.solver.broken_decisions import beyond, unmet
+from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.keys import Ask, fields_of
 from prejoin.protocol import limits
 from prejoin.workload.grammar.statements import write_pin
@@ -66,10 +66,10 @@ def _named(r: Report) -> None:
 
 def _decided(r: Report) -> None:
     """Limits that the design is beyond, and what an entity was not to have."""
-    for one in beyond(r.design, r.workload):
+    for one in violations(r.design, r.workload):
         message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {listed(one.there)}"
         r.say(codes.BEYOND, message, "take out what is too much, or leave out the decision", one.name, one.slot)
-    for other in unmet(r.design, r.workload):
+    for other in ignored_decisions(r.design, r.workload):
         sentence = write_pin(other.pin)
         r.say(codes.NO_EFFECT, f"the decision `{sentence}` has no effect: {other.why}", other.fix, sentence)
 
@@ -106,7 +106,7 @@ def _needed(r: Report) -> None:
     left = list(r.keys)
     before = {id_: found for id_, ask in asks.items() if (found := answer(left, ask))}
 
-    def spared(gone: Callable[[Bound], bool]) -> bool:
+    def spared(gone: Callable[[BoundKey], bool]) -> bool:
         """Takes keys away if nothing misses them."""
         fewer = [key for key in left if not gone(key)]
         lost = [key.form for key in left if gone(key)]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from prejoin import keys
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.diagnostics import Code
 from prejoin.keys import Ask, Plan, Refusal, Template
 
@@ -19,7 +19,7 @@ MOST_GIVEN_UP = 3
 _FOLDS = frozenset({"lower", "upper"})
 
 
-class Answer(msgspec.Struct, frozen=True):
+class KeyAnswer(msgspec.Struct, frozen=True):
     """A plan, and in what it is not quite what was asked for."""
 
     plan: Plan
@@ -35,29 +35,29 @@ class Answer(msgspec.Struct, frozen=True):
         return self.rank, filtered, len(self.plan.fans), self.plan.shards
 
 
-def answer(bound: Sequence[Bound], ask: Ask) -> Answer | None:
+def answer(bound: Sequence[BoundKey], ask: Ask) -> KeyAnswer | None:
     """The answer, or one that finds a little more or less, which has to be said."""
     forms = [one.form for one in bound]
     if found := planned(forms, ask):
-        return Answer(found)
+        return KeyAnswer(found)
     own = [form for form in forms if not (form.copy and form.entity in ask.entities)]
     if len(own) < len(forms) and (found := planned(own, ask)):
-        return Answer(found, 1, codes.FINDS_MORE, "also finds copies of the same items")
+        return KeyAnswer(found, 1, codes.FINDS_MORE, "also finds copies of the same items")
     unfolded = [_unfolded(form) for form in forms]
     if unfolded != forms and (found := planned(unfolded, ask)):
         text = "also finds what is the same in another case, for the key holds it folded"
-        return Answer(found, 2, codes.FINDS_MORE, text)
+        return KeyAnswer(found, 2, codes.FINDS_MORE, text)
     dense = [_dense(one) for one in bound]
     if dense != forms and (found := planned(dense, ask)):
-        return Answer(found, 3, codes.ABSENT, _missed(bound, dense, found))
+        return KeyAnswer(found, 3, codes.ABSENT, _missed(bound, dense, found))
     for rank, some in ((4, forms), (5, dense)):
         alone = [form for form in some if form.entity in ask.entities]
         if len(alone) < len(some) and (found := planned(alone, ask)):
-            return Answer(found, rank, codes.READS_OTHERS, _between(some, found))
+            return KeyAnswer(found, rank, codes.READS_OTHERS, _between(some, found))
     return None
 
 
-def _missed(bound: Sequence[Bound], dense: Sequence[keys.Facet], found: Plan) -> str:
+def _missed(bound: Sequence[BoundKey], dense: Sequence[keys.Facet], found: Plan) -> str:
     sparse = {
         when.attribute
         for one, form in zip(bound, dense, strict=True)
@@ -78,7 +78,7 @@ def _between(forms: Sequence[keys.Facet], found: Plan) -> str:
     return f"also reads {' and '.join(sorted(others))}, which may lie between in {found.slot}"
 
 
-def _dense(one: Bound) -> keys.Facet:
+def _dense(one: BoundKey) -> keys.Facet:
     """The key as if every item had what it is made of."""
     said = {when.attribute for when in one.facet.when}
     return replace(one.form, when=tuple(when for when in one.form.when if when.attribute in said))
@@ -117,7 +117,7 @@ class Obstacle(msgspec.Struct, frozen=True):
     """Where it would be answered without that."""
 
 
-def obstacles(bound: Sequence[Bound], ask: Ask) -> list[Obstacle]:
+def obstacles(bound: Sequence[BoundKey], ask: Ask) -> list[Obstacle]:
     """What stands in the way; the least there is."""
     found, _ = nearest(bound, ask)
     if found:
@@ -131,7 +131,7 @@ def obstacles(bound: Sequence[Bound], ask: Ask) -> list[Obstacle]:
     return [Obstacle(codes.NOT_SERVED, "only a scan of the whole table would answer it")]
 
 
-def nearest(bound: Sequence[Bound], ask: Ask) -> tuple[list[Obstacle], Ask | None]:
+def nearest(bound: Sequence[BoundKey], ask: Ask) -> tuple[list[Obstacle], Ask | None]:
     """The demands that a question has to give up to be answered, and what is left of it; None where nothing helps."""
     ways = list(_easier(ask))
     for size in sorted({*range(1, min(MOST_GIVEN_UP, len(ways)) + 1), len(ways)}):

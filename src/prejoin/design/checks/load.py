@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.reads import expected
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.checks.writes import check_appends
@@ -32,20 +32,20 @@ def check_load(r: Report) -> None:
     check_appends(r)
 
 
-def _partition(key: Bound) -> tuple[str, ...]:
+def _partition(key: BoundKey) -> tuple[str, ...]:
     """The attributes that tell the partitions apart. A shard only cuts them; a unit of time is the same for all now."""
     found = [f.attribute for f in key.form.pk.fields if not f.encoding.shards and not f.encoding.bucket]
     return tuple(dict.fromkeys(found))
 
 
-def _shards(key: Bound) -> int:
+def _shards(key: BoundKey) -> int:
     found = 1
     for field in key.form.pk.fields:
         found *= field.encoding.shards or 1
     return found
 
 
-def _size(key: Bound) -> int:
+def _size(key: BoundKey) -> int:
     """Bytes of an entry there."""
     whole = size_of(key.entity)
     kind = key.place.projection.kind
@@ -58,7 +58,7 @@ def _size(key: Bound) -> int:
     return min(whole, size_of(Entity(key.entity.name, attributes=few)))
 
 
-def heat_of(r: Report, key: Bound) -> Heat:
+def heat_of(r: Report, key: BoundKey) -> Heat:
     """What is written to the busiest partition of a key in a second."""
     entity = r.workload.entity(key.item.entity)
     assert entity is not None
@@ -81,7 +81,7 @@ def _busiest(rate: Rate | None) -> float:
     return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
-def _hot_writes(r: Report, key: Bound) -> None:
+def _hot_writes(r: Report, key: BoundKey) -> None:
     found = heat_of(r, key)
     if found.hottest <= limits.PARTITION_WRITE_UNITS:
         return

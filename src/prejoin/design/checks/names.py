@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.model import TABLE
 from prejoin.keys import Natural, Template, disjoint
@@ -134,7 +134,7 @@ def _words(r: Report) -> None:
         r.say(codes.WORDS, f"{listed(differing)} differ only in case", "choose one way to write them")
 
 
-def _says(r: Report, key: Bound) -> None:
+def _says(r: Report, key: BoundKey) -> None:
     """A key without a word, in a partition that others are in, too."""
     worded = any(isinstance(form, Template) and re.search(r"[A-Za-z]", _literals(form)) for form in key.forms)
     if worded or key.slot != TABLE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prejoin.design import codes
 from prejoin.design.checks.report import At, Report, listed
-from prejoin.design.layout.growth import Addition, additions
+from prejoin.design.layout.growth import NewAttribute, new_attributes_of
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic
 from prejoin.workload.grammar.attributes import write_attribute
@@ -12,7 +12,7 @@ from prejoin.workload.model import Workload
 
 
 def check_additions(r: Report) -> None:
-    for one in additions(r.design, r.workload):
+    for one in new_attributes_of(r.design, r.workload):
         _new(r, one)
     _unused_defaults(r)
 
@@ -20,12 +20,12 @@ def check_additions(r: Report) -> None:
 def new_attributes(kept: Design, workload: Workload, design: Design, at: At) -> list[Diagnostic]:
     """The messages about attributes that a design in use does not know, where another takes its place."""
     report = Report(kept, workload, at)
-    for one in additions(kept, workload, design):
+    for one in new_attributes_of(kept, workload, design):
         _new(report, one)
     return report.diagnostics
 
 
-def _new(r: Report, one: Addition) -> None:
+def _new(r: Report, one: NewAttribute) -> None:
     name = f"{one.entity}.{one.attribute.name}"
     if not one.readable:
         line = write_attribute(one.attribute).partition(")")[0]

@@ -7,12 +7,12 @@ import re
 from msgspec.structs import replace
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
-from prejoin.design.checks.key_answers import Answer, answer, obstacles
+from prejoin.design.checks.bound_keys import BoundKey
+from prejoin.design.checks.key_answers import KeyAnswer, answer, obstacles
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.cost.assumptions import KEPT, count_of, count_said, size_of
 from prejoin.design.cost.bill import pattern_cost
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_reads import ask_of, filter_text, is_tested
 from prejoin.design.model import TABLE, Call, Request, Units
 from prejoin.keys import Ask, KeyForm, Literal, Plan, Template, disjoint
@@ -85,7 +85,7 @@ def remedy(ask: Ask) -> str:
 # --- The operation that is written down -------------------------------------------------------------------------------
 
 
-def _as_written(r: Report, read: Read, found: Answer | None) -> None:
+def _as_written(r: Report, read: Read, found: KeyAnswer | None) -> None:
     operation = r.design.operation(read.id)
     ask = r.asks.get(read.id)
     if operation is None or not operation.requests or ask is None:
@@ -107,7 +107,7 @@ def _local(r: Report, name: str) -> bool:
     return name == TABLE or slot is None or slot.local
 
 
-def _whole_key(r: Report, read: Read, ask: Ask, request: Request, found: Answer | None) -> None:
+def _whole_key(r: Report, read: Read, ask: Ask, request: Request, found: KeyAnswer | None) -> None:
     lacking: list[set[str]] = []
     for key in r.keys:
         if key.slot == TABLE and key.item.entity in ask.entities:
@@ -126,7 +126,7 @@ def _whole_key(r: Report, read: Read, ask: Ask, request: Request, found: Answer 
     )
 
 
-def _query(r: Report, read: Read, ask: Ask, request: Request, found: Answer) -> None:
+def _query(r: Report, read: Read, ask: Ask, request: Request, found: KeyAnswer) -> None:
     there = [key for key in r.keys if key.slot == request.slot]
     here = answer(there, ask)
     if here is None:
@@ -182,7 +182,7 @@ def _prefix(r: Report, read: Read, ask: Ask, request: Request) -> None:
         )
 
 
-def _begins(key: Bound, prefix: str) -> bool:
+def _begins(key: BoundKey, prefix: str) -> bool:
     return key.form.sk is not None and meet(key.form.sk.shape, literal(prefix) + ANYTHING)
 
 
@@ -215,7 +215,7 @@ def _word(sk: KeyForm | None) -> str:
 # --- What it means to read it -----------------------------------------------------------------------------------------
 
 
-def _several(r: Report, read: Read, found: Answer) -> None:
+def _several(r: Report, read: Read, found: KeyAnswer) -> None:
     if found.plan.shards > MOST_REQUESTS:
         r.say(
             codes.SEVERAL_REQUESTS,
@@ -225,7 +225,7 @@ def _several(r: Report, read: Read, found: Answer) -> None:
         )
 
 
-def _filters(r: Report, read: Read, found: Answer) -> None:
+def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
     """Filters that a key could take: of what never changes, asked by one value, where nothing depends on the order."""
     entity = r.workload.entity(read.entities[0])
     form = found.plan.facets[0]
@@ -257,10 +257,12 @@ def _unasked(r: Report, read: Read) -> None:
         return
     first, *rest = operation.requests
     unfiltered = replace(operation, requests=(replace(first, filters=()), *rest))
-    only = predicted(unfiltered, r.design, r.workload).read * (1 if read.limit or read.page else KEPT ** len(tested))
+    only = predict_units(unfiltered, r.design, r.workload).read * (
+        1 if read.limit or read.page else KEPT ** len(tested)
+    )
     paid, less = (
         pattern_cost(read, replace(r.design, operations=(replace(operation, units=Units(units)),)))
-        for units in (predicted(operation, r.design, r.workload).read, only)
+        for units in (predict_units(operation, r.design, r.workload).read, only)
     )
     names = " and ".join(f"`{filter_text(one)}`" for one in tested)
     r.say(
@@ -288,7 +290,7 @@ def _depends(ask: Ask) -> bool:
     return bool(ask.order) or ask.within is not None
 
 
-def _pages(r: Report, read: Read, found: Answer) -> None:
+def _pages(r: Report, read: Read, found: KeyAnswer) -> None:
     if read.result is not Result.MANY or read.limit or read.page or read.paginated:
         return
     total = 0

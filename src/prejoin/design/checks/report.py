@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from prejoin.design.checks.bound_keys import Bound, Flaw, bind
-from prejoin.design.checks.key_answers import Answer, answer
+from prejoin.design.checks.bound_keys import BoundKey, Flaw, bind
+from prejoin.design.checks.key_answers import KeyAnswer, answer
 from prejoin.design.mapping.map_reads import ask_of
 from prejoin.design.model import TABLE, Design
 from prejoin.diagnostics import Code, Diagnostic, Span
@@ -36,11 +36,11 @@ class Report:
         self.diagnostics.append(code.at(span, message, fix))
 
     @cached_property
-    def _bound(self) -> tuple[tuple[Bound, ...], tuple[Flaw, ...]]:
+    def _bound(self) -> tuple[tuple[BoundKey, ...], tuple[Flaw, ...]]:
         return bind(self.design, self.workload)
 
     @property
-    def keys(self) -> tuple[Bound, ...]:
+    def keys(self) -> tuple[BoundKey, ...]:
         """All keys that could be read, in the order of the design's items."""
         return self._bound[0]
 
@@ -75,7 +75,7 @@ class Report:
         return found
 
     @cached_property
-    def answers(self) -> dict[str, Answer]:
+    def answers(self) -> dict[str, KeyAnswer]:
         """How the keys answer each read that they answer."""
         found = {}
         for id_, ask in self.asks.items():
@@ -83,7 +83,7 @@ class Report:
                 found[id_] = answered
         return found
 
-    def base(self, entity: str) -> Bound | None:
+    def base(self, entity: str) -> BoundKey | None:
         """The key that an entity's own item has in the table."""
         return next((k for k in self.keys if k.item.entity == entity and not k.item.copy and k.slot == TABLE), None)
 

@@ -6,7 +6,7 @@ import re
 from itertools import combinations
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound, Wrong
+from prejoin.design.checks.bound_keys import BoundKey, FlawKind
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE
@@ -19,13 +19,13 @@ from prejoin.workload.tenants import common_tenant
 _DATE = re.compile(r"(?i:date|time|timestamp)|(?<=[a-z])(At|On)\Z")
 _PADDED = re.compile(r"0?([1-9]\d?)d?(?:,|\Z)")
 _FLAWS = {
-    Wrong.TOGETHER: (
+    FlawKind.TOGETHER: (
         codes.RUN_TOGETHER,
         "where `{about}` ends in `{text}` cannot be told",
         "put the separator after it",
     ),
-    Wrong.PICTURE: (codes.DATE_FORM, "dates written as `{about}` do not sort by time", "write them as `YYYY-MM-DD`"),
-    Wrong.LOSSY: (
+    FlawKind.PICTURE: (codes.DATE_FORM, "dates written as `{about}` do not sort by time", "write them as `YYYY-MM-DD`"),
+    FlawKind.LOSSY: (
         codes.ROUNDED,
         "`{about}` in `{text}` is rounded: what differs only after the point is in no order",
         "put as many digits into the key as the order depends on",
@@ -58,7 +58,7 @@ def check_keys(r: Report) -> None:
 
 def _flaws(r: Report) -> None:
     for flaw in r.flaws:
-        if flaw.what is Wrong.UNKNOWN:
+        if flaw.what is FlawKind.UNKNOWN:
             known = bool(re.fullmatch(r"\w+", flaw.about))
             message = (
                 f"{flaw.entity} has no attribute `{flaw.about}`, and `{flaw.text}` needs it" if known else flaw.about
@@ -136,7 +136,7 @@ def _strict(r: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, 
 # --- In order ---------------------------------------------------------------------------------------------------------
 
 
-def _order(r: Report, key: Bound) -> None:
+def _order(r: Report, key: BoundKey) -> None:
     sk = key.form.sk
     if not isinstance(sk, Template):
         return
@@ -154,7 +154,7 @@ def _order(r: Report, key: Bound) -> None:
             )
 
 
-def _digits(r: Report, key: Bound) -> None:
+def _digits(r: Report, key: BoundKey) -> None:
     """Numbers that are padded to fewer digits than their bounds need."""
     for form in key.forms:
         for field in form.fields:
@@ -188,7 +188,7 @@ def check_dates(r: Report) -> None:
                 attribute = entity.attribute(ask.attribute(form.entity, name)) if entity else None
                 if attribute and attribute.type.kind is Kind.STRING and _DATE.search(attribute.name):
                     found.setdefault(f"{form.entity}.{attribute.name}", set()).add(id_)
-    pictured = {f"{flaw.entity}.{flaw.about.partition(':')[0]}" for flaw in r.flaws if flaw.what is Wrong.PICTURE}
+    pictured = {f"{flaw.entity}.{flaw.about.partition(':')[0]}" for flaw in r.flaws if flaw.what is FlawKind.PICTURE}
     for name, patterns in sorted(found.items()):
         if name not in pictured:
             r.say(
@@ -199,7 +199,7 @@ def check_dates(r: Report) -> None:
             )
 
 
-def _separators(r: Report, key: Bound) -> None:
+def _separators(r: Report, key: BoundKey) -> None:
     if not r.design.raw_keys:
         return
     for form in key.forms:
@@ -221,7 +221,7 @@ def _separators(r: Report, key: Bound) -> None:
                 )
 
 
-def _length(r: Report, key: Bound) -> None:
+def _length(r: Report, key: BoundKey) -> None:
     for form, most, what in zip(
         key.forms,
         (limits.PARTITION_KEY_SIZE, limits.SORT_KEY_SIZE),
@@ -247,7 +247,7 @@ def _length(r: Report, key: Bound) -> None:
 # --- Never changing, whole --------------------------------------------------------------------------------------------
 
 
-def _unchanging(r: Report, key: Bound) -> None:
+def _unchanging(r: Report, key: BoundKey) -> None:
     for name in key.form.attributes:
         attribute = key.entity.attribute(name)
         if attribute is None or attribute.id:
@@ -265,7 +265,7 @@ def _unchanging(r: Report, key: Bound) -> None:
         )
 
 
-def _whole(r: Report, key: Bound) -> None:
+def _whole(r: Report, key: BoundKey) -> None:
     if key.slot == TABLE:
         lacking = [f.attribute for form in key.forms for f in form.fields if _may_lack(key.entity, f)]
         if lacking and not key.facet.when and not key.item.copy:
@@ -309,7 +309,7 @@ def _asks_for(ask: Ask, entity: str, attribute: str) -> bool:
 # --- Unique -----------------------------------------------------------------------------------------------------------
 
 
-def _identifying(r: Report, key: Bound) -> None:
+def _identifying(r: Report, key: BoundKey) -> None:
     ids = [a.name for a in key.entity.id]
     held = {f.attribute for form in key.forms for f in form.fields if not f.encoding.derived}
     folded = {f.attribute for form in key.forms for f in form.fields if f.spec in ("lower", "upper")}

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.cost.assumptions import size_of
@@ -74,7 +74,7 @@ def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozens
     )
 
 
-def finds(r: Report, action: Action, base: Bound, known: frozenset[str]) -> Ask | None:
+def finds(r: Report, action: Action, base: BoundKey, known: frozenset[str]) -> Ask | None:
     """What has to be asked before an item can be written, where not all of its key is known."""
     if action.verb in _MAKES or action.verb is Verb.EXPIRE or set(base.form.attributes) <= known:
         return None
@@ -83,7 +83,7 @@ def finds(r: Report, action: Action, base: Bound, known: frozenset[str]) -> Ask 
     return Ask.of(base.entity.name, equal=sorted(known & keyed - changed), needs=sorted(base.form.attributes))
 
 
-def _addressed(r: Report, write: Write, action: Action, base: Bound, known: frozenset[str]) -> None:
+def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: frozenset[str]) -> None:
     ask = finds(r, action, base, known)
     if ask is None:
         return

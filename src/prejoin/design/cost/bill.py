@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from prejoin.design.cost.assumptions import per_second
-from prejoin.design.cost.estimates import Figures
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_writes import map_write
 from prejoin.design.model import TABLE, Call, Design, Units
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, dollars, provisioned_dollars, write_units
@@ -84,7 +84,7 @@ class Bill(Model, frozen=True):
 
 def bill(workload: Workload, design: Design) -> Bill:
     """What a month of the mapped design costs, at the rates and sizes of the document."""
-    figures = Figures(design, workload)
+    figures = Estimates(design, workload)
     patterns = tuple(pattern_cost(p, design) for p in workload.patterns if design.operation(p.id))
     storage = tuple(StorageCost(*one, _storage(one[2], one[3])) for one in figures.stored())
     reads = sum(one.rate * one.units.read for one in patterns)
@@ -128,7 +128,7 @@ class Amplification(Model, frozen=True):
 
 def amplification(workload: Workload, design: Design) -> tuple[Amplification, ...]:
     """What it takes to create and to delete one item of each entity."""
-    figures = Figures(design, workload)
+    figures = Estimates(design, workload)
     found = []
     for entity in workload.entities:
         for verb in (Verb.CREATE, Verb.DELETE):
@@ -145,7 +145,7 @@ def amplification(workload: Workload, design: Design) -> tuple[Amplification, ..
                     verb,
                     items=sum(len(r.actions) for r in operation.requests),
                     entries=round(sum(e.times for e in entries if e.slot != TABLE), 6),
-                    units=predicted(operation, design, workload, figures).write,
+                    units=predict_units(operation, design, workload, figures).write,
                     alone=write_units(figures.size(entity.name)),
                     transaction=any(r.call is Call.TRANSACT_WRITE for r in operation.requests),
                 )

@@ -27,7 +27,7 @@ from prejoin.design.cost.assumptions import (
     value_sizes,
     values_of,
 )
-from prejoin.design.cost.request_facts import Entry, Page
+from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.mapping.facets import usable_facets
 from prejoin.design.mapping.map_reads import filter_text
 from prejoin.design.model import (
@@ -50,7 +50,7 @@ _BUCKET_SIZES = {"year": 4, "month": 7, "week": 8, "day": 10, "hour": 13}
 
 
 @dataclass(frozen=True)
-class Figures:
+class Estimates:
     """Facts about a design's table, as the document lets one expect them."""
 
     design: Design
@@ -58,19 +58,19 @@ class Figures:
 
     # --- Reading ----------------------------------------------------------------------------------------------------
 
-    def pages(self, operation: Operation, request: Request) -> Iterable[Page]:
+    def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
         pattern = self.workload.pattern(operation.pattern)
         sizes = [self.size(name, request.slot) for name in self._read(request)]
         if isinstance(pattern, Write):  # what it has to know first
-            return [Page(size * self._looked_up(pattern, operation, request)) for size in sizes]
+            return [PageRead(size * self._looked_up(pattern, operation, request)) for size in sizes]
         if pattern is None:
             return []
         first = operation.requests[0]
         if request is not first:
-            return [Page(size, self.items(pattern, first)) for size in sizes]  # what was found names it, one by one
+            return [PageRead(size, self.items(pattern, first)) for size in sizes]  # what was found names it, one by one
         times = float(pattern.limit or LISTED) if request.each else 1.0
         if request.call is not Call.QUERY:
-            return [Page(size, times) for size in sizes]
+            return [PageRead(size, times) for size in sizes]
         return [replace(page, times=page.times * times) for page in self._query(pattern, request)]
 
     def _looked_up(self, write: Write, operation: Operation, request: Request) -> int:
@@ -106,7 +106,7 @@ class Figures:
                 found *= share_within(self.workload, entity, one)
         return max(1.0, found)
 
-    def _query(self, read: Read, request: Request) -> Iterator[Page]:
+    def _query(self, read: Read, request: Request) -> Iterator[PageRead]:
         """The pages of one question: of each shard and each unit of time, cut at the limit and at 1 MB."""
         counts = {name: self.found(read, request, name) for name in request.entities}
         total = sum(counts.values())
@@ -127,9 +127,9 @@ class Figures:
             whole, rest = 1, 0
         parts = buckets * request.shards
         if whole:
-            yield Page(PAGE_SIZE, parts * whole)
+            yield PageRead(PAGE_SIZE, parts * whole)
         if rest or not whole:
-            yield Page(rest, parts)
+            yield PageRead(rest, parts)
 
     def _buckets(self, read: Read, request: Request) -> int:
         if not request.bucket:
@@ -155,7 +155,7 @@ class Figures:
 
     # --- Writing ----------------------------------------------------------------------------------------------------
 
-    def entries(self, operation: Operation, request: Request) -> Iterable[Entry]:
+    def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
         write = self.workload.pattern(operation.pattern)
         for action in request.actions:
             if isinstance(write, Write) and _expires(write, action):
@@ -164,7 +164,7 @@ class Figures:
             for entry in self.touched(action):
                 yield replace(entry, times=entry.times * times)
 
-    def touched(self, action: ItemAction) -> Iterator[Entry]:
+    def touched(self, action: ItemAction) -> Iterator[EntryWrite]:
         """What an action does to one item, and to its entries in the indexes."""
         name, copy = _whose(action.item)
         entity, item = self.workload.entity(name), self.design.item(name, copy)
@@ -191,18 +191,18 @@ class Figures:
         changed = changed_by(action, entity)
         return bool(copy.attributes) and bool(changed) and changed.isdisjoint(copy.attributes)
 
-    def _entries(self, action: ItemAction, entity: Entity, facet: keys.Facet) -> Iterator[Entry]:
+    def _entries(self, action: ItemAction, entity: Entity, facet: keys.Facet) -> Iterator[EntryWrite]:
         size = self.size(action.item, facet.slot)
         stays, enters, leaves = chances(self.workload, action, entity, facet)
         if stays:
             changed = changed_by(action, entity)
             moved = facet.slot != TABLE and not changed.isdisjoint(facet.attributes)
             same = facet.slot != TABLE and not moved and self._spared(facet.slot, changed)
-            yield Entry(facet.slot, size, size, moved, same, stays)
+            yield EntryWrite(facet.slot, size, size, moved, same, stays)
         if enters:
-            yield Entry(facet.slot, after=size, times=enters)
+            yield EntryWrite(facet.slot, after=size, times=enters)
         if leaves:
-            yield Entry(facet.slot, before=size, times=leaves)
+            yield EntryWrite(facet.slot, before=size, times=leaves)
 
     def _spared(self, slot: str, changed: set[str]) -> bool:
         """Whether an index holds nothing of what changes."""
@@ -298,8 +298,8 @@ def _whose(item: str) -> tuple[str, str]:
     return owner, copy
 
 
-def _changed(slot: str, size: int, did: Did) -> Entry:
-    return Entry(slot, 0 if did is Did.PUT else size, 0 if did is Did.DELETE else size)
+def _changed(slot: str, size: int, did: Did) -> EntryWrite:
+    return EntryWrite(slot, 0 if did is Did.PUT else size, 0 if did is Did.DELETE else size)
 
 
 def _expires(write: Write, action: ItemAction) -> bool:

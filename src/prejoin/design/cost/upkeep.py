@@ -6,7 +6,7 @@ import math
 
 from prejoin.design.cost.assumptions import PRESENT, SEVERAL, count_of, per_second, several, size_of, values_of
 from prejoin.design.solver.candidates import Candidate
-from prejoin.design.solver.read_needs import given_by
+from prejoin.design.solver.needs import given_by
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Entity, Rate, Verb, Workload, Write

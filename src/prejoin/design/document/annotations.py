@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic
 from prejoin.workload.model import Model, Section, Status
-from prejoin.workload.read_result import Places
+from prejoin.workload.reading import Places
 
 
 class Validation(Model, frozen=True):
@@ -18,7 +18,7 @@ class Validation(Model, frozen=True):
     detail: str = ""
 
 
-class Kept(Model, frozen=True):
+class Annotations(Model, frozen=True):
     """What survives when the design is written again."""
 
     title: str = ""
@@ -38,11 +38,11 @@ class Kept(Model, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DesignReading:
     """What comes of reading a design: as much of it as can be used, and where each part stands."""
 
     design: Design
     diagnostics: tuple[Diagnostic, ...]
     places: Places
     """By the way to a part: `("items", 0, "facets", 1, "pk")`, `("operations", 3)`."""
-    kept: Kept = field(default_factory=Kept)
+    kept: Annotations = field(default_factory=Annotations)

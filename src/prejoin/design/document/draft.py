@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from prejoin.design import codes
-from prejoin.design.document import titles
-from prejoin.design.document.annotations import Kept, Reading, Validation
+from prejoin.design.document import headings
+from prejoin.design.document.annotations import Annotations, DesignReading, Validation
 from prejoin.design.document.cells import (
     read_billing,
     read_code,
@@ -20,29 +20,28 @@ from prejoin.design.document.cells import (
 )
 from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import in_order
-from prejoin.workload.document.markdown import Block, Text
-from prejoin.workload.document.tables import Row, TableCodes, read_rows
+from prejoin.workload.document.markdown import MarkdownBlock, Text
+from prejoin.workload.document.tables import TableCodes, TableRow, read_rows
 from prejoin.workload.grammar.answers import read_yes_no
-from prejoin.workload.model import Section as OwnSection
-from prejoin.workload.model import Status
-from prejoin.workload.read_result import Notes, Path
+from prejoin.workload.model import Section, Status
+from prejoin.workload.reading import Notes, Path
 
 T = TypeVar("T")
 _SAY = TableCodes(codes.NEAR, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
 _GENERATED = frozenset(
     re.sub(r"\s+", " ", text)
     for text in (
-        *titles.INTRODUCTIONS.values(),
-        *titles.FORMER_INTRODUCTIONS,
-        titles.NO_INDEXES,
-        titles.NOT_CHECKED,
-        titles.SAMPLE,
+        *headings.INTRODUCTIONS.values(),
+        *headings.FORMER_INTRODUCTIONS,
+        headings.NO_INDEXES,
+        headings.NOT_CHECKED,
+        headings.SAMPLE,
     )
 )
 
 
 @dataclass(slots=True)
-class Stored:
+class ItemDraft:
     """An item while it is read."""
 
     entity: str
@@ -58,7 +57,7 @@ class Stored:
 
 
 @dataclass(slots=True)
-class Draft:
+class DesignDraft:
     """What has been found so far."""
 
     notes: Notes = field(default_factory=Notes)
@@ -69,26 +68,26 @@ class Draft:
     settings: dict[str, Text] = field(default_factory=dict)
     own_settings: dict[str, str] = field(default_factory=dict)
     indexes: list[Slot] = field(default_factory=list)
-    items: list[Stored] = field(default_factory=list)
+    items: list[ItemDraft] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     decisions: list[Choice] = field(default_factory=list)
     validation: list[Validation] = field(default_factory=list)
-    mapped: dict[str, list[Row]] = field(default_factory=dict)
+    mapped: dict[str, list[TableRow]] = field(default_factory=dict)
     """The rows of each pattern."""
     tables: set[str] = field(default_factory=set)
     """Which of Reads, Writes and Deletes there are."""
     prose: dict[str, list[str]] = field(default_factory=dict)
     cells: dict[str, dict[str, str]] = field(default_factory=dict)
-    sections: list[OwnSection] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
 
     def keep(self, place: str, text: str) -> None:
         if text.strip() and re.sub(r"\s+", " ", text.strip()) not in _GENERATED:
             self.prose.setdefault(place, []).append(text.strip("\n"))
 
-    def rows(self, block: Block, place: str, columns: Sequence[str], *must: str) -> tuple[Row, ...] | None:
+    def rows(self, block: MarkdownBlock, place: str, columns: Sequence[str], *must: str) -> tuple[TableRow, ...] | None:
         """The rows of a table of ours. One that has none of its columns is the author's own, and kept."""
-        known = titles.names(*columns)
+        known = headings.names(*columns)
         if not any(known.find(cell.text) or known.near(cell.text) for cell in block.header):
             self.keep(place, block.raw)
             return ()
@@ -97,11 +96,11 @@ class Draft:
             self.keep(place, block.raw)
         return found
 
-    def own(self, place: str, name: str, row: Row) -> None:
+    def own(self, place: str, name: str, row: TableRow) -> None:
         if row.own:
             self.cells.setdefault(f"{place}/{name}", {}).update(row.own)
 
-    def cell(self, row: Row, column: str, path: Path, read: Callable[[str], T], default: T) -> T:
+    def cell(self, row: TableRow, column: str, path: Path, read: Callable[[str], T], default: T) -> T:
         cell = row.cells.get(column)
         if not cell:
             return default
@@ -109,21 +108,21 @@ class Draft:
         value = self.notes.attempt(codes.CELL, cell, read)
         return default if value is None else value
 
-    def stored(self, entity: str, copy: str, title: Text) -> tuple[Stored, Path]:
+    def stored(self, entity: str, copy: str, title: Text) -> tuple[ItemDraft, Path]:
         for at, item in enumerate(self.items):
             if (item.entity, item.copy) == (entity, copy):
                 return item, ("items", at)
-        self.items.append(Stored(entity, copy))
+        self.items.append(ItemDraft(entity, copy))
         path = ("items", len(self.items) - 1)
         self.notes.places.mark(path, title)
         return self.items[-1], path
 
-    def reading(self) -> Reading:
+    def reading(self) -> DesignReading:
         design = self._design()
         if not self.items and not any(d.code == codes.UNREADABLE.id for d in self.notes.diagnostics):
             fix = "add `## Keys` and below it a `###` for each entity, with a table of its keys"
             self.notes.say(codes.NO_SECTION, None, "the design has no keys", fix)
-        kept = Kept(
+        kept = Annotations(
             title=self.title,
             status=self.status,
             source=self.source,
@@ -134,7 +133,7 @@ class Draft:
             sections=tuple(self.sections),
             validation=tuple(self.validation),
         )
-        return Reading(design, in_order(self.notes.diagnostics), self.notes.places, kept)
+        return DesignReading(design, in_order(self.notes.diagnostics), self.notes.places, kept)
 
     def _design(self) -> Design:
         base = Slot(

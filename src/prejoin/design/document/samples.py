@@ -37,7 +37,7 @@ def sample_values(
     others = frozenset(second)
     origins = {a.name: _origin(workload, entity, a) for a in entity.attributes}
     numbers = _numbers(origins, others)
-    coming = tuple(late(workload, entity))
+    coming = tuple(state_attributes(workload, entity))
     grown = {one.state: one for one in reversed(coming)}
     values: dict[str, object] = {}
     for attribute in entity.attributes:
@@ -245,7 +245,7 @@ def _trees(design: Design, entity: Entity) -> set[str]:
     return {name for name, spec in found if re.search(r"\btree\b", spec)}
 
 
-class Late(msgspec.Struct, frozen=True):
+class StateAttribute(msgspec.Struct, frozen=True):
     """An attribute that an item gets when it comes into a state."""
 
     attribute: str
@@ -257,7 +257,7 @@ class Late(msgspec.Struct, frozen=True):
     """Those in which it cannot have it: nothing leads back to them."""
 
 
-def late(workload: Workload, entity: Entity) -> Iterator[Late]:
+def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttribute]:
     """The attributes of an entity that come with a state.
 
     That is said by all the updates that set it: each sets the state, too. What may be given when the item is created
@@ -283,7 +283,7 @@ def late(workload: Workload, entity: Entity) -> Iterator[Late]:
             then = [_constant(one[state.name]) if state.name in one else None for one in setting]
             if state.type.kind is Kind.ENUM and {*reached, *then} <= {*state.type.values}:
                 before = frozenset(state.type.values) - {*reached}
-                yield Late(attribute.name, state.name, tuple(filter(None, then)), before)
+                yield StateAttribute(attribute.name, state.name, tuple(filter(None, then)), before)
 
 
 def _gives(write: Write, action: Action, attribute: Attribute) -> bool:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from prejoin.design.cost.bill import PatternCost, bill
-from prejoin.design.document import titles
-from prejoin.design.document.annotations import Kept, Validation
+from prejoin.design.document import headings
+from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.document.cells import (
     write_code,
     write_heading,
@@ -23,7 +23,7 @@ from prejoin.design.document.cells import (
     write_title,
     write_when,
 )
-from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
+from prejoin.design.document.operation_rows import Cells, read_rows_of, write_rows_of
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.review import dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
@@ -41,7 +41,7 @@ _WIDEST = 48
 
 
 def write_document(
-    design: Design, workload: Workload, kept: Kept | None = None, validation: Sequence[Validation] = ()
+    design: Design, workload: Workload, kept: Annotations | None = None, validation: Sequence[Validation] = ()
 ) -> str:
     """The document of a design, with what its authors wrote into it before, and what was checked.
 
@@ -50,7 +50,7 @@ def write_document(
     >>> write_document(shop, Workload(title="Shop")).splitlines()[0]
     '# Shop: table design'
     """
-    kept = kept or Kept()
+    kept = kept or Annotations()
     document = _Document(design, workload, replace(kept, validation=tuple(validation) or kept.validation))
     text = "\n\n".join(part.strip("\n") for part in document.parts() if part.strip()) + "\n"
     again = parse_document(text)
@@ -71,11 +71,11 @@ def rewrite_document(
     before = read_document(text, workload)
     kept = before.kept
     if replace(before.design, operations=(), decisions=()) != replace(design, operations=(), decisions=()):
-        status, header = Status.DRAFT, {name: said for name, said in kept.header.items() if name != titles.UNREVIEWED}
+        status, header = Status.DRAFT, {name: said for name, said in kept.header.items() if name != headings.UNREVIEWED}
         if kept.status is Status.APPROVED and keeps(before.design, design):
-            known = [kept.header[titles.UNREVIEWED]] if titles.UNREVIEWED in kept.header else []
+            known = [kept.header[headings.UNREVIEWED]] if headings.UNREVIEWED in kept.header else []
             status, added = Status.APPROVED, [*known, *_added(before.design, design)]
-            header |= {titles.UNREVIEWED: "; ".join(added)} if added else {}
+            header |= {headings.UNREVIEWED: "; ".join(added)} if added else {}
         kept = replace(kept, status=status, header=header, validation=())
     return write_document(design, workload, replace(kept, source=source or kept.source), validation)
 
@@ -95,7 +95,7 @@ def _added(before: Design, after: Design) -> Iterator[str]:
 
 
 class _Document:
-    def __init__(self, design: Design, workload: Workload, kept: Kept) -> None:
+    def __init__(self, design: Design, workload: Workload, kept: Annotations) -> None:
         self.design = design
         self.workload = workload
         self.kept = kept
@@ -106,33 +106,39 @@ class _Document:
         kept = self.kept
         yield f"# {kept.title or _title(self.workload)}"
         header = {
-            titles.STATUS: (kept.status or Status.DRAFT).value,
-            titles.SOURCE: kept.source or "access-patterns.md",
-            titles.SUMMARY: self._summary(),
+            headings.STATUS: (kept.status or Status.DRAFT).value,
+            headings.SOURCE: kept.source or "access-patterns.md",
+            headings.SUMMARY: self._summary(),
             **kept.header,
         }
         yield "\n".join(f"> {name}: {text}" for name, text in header.items())
         yield self._left.pop("front", "")
         yield from self._own("")
         bodies = {
-            titles.REVIEW: self._review(),
-            titles.CONFIGURATION: self._configuration(),
-            titles.INDEXES: self._indexes(),
-            titles.KEYS: self._keys(),
-            titles.UNIQUE: self._guards(),
-            titles.COLLECTIONS: self._collections(),
-            titles.PATTERNS: iter(()),
-            titles.READS: self._reads(),
-            titles.WRITES: self._writes(titles.WRITES, self.workload.writes),
-            titles.DELETES: self._writes(titles.DELETES, self.workload.deletes),
-            titles.DECISIONS: iter(["\n".join(map(_decision, self.design.decisions))]),
-            titles.VALIDATION: self._validation(),
+            headings.REVIEW: self._review(),
+            headings.CONFIGURATION: self._configuration(),
+            headings.INDEXES: self._indexes(),
+            headings.KEYS: self._keys(),
+            headings.UNIQUE: self._guards(),
+            headings.COLLECTIONS: self._collections(),
+            headings.PATTERNS: iter(()),
+            headings.READS: self._reads(),
+            headings.WRITES: self._writes(headings.WRITES, self.workload.writes),
+            headings.DELETES: self._writes(headings.DELETES, self.workload.deletes),
+            headings.DECISIONS: iter(["\n".join(map(_decision, self.design.decisions))]),
+            headings.VALIDATION: self._validation(),
         }
         for name, body in bodies.items():
             yield from self._section(name, [part for part in body if part.strip()])
 
     def _section(self, name: str, body: list[str]) -> Iterator[str]:
-        always = name in {titles.CONFIGURATION, titles.INDEXES, titles.KEYS, titles.PATTERNS, titles.VALIDATION}
+        always = name in {
+            headings.CONFIGURATION,
+            headings.INDEXES,
+            headings.KEYS,
+            headings.PATTERNS,
+            headings.VALIDATION,
+        }
         prose = self._left.pop(name, "")
         left = [text for place in list(self._left) if place.startswith(f"{name}/") for text in self._homeless(place)]
         own = list(self._own(name))
@@ -140,8 +146,8 @@ class _Document:
             return
         yield f"{'###' if name in _TABLES else '##'} {name}"
         if body or always:
-            yield textwrap.fill(titles.INTRODUCTIONS.get(name, ""), 120)
-        if name == titles.REVIEW:
+            yield textwrap.fill(headings.INTRODUCTIONS.get(name, ""), 120)
+        if name == headings.REVIEW:
             # All of it is written anew. What people add stands below, before the next heading.
             yield from (*body, prose, *left, *own)
         else:
@@ -178,7 +184,7 @@ class _Document:
             )
         yield "\n".join(lines)
         rows = [(one.pattern, self._cost(one)) for one in dearest(cost)]
-        yield self._table(titles.REVIEW, titles.COST_COLUMNS, rows)
+        yield self._table(headings.REVIEW, headings.COST_COLUMNS, rows)
 
     def _cost(self, one: PatternCost) -> Cells:
         pattern = self.workload.pattern(one.pattern)
@@ -208,15 +214,15 @@ class _Document:
             write_code(design.ttl_attribute) if design.ttl_attribute else "-",
             write_prose(base.purpose),
         )
-        rows = {**dict(zip(titles.SETTINGS, values, strict=True)), **self.kept.settings}
+        rows = {**dict(zip(headings.SETTINGS, values, strict=True)), **self.kept.settings}
         if not base.purpose:
             del rows["Purpose"]
         cells = [(name, {"Setting": name, "Value": value}) for name, value in rows.items()]
-        yield self._table(titles.CONFIGURATION, titles.SETTING_COLUMNS, cells)
+        yield self._table(headings.CONFIGURATION, headings.SETTING_COLUMNS, cells)
 
     def _indexes(self) -> Iterator[str]:
         rows = [(slot.name, self._index(slot)) for slot in self.design.indexes]
-        yield self._table(titles.INDEXES, titles.INDEX_COLUMNS, rows) if rows else titles.NO_INDEXES
+        yield self._table(headings.INDEXES, headings.INDEX_COLUMNS, rows) if rows else headings.NO_INDEXES
 
     def _index(self, slot: Slot) -> Cells:
         serves = [o.pattern for o in self.design.operations if any(r.slot == slot.name for r in o.requests)]
@@ -234,22 +240,22 @@ class _Document:
         for item in self.design.items:
             title = item_title(item)
             yield f"### {title}"
-            yield self._left.pop(f"{titles.KEYS}/{title}", "")
+            yield self._left.pop(f"{headings.KEYS}/{title}", "")
             labels = [f"- **Type**: {write_code(item.tag)}"]
             if item.attributes:
                 labels.append(f"- **Holds**: {write_list(item.attributes)}")
             if item.known:
                 labels.append(f"- **Attributes**: {write_list(item.known)}")
             yield "\n".join(labels)
-            place = f"{titles.KEYS}/{title}"
-            yield self._table(place, titles.KEY_COLUMNS, [(f.slot, _facet(f)) for f in item.facets])
+            place = f"{headings.KEYS}/{title}"
+            yield self._table(place, headings.KEY_COLUMNS, [(f.slot, _facet(f)) for f in item.facets])
             if sample := sample_item(self.design, self.workload, item):
-                yield titles.SAMPLE
+                yield headings.SAMPLE
                 yield f"```json\n{json.dumps(sample, indent=2, ensure_ascii=_has_surrogates(sample))}\n```"
 
     def _guards(self) -> Iterator[str]:
         rows = [(f"{g.entity}!{'+'.join(g.attributes)}", self._guard(g)) for g in self.design.guards]
-        yield self._table(titles.UNIQUE, titles.UNIQUE_COLUMNS, rows)
+        yield self._table(headings.UNIQUE, headings.UNIQUE_COLUMNS, rows)
 
     def _guard(self, guard: Guard) -> Cells:
         pk = sk = example = ""
@@ -281,12 +287,12 @@ class _Document:
                 continue
             title = write_title(slot.name)
             yield f"### {title}"
-            yield self._left.pop(f"{titles.COLLECTIONS}/{title}", "")
+            yield self._left.pop(f"{headings.COLLECTIONS}/{title}", "")
             cells = [
                 ("", {"Partition Key": write_list(pk), "Sort Key": write_list(sk), "Item": item})
                 for pk, sk, item in rows
             ]
-            yield self._table(f"{titles.COLLECTIONS}/{title}", titles.COLLECTION_COLUMNS, cells)
+            yield self._table(f"{headings.COLLECTIONS}/{title}", headings.COLLECTION_COLUMNS, cells)
 
     def _pictured(self, slot: Slot, item: Item) -> Iterator[tuple[list[str], list[str], str]]:
         facet = item.facet(slot.name)
@@ -303,11 +309,11 @@ class _Document:
 
     def _reads(self) -> Iterator[str]:
         rows = [(p.id, row) for p in self.workload.reads for row in self._mapped(p)]
-        yield self._table(titles.READS, titles.READ_COLUMNS, rows)
+        yield self._table(headings.READS, headings.READ_COLUMNS, rows)
 
     def _writes(self, name: str, patterns: Sequence[Pattern]) -> Iterator[str]:
         rows = [(p.id, row) for p in patterns for row in self._mapped(p)]
-        yield self._table(name, titles.WRITE_COLUMNS, rows)
+        yield self._table(name, headings.WRITE_COLUMNS, rows)
 
     def _mapped(self, pattern: Pattern) -> Iterator[Cells]:
         operation = self.design.operation(pattern.id)
@@ -320,7 +326,7 @@ class _Document:
             (v.check, {"Check": write_prose(v.check), "Result": write_prose(v.result), "Detail": write_prose(v.detail)})
             for v in self.kept.validation
         ]
-        yield self._table(titles.VALIDATION, titles.VALIDATION_COLUMNS, rows) if rows else titles.NOT_CHECKED
+        yield self._table(headings.VALIDATION, headings.VALIDATION_COLUMNS, rows) if rows else headings.NOT_CHECKED
 
     def _table(self, place: str, columns: Sequence[str], rows: Sequence[tuple[str, Cells]]) -> str:
         """A table of ours, with the columns that its authors added."""
@@ -336,7 +342,7 @@ class _Document:
         return _aligned([escape_cell(c) for c in used], cells)
 
 
-_TABLES = frozenset({titles.READS, titles.WRITES, titles.DELETES})
+_TABLES = frozenset({headings.READS, headings.WRITES, headings.DELETES})
 _OPTIONAL = frozenset({"Only When", "Remarks", "Over", "Detail", "Purpose", "Serves", "Action", "Kind"})
 """Columns that are left out where nothing stands in them."""
 
@@ -349,7 +355,7 @@ def item_title(item: Item) -> str:
 
 def _title(workload: Workload) -> str:
     title = " ".join(workload.title.split())
-    return f"{write_heading(title)}: {titles.TITLE}" if title else titles.TITLE.capitalize()
+    return f"{write_heading(title)}: {headings.TITLE}" if title else headings.TITLE.capitalize()
 
 
 def _counted(count: int, word: str) -> str:

@@ -1,7 +1,7 @@
 """Why a design is as it is: per entity, index, copy, pattern and partition, in words and as data."""
 
-from prejoin.design.explain.alternatives import considered, without
-from prejoin.design.explain.explanation import choices, explain, explain_design, told
+from prejoin.design.explain.alternatives import add_alternatives, without
+from prejoin.design.explain.explanation import annotate, choices, explain, explain_design
 from prejoin.design.explain.model import Alternative, Explanation
 from prejoin.design.explain.text import UnknownTopicError, as_markdown, as_text, topics, why
 
@@ -9,13 +9,13 @@ __all__ = [
     "Alternative",
     "Explanation",
     "UnknownTopicError",
+    "add_alternatives",
+    "annotate",
     "as_markdown",
     "as_text",
     "choices",
-    "considered",
     "explain",
     "explain_design",
-    "told",
     "topics",
     "why",
     "without",

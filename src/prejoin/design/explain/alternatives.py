@@ -15,9 +15,9 @@ from prejoin.design.explain.phrases import count, in_order, listed, money
 from prejoin.design.layout.key_words import upper
 from prejoin.design.model import Design
 from prejoin.design.solver.candidates import Candidate, base_candidates
-from prejoin.design.solver.choice import BASE, OWN, Placed, answers
 from prejoin.design.solver.integer_program import InfeasibleError
-from prejoin.design.solver.read_needs import questions
+from prejoin.design.solver.needs import read_needs
+from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answers
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.workload.lookup import root
 from prejoin.workload.model import (
@@ -67,7 +67,7 @@ def _dropped(workload: Workload, pattern: str) -> Workload:
     )
 
 
-def considered(
+def add_alternatives(
     workload: Workload,
     solution: Solution,
     explanation: Explanation,
@@ -142,12 +142,12 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
     assert entity is not None
     if any(isinstance(d.pin, FixedKey | Under) and d.pin.entity == name for d in workload.decisions):
         return  # that was decided
-    asked, _ = questions(workload)
+    asked, _ = read_needs(workload)
     needs = [need for question in asked for need in question.needs if need.entity == name]
     chosen = next(p.candidate for p in solution.chosen.placed if (p.entity, p.item, p.slot) == (name, OWN, BASE))
 
     def served(candidate: Candidate) -> list[str]:
-        return in_order(n.read for n in needs if answers(Placed(name, OWN, BASE, candidate), n))
+        return in_order(n.read for n in needs if placement_answers(Placement(name, OWN, BASE, candidate), n))
 
     now = served(chosen)
     others = [(reads, c) for c in base_candidates(workload, entity, needs) if (reads := served(c)) and reads != now]

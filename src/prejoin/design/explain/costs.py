@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.bill import Amplification, Bill, amplification, bill
-from prejoin.design.cost.estimates import Figures
+from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import units_of
-from prejoin.design.explain.model import Written
+from prejoin.design.explain.model import WriteExplanation
 from prejoin.design.explain.phrases import amount, count
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design, Units
@@ -32,7 +32,7 @@ class Costs(msgspec.Struct, frozen=True):
     """What is written to each, and what it stores."""
     copies: dict[str, float]
     """By `Order/lookup`: what there would be less to pay without it, apart from what it serves."""
-    written: dict[str, tuple[Written, ...]]
+    written: dict[str, tuple[WriteExplanation, ...]]
 
     @property
     def total(self) -> float:
@@ -56,7 +56,7 @@ def costs_of(workload: Workload, design: Design) -> Costs:
         rest = replace(design, items=tuple(one for one in design.items if one is not item))
         less = _keeping(workload, bill(workload, map_patterns(rest, workload)))
         copies[f"{item.entity}/{item.copy}"] = _rounded(keeping - less)
-    written: dict[str, tuple[Written, ...]] = {}
+    written: dict[str, tuple[WriteExplanation, ...]] = {}
     for one in amplification(workload, design):
         written[one.entity] = (*written.get(one.entity, ()), _written(one))
     reads = sum((dollars(reads=one.calls * one.units.read) for one in whole.patterns), Decimal())
@@ -82,7 +82,7 @@ def _keeping(workload: Workload, whole: Bill) -> Decimal:
 
 
 def _index(workload: Workload, design: Design, whole: Bill, name: str) -> float:
-    figures = Figures(design, workload)
+    figures = Estimates(design, workload)
     units = 0.0
     for operation in design.operations:
         cost = whole.pattern(operation.pattern)
@@ -94,14 +94,14 @@ def _index(workload: Workload, design: Design, whole: Bill, name: str) -> float:
     return _rounded(dollars(writes=units) + whole.slot(name))
 
 
-def _written(one: Amplification) -> Written:
+def _written(one: Amplification) -> WriteExplanation:
     parts = [count(one.items, "item") if one.items > 1 else "one item"]
     if one.entries:
         parts.append(count(one.entries, "index entry", "index entries"))
     more = f", where the item alone would cost {amount(one.alone)}" if one.units != one.alone else ""
     how = " in a transaction" if one.transaction else ""
     text = f"{_DOING[one.verb]} one writes {' and '.join(parts)}{how}: {count(one.units, 'write unit')}{more}."
-    return Written(one.verb, one.items, one.entries, one.units, one.alone, text)
+    return WriteExplanation(one.verb, one.items, one.entries, one.units, one.alone, text)
 
 
 def _rounded(number: Decimal | float) -> float:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from prejoin.design.cost.assumptions import count_of, size_of
 from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.costs import Costs
-from prejoin.design.explain.keys import worded
-from prejoin.design.explain.model import AboutEntity, AboutKey, Written
+from prejoin.design.explain.keys import key_shape
+from prejoin.design.explain.model import AboutEntity, AboutKey, WriteExplanation
 from prejoin.design.explain.phrases import coded, count, in_order, listed, size, verb
 from prejoin.design.model import TABLE, Design
 from prejoin.keys import Plan
@@ -46,7 +46,7 @@ def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Pla
     beside = [
         k
         for k in keys
-        if k is not own and k.slot == own.slot and worded(k.pk) == worded(own.pk) and k.entity != own.entity
+        if k is not own and k.slot == own.slot and key_shape(k.pk) == key_shape(own.pk) and k.entity != own.entity
     ]
     wanted = in_order(read for read in own.patterns if read in planned and len(planned[read].ask.entities) > 1)
     if wanted:
@@ -109,7 +109,7 @@ def _elsewhere(mine: Sequence[AboutKey]) -> Iterator[str]:
         yield f"It is found {' and '.join(p for p in parts if p)}, too."
 
 
-def _written(written: Sequence[Written]) -> Iterator[str]:
+def _written(written: Sequence[WriteExplanation]) -> Iterator[str]:
     """What creating and deleting one takes; in one sentence where it is the same."""
     said: dict[str, list[str]] = {}
     for one in written:

@@ -10,7 +10,7 @@ from prejoin.design.cost.assumptions import assumptions
 from prejoin.design.cost.objective import BETWEEN_EQUALS, IN_WORDS
 from prejoin.design.explain.costs import Costs, costs_of
 from prejoin.design.explain.entities import entities
-from prejoin.design.explain.keys import keyed, plans
+from prejoin.design.explain.keys import key_explanations, plans
 from prejoin.design.explain.model import AboutIndex, Alternative, Because, Explanation
 from prejoin.design.explain.partitions import partitions
 from prejoin.design.explain.patterns import patterns
@@ -18,7 +18,7 @@ from prejoin.design.explain.phrases import count, listed, money, verb
 from prejoin.design.explain.structures import copies, indexes
 from prejoin.design.mapping.validate import must_fit
 from prejoin.design.model import Choice, Design
-from prejoin.design.solver.decisions import decided
+from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.solve import Solution
 from prejoin.workload.model import Workload
 
@@ -39,13 +39,13 @@ def explain_design(workload: Workload, design: Design, solution: Solution | None
     must_fit(design, workload)
     costs = costs_of(workload, design)
     planned = plans(workload, design)
-    keys = keyed(workload, design, planned)
+    keys = key_explanations(workload, design, planned)
     return Explanation(
         table=design.table,
         structures=len(design.indexes) + len(design.copies),
         dollars=costs.total,
         exact=solution is not None and solution.exact,
-        text=(*_words(design, costs), *(compared(workload, solution) if solution else ())),
+        text=(*_words(design, costs), *(claim_sentences(workload, solution) if solution else ())),
         entities=entities(workload, design, keys, planned, costs),
         indexes=indexes(workload, design, keys, costs),
         copies=copies(workload, design, keys, costs),
@@ -94,7 +94,7 @@ def _dearest(costs: Costs) -> Iterator[str]:
         yield f"Most of that is for {listed(found)}."
 
 
-def established(workload: Workload, solution: Solution) -> str:
+def claim(workload: Workload, solution: Solution) -> str:
     """What is known about a solved design, as a part of a sentence; empty where there is nothing to be fewer.
 
     The solver compares combinations of candidate keys, which are made from what reads give. Keys beyond these exist, so
@@ -102,7 +102,7 @@ def established(workload: Workload, solution: Solution) -> str:
     """
     chosen = solution.chosen
     keys = f"the {chosen.candidates:,} candidate keys"
-    if decided(workload).money:
+    if constraints_of(workload).money:
         found = "the cheapest" if solution.ended else "the cheapest found before the search reached its limit"
         return f"{found} of the combinations of {keys}, by what they cost to keep"
     if not solution.design.indexes and not solution.design.copies:
@@ -112,17 +112,17 @@ def established(workload: Workload, solution: Solution) -> str:
     return f"no combination of {keys} serves as much with fewer indexes and copies"
 
 
-def compared(workload: Workload, solution: Solution) -> tuple[str, ...]:
+def claim_sentences(workload: Workload, solution: Solution) -> tuple[str, ...]:
     """The same as whole sentences, with what decides between equals."""
-    known = established(workload, solution)
+    known = claim(workload, solution)
     first = (f"{known[0].upper()}{known[1:]}.",) if known else ()
-    if decided(workload).money:
+    if constraints_of(workload).money:
         return first
     equals = f"Between equals the solver goes by estimates of {BETWEEN_EQUALS}."
     return (*first, f"Designs are compared by {IN_WORDS}. {equals}")
 
 
-def told(design: Design, explanation: Explanation) -> Design:
+def annotate(design: Design, explanation: Explanation) -> Design:
     """The design with its decisions, and with what each index is for."""
     purposes = {index.index: purpose(index) for index in explanation.indexes}
     slots = tuple(replace(slot, purpose=purposes.get(slot.name, slot.purpose)) for slot in design.slots)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prejoin import keys
 from prejoin.design.cost.assumptions import count_of
-from prejoin.design.cost.estimates import Figures
+from prejoin.design.cost.estimates import Estimates
 from prejoin.design.explain.model import AboutKey, Because, KeyPart
 from prejoin.design.explain.phrases import coded, in_order, listed, share, verb
 from prejoin.design.mapping.facets import planner_facets
@@ -41,7 +41,7 @@ def _planned(read: Read, workload: Workload, facets: Sequence[keys.Facet]) -> Pl
     return None if isinstance(answer, Refusal) else answer
 
 
-def keyed(workload: Workload, design: Design, planned: Mapping[str, Plan]) -> tuple[AboutKey, ...]:
+def key_explanations(workload: Workload, design: Design, planned: Mapping[str, Plan]) -> tuple[AboutKey, ...]:
     """All keys, in the order of the design's items."""
     shares = _shares(workload, design)
     found = []
@@ -69,13 +69,13 @@ def _meant(facet: keys.Facet, request: Request) -> bool:
     """Whether a request is for this key: its words are the same, the names of what is given may be others."""
     condition = request.sk.rpartition(" ")[2]
     sk = facet.sk.text if facet.sk else ""
-    return worded(request.pk) == worded(facet.pk.text) and worded(sk).startswith(worded(condition))
+    return key_shape(request.pk) == key_shape(facet.pk.text) and key_shape(sk).startswith(key_shape(condition))
 
 
-def worded(template: str) -> str:
+def key_shape(template: str) -> str:
     """A key without the names in it: partitions of the same words are the same, whatever each entity calls the id.
 
-    >>> worded("USER#{userId}") == worded("USER#{followerId}")
+    >>> key_shape("USER#{userId}") == key_shape("USER#{followerId}")
     True
     """
     return _FIELD.sub("{}", template)
@@ -122,7 +122,7 @@ def _parts(entity: Entity, field: keys.Field, mine: Mapping[str, Plan], also: Se
 def _shares(workload: Workload, design: Design) -> dict[tuple[str, str, str], float]:
     """The part of an entity's items that is in each slot, as it is billed."""
     found = {}
-    for item, slot, entries, _ in Figures(design, workload).stored():
+    for item, slot, entries, _ in Estimates(design, workload).stored():
         name, _, copy = item.partition("/")
         if entity := workload.entity(name):
             found[name, copy, slot] = min(1.0, entries / count_of(workload, entity))

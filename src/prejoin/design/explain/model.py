@@ -52,7 +52,7 @@ class AboutKey(Model, frozen=True):
     text: tuple[str, ...] = ()
 
 
-class Written(Model, frozen=True):
+class WriteExplanation(Model, frozen=True):
     """What creating or deleting one item becomes: write amplification."""
 
     verb: Verb
@@ -83,7 +83,7 @@ class AboutEntity(Model, frozen=True):
     size: int
     count: int
     guards: tuple[str, ...] = ()
-    writes: tuple[Written, ...] = ()
+    writes: tuple[WriteExplanation, ...] = ()
     text: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 

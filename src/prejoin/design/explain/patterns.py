@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_by, per_second, size_of, value_sizes
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.units import predict_units
 from prejoin.design.cost.upkeep import index_cents
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.model import AboutPattern, Alternative
@@ -17,7 +17,7 @@ from prejoin.design.explain.workarounds import alternatives
 from prejoin.design.mapping.map_reads import plain
 from prejoin.design.model import Design, Operation, Units
 from prejoin.design.solver.candidates import index_candidates
-from prejoin.design.solver.read_needs import questions
+from prejoin.design.solver.needs import read_needs
 from prejoin.protocol.prices import MONTH_SECONDS, dollars, write_units
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.lookup import bindings, changes, foreign_key
@@ -67,8 +67,8 @@ def join_words(
     first, second = map(workload.entity, read.entities[:2])
     if first is None or second is None:
         return (), ()
-    all_units = predicted(operation, design, workload).read
-    alone = predicted(replace(operation, requests=operation.requests[:1]), design, workload).read
+    all_units = predict_units(operation, design, workload).read
+    alone = predict_units(replace(operation, requests=operation.requests[:1]), design, workload).read
     later = all_units - alone
     cost = _month(read, later)
     said = (
@@ -155,7 +155,7 @@ def _consistent(read: Read) -> Iterator[str]:
 
 def _another_index(workload: Workload, read: Read) -> Iterator[str]:
     """What it would cost to keep a key for it in an index, read a moment late."""
-    asked, _ = questions(replace(workload, reads=(read,)))
+    asked, _ = read_needs(replace(workload, reads=(read,)))
     if len(asked) != 1 or len(asked[0].needs) != 1:
         return
     (need,) = asked[0].needs

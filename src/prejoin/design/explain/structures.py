@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.model import AboutCopy, AboutIndex, AboutKey
 from prejoin.design.explain.phrases import coded, in_order, listed, money, verb
-from prejoin.design.layout.projection import WORTH, projected
+from prejoin.design.layout.projection import WORTH, with_projections
 from prejoin.design.model import Design, Projection, ProjectionKind, Slot
 from prejoin.workload.model import Consistency, Read, Workload
 
@@ -58,7 +58,7 @@ def _projection_words(workload: Workload, design: Design, slot: Slot, patterns: 
 
 def _all_the_same(workload: Workload, design: Design, slot: Slot) -> str:
     """Why everything, if its reads would do with less."""
-    narrow = projected(design, workload).slot(slot.name)
+    narrow = with_projections(design, workload).slot(slot.name)
     if narrow is None or narrow.projection.kind is ProjectionKind.ALL:
         return f"to hold only what its reads need would save less than {money(WORTH)} a month, if that"
     return f"{_projected(narrow.projection)} would be enough for its reads, and cheaper"

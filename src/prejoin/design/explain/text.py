@@ -21,7 +21,7 @@ from prejoin.workload.lookup import suggest
 WIDTH = 100
 
 
-class Block:
+class TextBlock:
     """A heading and what is said under it."""
 
     def __init__(
@@ -54,7 +54,7 @@ def as_markdown(explanation: Explanation, level: int = 2) -> list[str]:
     return lines
 
 
-def block_lines(block: Block, width: int = WIDTH) -> list[str]:
+def block_lines(block: TextBlock, width: int = WIDTH) -> list[str]:
     """A block as text: its title, and each sentence indented."""
     lead = [block.title] if block.title else []
     indent = "  " if block.title else ""
@@ -72,43 +72,43 @@ def _wrapped(sentence: str, indent: str, width: int) -> list[str]:
     )
 
 
-def sections(explanation: Explanation) -> Iterator[tuple[str, list[Block]]]:
+def sections(explanation: Explanation) -> Iterator[tuple[str, list[TextBlock]]]:
     """The headings, each with its blocks; those that have nothing to say are left out."""
-    yield "The table", [Block("", explanation.text, explanation.alternatives)]
-    found: Sequence[tuple[str, list[Block]]] = (
+    yield "The table", [TextBlock("", explanation.text, explanation.alternatives)]
+    found: Sequence[tuple[str, list[TextBlock]]] = (
         ("Entities", [entity_block(one) for one in explanation.entities]),
         ("Indexes", [index_block(one) for one in explanation.indexes]),
         ("Copies", [copy_block(one) for one in explanation.copies]),
         ("Access patterns", [pattern_block(one) for one in explanation.patterns]),
         ("Busy partitions", [partition_block(one) for one in explanation.partitions]),
-        ("What was assumed", [Block("", explanation.assumed)] if explanation.assumed else []),
+        ("What was assumed", [TextBlock("", explanation.assumed)] if explanation.assumed else []),
     )
     yield from ((title, blocks) for title, blocks in found if blocks)
 
 
-def entity_block(about: AboutEntity) -> Block:
-    return Block(f"{about.entity}: {_key(about.key)}", about.text, about.alternatives)
+def entity_block(about: AboutEntity) -> TextBlock:
+    return TextBlock(f"{about.entity}: {_key(about.key)}", about.text, about.alternatives)
 
 
-def index_block(about: AboutIndex) -> Block:
+def index_block(about: AboutIndex) -> TextBlock:
     keys = [f"{_whose(key)}: {_key(key)}. {' '.join(key.text)}" for key in about.keys]
-    return Block(about.index, [*about.text, *keys], about.alternatives)
+    return TextBlock(about.index, [*about.text, *keys], about.alternatives)
 
 
-def copy_block(about: AboutCopy) -> Block:
+def copy_block(about: AboutCopy) -> TextBlock:
     own = about.keys[0]
     title = f"{about.entity}, copy {about.copy}: {_key(own)}"
-    return Block(title, [*about.text, *own.text], about.alternatives)
+    return TextBlock(title, [*about.text, *own.text], about.alternatives)
 
 
-def pattern_block(about: AboutPattern) -> Block:
+def pattern_block(about: AboutPattern) -> TextBlock:
     title = f"{about.pattern}{': ' + about.name if about.name else ''}"
-    return Block(title, about.text, about.alternatives, "Instead" if about.served else "Possible")
+    return TextBlock(title, about.text, about.alternatives, "Instead" if about.served else "Possible")
 
 
-def partition_block(about: AboutPartition) -> Block:
+def partition_block(about: AboutPartition) -> TextBlock:
     copy = f", copy {about.copy}," if about.copy else ""
-    return Block(f"{about.entity}{copy} in {about.slot}: `{about.pk}`", about.text)
+    return TextBlock(f"{about.entity}{copy} in {about.slot}: `{about.pk}`", about.text)
 
 
 def _whose(key: AboutKey) -> str:
@@ -160,7 +160,7 @@ def _meant(topic: str, known: tuple[str, ...]) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def _blocks(explanation: Explanation, name: str) -> list[Block]:
+def _blocks(explanation: Explanation, name: str) -> list[TextBlock]:
     """An entity with its copies and busy partitions; an index with the partitions in it; a pattern."""
     found = [entity_block(one) for one in explanation.entities if one.entity == name]
     found += [index_block(one) for one in explanation.indexes if one.index == name]

@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_by, count_of, per_second, size_of
-from prejoin.design.cost.estimates import Figures
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.units import predict_units
 from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.operations import shape
 from prejoin.design.explain.phrases import count, listed, money
@@ -37,7 +37,7 @@ _MOST = 3
 """Ways that are told; there is always one, to read everything."""
 
 
-class Way(msgspec.Struct, frozen=True):
+class Workaround(msgspec.Struct, frozen=True):
     """One way to answer a read that no key serves."""
 
     how: tuple[str, ...]
@@ -49,9 +49,9 @@ class Way(msgspec.Struct, frozen=True):
     """The word of the decision that makes it part of the design: `filter`."""
 
 
-def ways(workload: Workload, design: Design, read: Read) -> list[Way]:
+def workarounds(workload: Workload, design: Design, read: Read) -> list[Workaround]:
     """The cheapest first. The last resort, a Scan, is among them only if nothing is cheaper."""
-    found: dict[str, Way] = {}
+    found: dict[str, Workaround] = {}
     for way in (*_relaxed(workload, design, read), *_apart(workload, design, read), _scan(workload, design, read)):
         if way.does not in found or way.units < found[way.does].units:
             found[way.does] = way
@@ -61,7 +61,7 @@ def ways(workload: Workload, design: Design, read: Read) -> list[Way]:
 def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Alternative, ...]:
     """The ways as they are told, with their price."""
     found = []
-    for way in ways(workload, design, read):
+    for way in workarounds(workload, design, read):
         cost = float(dollars(reads=way.units * per_second(read.rate) * MONTH_SECONDS))
         text = f"{way.does}, {listed(way.how)}: {count(way.units, 'read unit')} a call, {money(cost)} a month"
         if way.accept:
@@ -70,7 +70,7 @@ def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Altern
     return tuple(found)
 
 
-def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
+def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Workaround]:
     """What keys can serve if the read asks for less, and the rest is done afterwards."""
     for left, unsorted, later, joined in product((False, True), repeat=4):
         asked, how = read, []
@@ -91,11 +91,11 @@ def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
         operation = _mapped(workload, design, asked, left)
         if operation is None:
             continue
-        units = predicted(operation, design, workload).read
+        units = predict_units(operation, design, workload).read
         if later:
             units += _again(workload, read)
         accept = "filter" if left and len(how) == 1 else "second request" if joined and len(how) == 1 else ""
-        yield Way(tuple(how), shape(operation), units, accept)
+        yield Workaround(tuple(how), shape(operation), units, accept)
 
 
 def _filterable(read: Read) -> bool:
@@ -118,7 +118,7 @@ def _mapped(workload: Workload, design: Design, read: Read, filtering: bool) -> 
     return operation if operation.served else None
 
 
-def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
+def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Workaround]:
     """One entity after the other, each by itself."""
     if len(read.entities) < 2:
         return
@@ -130,9 +130,9 @@ def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
         operation = _mapped(workload, design, alone, filtering=False)
         if operation is None or not known:
             return
-        units += predicted(operation, design, workload).read
+        units += predict_units(operation, design, workload).read
         calls.append(shape(operation))
-    yield Way(("each entity in a request of its own",), ", then ".join(calls), units, "second request")
+    yield Workaround(("each entity in a request of its own",), ", then ".join(calls), units, "second request")
 
 
 def _again(workload: Workload, read: Read) -> float:
@@ -147,7 +147,7 @@ def _again(workload: Workload, read: Read) -> float:
     return units
 
 
-def _scan(workload: Workload, design: Design, read: Read) -> Way:
+def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
     """Everything, of the smallest place that has all items that are asked for."""
     consistent = read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL)
     places = {TABLE: 0.0}
@@ -155,13 +155,13 @@ def _scan(workload: Workload, design: Design, read: Read) -> Way:
         whole = slot.projection.kind is ProjectionKind.ALL and not consistent
         if whole and all(_all_in(workload, design, name, slot.name) for name in read.entities):
             places[slot.name] = 0.0
-    for _, name, entries, size in Figures(design, workload).stored():
+    for _, name, entries, size in Estimates(design, workload).stored():
         if name in places:
             places[name] += entries * size
     name, stored = min(places.items(), key=lambda one: (one[1], one[0] != TABLE))
     units = max(1, math.ceil(stored / READ_UNIT_SIZE)) * (STRONG if consistent else EVENTUAL)
     where = "the table" if name == TABLE else name
-    return Way(("everything read, and left out unless it is asked for",), f"Scan of {where}", units, "scan")
+    return Workaround(("everything read, and left out unless it is asked for",), f"Scan of {where}", units, "scan")
 
 
 def _all_in(workload: Workload, design: Design, name: str, slot: str) -> bool:

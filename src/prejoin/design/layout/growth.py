@@ -147,7 +147,7 @@ def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> st
     return f" {' and '.join(said)}" if said else ""
 
 
-class Addition(msgspec.Struct, frozen=True):
+class NewAttribute(msgspec.Struct, frozen=True):
     """A new attribute of an entity that has items already."""
 
     entity: str
@@ -161,19 +161,19 @@ class Addition(msgspec.Struct, frozen=True):
         return self.attribute.optional or self.attribute.default is not None
 
 
-def with_known(item: Item, workload: Workload) -> Item:
+def with_recorded_attributes(item: Item, workload: Workload) -> Item:
     """An item that records the attributes which its entity has now."""
     entity = workload.entity(item.entity)
     return replace(item, known=tuple(a.name for a in entity.attributes)) if entity else item
 
 
-def recorded(design: Design, workload: Workload) -> Design:
+def record_attributes(design: Design, workload: Workload) -> Design:
     """A design that records the attributes of each entity."""
-    items = tuple(item if item.copy else with_known(item, workload) for item in design.items)
+    items = tuple(item if item.copy else with_recorded_attributes(item, workload) for item in design.items)
     return replace(design, items=items)
 
 
-def additions(before: Design, workload: Workload, after: Design | None = None) -> Iterator[Addition]:
+def new_attributes_of(before: Design, workload: Workload, after: Design | None = None) -> Iterator[NewAttribute]:
     """The attributes that are new since a design was written, where it records those it was written for.
 
     `after` is the design that is to take its place, whose index keys may be made of them.
@@ -194,4 +194,4 @@ def additions(before: Design, workload: Workload, after: Design | None = None) -
                 or attribute.name in {when.attribute for when in facet.when}
                 if facet.slot != TABLE
             )
-            yield Addition(entity.name, attribute, tuple(keyed))
+            yield NewAttribute(entity.name, attribute, tuple(keyed))

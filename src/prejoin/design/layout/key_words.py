@@ -15,8 +15,17 @@ from prejoin import keys
 from prejoin.design.layout.sharding import bucket_of, shards_of
 from prejoin.design.model import Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
-from prejoin.design.solver.choice import BASE, OWN, Chosen, Placed, Task, Together, asked_key, lies
-from prejoin.design.solver.read_needs import Need, Question, Tail
+from prejoin.design.solver.needs import Need, ReadNeeds, SortAttribute
+from prejoin.design.solver.placement import (
+    BASE,
+    OWN,
+    CollectionPlace,
+    Placement,
+    Problem,
+    Selection,
+    key_as_asked,
+    lies_in,
+)
 from prejoin.types import Kind
 from prejoin.workload.lookup import chain, root
 from prejoin.workload.model import Attribute, Direction, Entity, Workload
@@ -31,10 +40,10 @@ Unit = TypeVar("Unit", bound=Hashable)
 class Alike:
     """Attributes that hold the same values: along references, and because a read of several entities asks so."""
 
-    def __init__(self, task: Task) -> None:
-        self._workload = task.workload
+    def __init__(self, problem: Problem) -> None:
+        self._workload = problem.workload
         self._heads: dict[tuple[str, str], tuple[str, str]] = {}
-        for question in task.questions:
+        for question in problem.reads:
             for need in question.needs if len(question.needs) > 1 else ():
                 for attribute in need.given:
                     name = question.ask.name(need.entity, attribute)
@@ -82,38 +91,38 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
     return 0
 
 
-class Words:
+class KeyWords:
     """The keys of a choice as templates."""
 
-    def __init__(self, task: Task, chosen: Chosen, separator: str) -> None:
-        self._workload = task.workload
-        self._questions = task.questions
-        self._needs = tuple(need for one in (*task.questions, *task.finds) for need in one.needs)
-        self._frozen = task.frozen
+    def __init__(self, problem: Problem, chosen: Selection, separator: str) -> None:
+        self._workload = problem.workload
+        self._questions = problem.reads
+        self._needs = tuple(need for one in (*problem.reads, *problem.finds) for need in one.needs)
+        self._fixed = problem.fixed
         self._separator = separator
-        self._same = Alike(task)
+        self._same = Alike(problem)
         self._ordered = {
             self._same.root(entity, attribute)
             for need in self._needs
-            if (entity := task.workload.entity(need.entity))
+            if (entity := problem.workload.entity(need.entity))
             for one in need.tail
             if (attribute := entity.attribute(one.attribute))
         }
         """What some read has a range of, or is sorted by."""
-        self._words: dict[Placed, tuple[str, ...]] = {}
+        self._words: dict[Placement, tuple[str, ...]] = {}
         """What stands before the attributes that all types of a group have in common, and after them."""
-        rooms: dict[tuple[int, str], list[Placed]] = {}
+        rooms: dict[tuple[int, str], list[Placement]] = {}
         self.rooms = rooms
         """What shares a partition, by the slot and what that is made of."""
         for placed in chosen.placed:
             rooms.setdefault((placed.slot, self._room(placed)), []).append(placed)
-        self.apart: list[frozenset[Together]] = []
+        self.apart: list[frozenset[CollectionPlace]] = []
         """Ways of which not all can be: what they find cannot all lie side by side."""
-        asked = {q.read.id: q for q in task.questions}
+        asked = {q.read.id: q for q in problem.reads}
         for (slot, _), there in rooms.items():
             sets = []
-            ways: dict[frozenset[Placed], Together] = {}
-            ends: dict[Placed, set[int]] = {}
+            ways: dict[frozenset[Placement], CollectionPlace] = {}
+            ends: dict[Placement, set[int]] = {}
             for way in (way for way in chosen.together if way.slot == slot):
                 question = asked[way.read]
                 found = [next((p for p in there if _is_meant(p, question, n, way)), None) for n in question.needs]
@@ -129,10 +138,10 @@ class Words:
             if all(p.item == OWN and not p.candidate.mingled for p in there) and in_order(there, whole) is None:
                 self.apart.append(frozenset(ways[one] for one in _fewest(there, whole)))
 
-    def facet(self, placed: Placed, slot: str) -> Facet:
+    def facet(self, placed: Placement, slot: str) -> Facet:
         candidate = placed.candidate
         if candidate.fixed:
-            return self._frozen.facets[placed.entity, placed.item, placed.slot]
+            return self._fixed.facets[placed.entity, placed.item, placed.slot]
         entity = self._entity(candidate.entity)
         sparse = self._sparse(placed)
         late = candidate.mingled
@@ -144,21 +153,21 @@ class Words:
         when = tuple(When(attribute, (value,)) for attribute, value in candidate.when)
         return Facet(slot, (self.partition(placed),), (sk,), when)
 
-    def _room(self, placed: Placed) -> str:
+    def _room(self, placed: Placement) -> str:
         """A partition, with whose ids it is made of in place of the names that an entity has for them."""
         entity = self._entity(placed.entity)
         roots = {a.name: "/".join(self._same.root(entity, a)) for a in entity.attributes}
         return keys.renamed(self.partition(placed), roots)
 
-    def partition(self, placed: Placed) -> str:
+    def partition(self, placed: Placement) -> str:
         """The partition key as a template; the words are those of keys that are there already, if there are such."""
         if placed.candidate.fixed:
-            return self._frozen.facets[placed.entity, placed.item, placed.slot].pk[0]
+            return self._fixed.facets[placed.entity, placed.item, placed.slot].pk[0]
         own = self._signature(placed.entity, placed.candidate)
-        for (entity, item, slot), candidate in self._frozen.candidates.items():
+        for (entity, item, slot), candidate in self._fixed.candidates.items():
             if slot == placed.slot and candidate.pk and self._signature(entity, candidate) == own:
                 names = dict(zip(candidate.pk, placed.candidate.pk, strict=True))
-                return keys.renamed(self._frozen.facets[entity, item, slot].pk[0], names)
+                return keys.renamed(self._fixed.facets[entity, item, slot].pk[0], names)
         return self._partition(placed.candidate)
 
     def _signature(self, name: str, candidate: Candidate) -> tuple[object, ...]:
@@ -207,7 +216,7 @@ class Words:
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
 
-    def _field(self, entity: Entity, one: Tail, sparse: bool, mingled: bool) -> str:
+    def _field(self, entity: Entity, one: SortAttribute, sparse: bool, mingled: bool) -> str:
         attribute = entity.attribute(one.attribute)
         assert attribute is not None
         missing = "?" if attribute.optional and not sparse else ""
@@ -228,7 +237,7 @@ class Words:
         if mingled:
             alike += [(e, a) for e in self._workload.entities if (a := e.attribute(attribute.name))]
         bounds = {padded_to(self._workload, *one) for one in alike}
-        return 0 if self._frozen.facets or len(bounds) > 1 else bounds.pop()
+        return 0 if self._fixed.facets or len(bounds) > 1 else bounds.pop()
 
     def _given(self, entity: Entity, name: str) -> str:
         """A field of a partition key, whose value is always given as a whole."""
@@ -240,7 +249,7 @@ class Words:
 
         In a design that grows from one in use, numbers stay as they are written there.
         """
-        if not attribute.type.numeric or self._frozen.facets:
+        if not attribute.type.numeric or self._fixed.facets:
             return False
         return partition or self._same.root(entity, attribute) not in self._ordered
 
@@ -279,7 +288,7 @@ class Words:
             return False
         return is_owned(self._workload, entity.name) or entity is self._workload.tenant_entity
 
-    def _sparse(self, placed: Placed) -> frozenset[str]:
+    def _sparse(self, placed: Placement) -> frozenset[str]:
         """The optional attributes without which an item need not be in an index.
 
         Every read of that key asks for a value or a range of them, and an item without one is in no such answer. A read
@@ -297,20 +306,20 @@ class Words:
         return found
 
     def _name(
-        self, there: Sequence[Placed], sets: Sequence[tuple[bool, frozenset[Placed]]], ends: dict[Placed, int]
+        self, there: Sequence[Placement], sets: Sequence[tuple[bool, frozenset[Placement]]], ends: dict[Placement, int]
     ) -> None:
         """Words for the items of one partition, so that what is read together lies side by side.
 
         Where that is read in pages, the one item of its type is on the first: it lies at the end where reading begins.
         """
-        plain: dict[Placed, str] = {}
+        plain: dict[Placement, str] = {}
         taken = [self._there(one) for one in there if one.candidate.fixed]
         for one in there:
             twins = [p for p in there if p.entity == one.entity and p.item < one.item]
             plain[one] = upper(one.entity) + (f"_{len(twins) + 1}" if twins else "")
             while plain[one] in taken and not one.candidate.fixed:
                 plain[one] += "_2"
-        groups: dict[str, list[Placed]] = {}
+        groups: dict[str, list[Placement]] = {}
         for one in there:
             label = self._label(one) if one.candidate.mingled else ""
             groups.setdefault(label or f" {plain[one]}", []).append(one)
@@ -341,20 +350,20 @@ class Words:
                 word = "" if own else plain[one] if within == first else f"{at}{plain[one]}"
                 self._words[one] = (head, word)
 
-    def _there(self, placed: Placed) -> str:
+    def _there(self, placed: Placement) -> str:
         """The word with which a sort key begins that is there already."""
-        facet = self._frozen.facets[placed.entity, placed.item, placed.slot]
+        facet = self._fixed.facets[placed.entity, placed.item, placed.slot]
         text = facet.sk[0] if facet.sk else ""
         word = re.split(r"[{" + re.escape(self._separator) + "]", text.removeprefix(self._separator))[0]
         return f"{self._separator}{word}" if text.startswith(self._separator) else word
 
-    def _label(self, placed: Placed) -> str:
+    def _label(self, placed: Placement) -> str:
         """What comes before the type: for all that is read side by side the same."""
         entity = self._entity(placed.entity)
         names = [one.attribute for one in placed.candidate.sk[: placed.candidate.mingled]]
         return self._separator.join(self._word(entity, name) for name in names)
 
-    def _head(self, label: str, members: Sequence[Placed], plain: dict[Placed, str]) -> str:
+    def _head(self, label: str, members: Sequence[Placement], plain: dict[Placement, str]) -> str:
         if members[0].candidate.fixed:
             return self._there(members[0])
         if label.startswith(" "):
@@ -364,14 +373,14 @@ class Words:
         return f"{first}S" if first in alone else first
 
 
-def _is_meant(placed: Placed, question: Question, need: Need, way: Together) -> bool:
+def _is_meant(placed: Placement, question: ReadNeeds, need: Need, way: CollectionPlace) -> bool:
     if not placed.candidate.fixed:
-        return lies(placed, question, need, way)
-    pk, rest = asked_key(placed, question, len(way.rest))
+        return lies_in(placed, question, need, way)
+    pk, rest = key_as_asked(placed, question, len(way.rest))
     return placed.entity == need.entity and (frozenset(pk), rest) == (frozenset(way.names), way.rest)
 
 
-def _end(question: Question) -> int:
+def _end(question: ReadNeeds) -> int:
     """At which end of a partition the reading of it begins: the lower, -1, or the upper."""
     sort = question.read.sort
     return 1 if sort and sort[0].direction is Direction.DESC else -1

@@ -1,4 +1,4 @@
-"""Projections: what each index holds beside its keys, `projected(design, workload)`. Chosen after the keys.
+"""Projections: what each index holds beside its keys, `with_projections(design, workload)`. Chosen after the keys.
 
 An index holds everything, unless all that is read from it says what it wants, and to hold only that is worth it.
 """
@@ -20,7 +20,7 @@ WORTH = Decimal(1)
 """Dollars a month that a narrower index has to save: what it does not hold, no later read can have from it."""
 
 
-def projected(design: Design, workload: Workload, kept: Design | None = None) -> Design:
+def with_projections(design: Design, workload: Workload, kept: Design | None = None) -> Design:
     """The mapped design with the cheapest projection of each index that serves all that is read from it.
 
     The indexes of a design that is kept hold what they hold: DynamoDB does not change that.
@@ -48,7 +48,7 @@ def _with(design: Design, workload: Workload, projections: dict[str, Projection]
 
 def _narrower(slot: Slot, design: Design, workload: Workload) -> list[Projection]:
     """The projections of an index with which every pattern is still answered as before; the planner is the judge."""
-    needed = wanted(slot, design, workload)
+    needed = attributes_read(slot, design, workload)
     if needed is None:
         return []
     there = [e for i in design.items if i.facet(slot.name) and (e := workload.entity(i.entity))]
@@ -70,7 +70,7 @@ def _asked(operation: Operation) -> Operation:
     return replace(operation, units=None)
 
 
-def wanted(slot: Slot, design: Design, workload: Workload) -> frozenset[str] | None:
+def attributes_read(slot: Slot, design: Design, workload: Workload) -> frozenset[str] | None:
     """The attributes that are read from an index; None where that is all of them, or nobody reads it."""
     found: set[str] = set()
     asked = False

@@ -10,7 +10,7 @@ import msgspec
 from prejoin.design.cost.assumptions import per_second, size_of
 from prejoin.design.cost.upkeep import entries, items_of, writes_of
 from prejoin.design.solver.candidates import Candidate, serves
-from prejoin.design.solver.read_needs import Question
+from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Without, Workload
@@ -91,7 +91,7 @@ def _share(entity: Entity, candidate: Candidate) -> float:
 
 
 def bucket_of(
-    workload: Workload, entity: Entity, candidate: Candidate, questions: Sequence[Question]
+    workload: Workload, entity: Entity, candidate: Candidate, questions: Sequence[ReadNeeds]
 ) -> tuple[str, str] | None:
     """The time that a partition is cut by, if all that is asked of it says from when on.
 
@@ -110,7 +110,7 @@ def bucket_of(
     return (times[0], decided or "day") if times else None
 
 
-def asked_of(entity: Entity, candidate: Candidate, questions: Sequence[Question]) -> list[Question]:
+def asked_of(entity: Entity, candidate: Candidate, questions: Sequence[ReadNeeds]) -> list[ReadNeeds]:
     """The questions that a key of an entity serves."""
     return [q for q in questions if any(n.entity == entity.name and serves(candidate, n) for n in q.needs)]
 

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from prejoin import keys
 from prejoin.design.mapping.facets import ending, held_by
-from prejoin.design.model import Design, Item
-from prejoin.design.model import Facet as Places
-from prejoin.keys import Ask, Facet, Plan, fields_of
+from prejoin.design.model import Design, Facet, Item
+from prejoin.keys import Ask, Plan, fields_of
 from prejoin.workload.lookup import chain, changes, means, root, target
 from prejoin.workload.model import (
     Action,
@@ -186,7 +185,7 @@ def _places(workload: Workload, write: Write) -> dict[str, list[tuple[str, str]]
 # --- What has to be found or read before ----------------------------------------------------------------------------
 
 
-def finding(facets: Iterable[Facet], entity: Entity, names: frozenset[str]) -> Plan | None:
+def finding(facets: Iterable[keys.Facet], entity: Entity, names: frozenset[str]) -> Plan | None:
     """How the items with these attributes are found: by the key of the table, or of an index; then they are known."""
     own = [f for f in facets if f.entity == entity.name]
     if not names:
@@ -243,7 +242,7 @@ def _of_copy(
     return placing(copy.facets[0]).union(*keys_)
 
 
-def _rewritten(facet: Places, design: Design, entity: Entity, touched: set[str]) -> set[str]:
+def _rewritten(facet: Facet, design: Design, entity: Entity, touched: set[str]) -> set[str]:
     """What the keys in an index that a change rewrites are made of, and what decides whether there are any."""
     if facet.when or _may_lack(facet, entity):
         return placing(facet) if touched & placing(facet) else set()
@@ -257,7 +256,7 @@ def _rewritten(facet: Places, design: Design, entity: Entity, touched: set[str])
     return found
 
 
-def _may_lack(facet: Places, entity: Entity) -> bool:
+def _may_lack(facet: Facet, entity: Entity) -> bool:
     """Whether items without an optional attribute are not in a facet, because its key cannot do without."""
     texts = (*facet.pk, *facet.sk)
     return any(
@@ -265,12 +264,12 @@ def _may_lack(facet: Places, entity: Entity) -> bool:
     )
 
 
-def placing(facet: Places) -> set[str]:
+def placing(facet: Facet) -> set[str]:
     """The attributes that decide where an item is in a facet, and whether it is there."""
     return attributes_of(facet) | {when.attribute for when in facet.when}
 
 
-def attributes_of(facet: Places) -> set[str]:
+def attributes_of(facet: Facet) -> set[str]:
     """The attributes that the keys of a facet are made of."""
     return {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
 

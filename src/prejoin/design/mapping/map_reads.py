@@ -8,8 +8,7 @@ import msgspec
 
 from prejoin import keys
 from prejoin.design.model import Call, Operation, Request
-from prejoin.keys import Ask, Facet, Plan, Refusal
-from prejoin.keys import Order as KeyOrder
+from prejoin.keys import Ask, Facet, Order, Plan, Refusal
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
 from prejoin.workload.lookup import bindings, equalities, foreign_parts, target
@@ -198,11 +197,11 @@ def plain(name: str) -> str:
 
 def _order(
     name: str, direction: Direction, names: dict[str, str], workload: Workload, entities: tuple[str, ...]
-) -> KeyOrder:
+) -> Order:
     """The order as the planner knows it: of the entity that has the attribute, where not all have it."""
     having = bindings(workload, entities, name)
     entity = next(iter(having)) if len(having) == 1 and len(entities) > 1 else ""
-    return KeyOrder(names[name], direction is Direction.DESC, entity)
+    return Order(names[name], direction is Direction.DESC, entity)
 
 
 def _request(found: Plan, read: Read) -> Request:

@@ -13,7 +13,7 @@ from prejoin.diagnostics import Code, Diagnostic
 from prejoin.keys import TemplateError, fields_of
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Entity, Workload
-from prejoin.workload.read_result import Path, Places
+from prejoin.workload.reading import Path, Places
 
 _MOST_ATTRIBUTES = 4
 """Of a key of an index; a key of the table has one."""

@@ -8,7 +8,7 @@ from itertools import combinations, permutations, product
 import msgspec
 
 from prejoin.design.cost.assumptions import count_of, per_second, size_of
-from prejoin.design.solver.read_needs import Need, Tail
+from prejoin.design.solver.needs import Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
 from prejoin.workload.model import Entity, Verb, Workload
@@ -35,7 +35,7 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
 
     entity: str
     pk: tuple[str, ...]
-    sk: tuple[Tail, ...] = ()
+    sk: tuple[SortAttribute, ...] = ()
     when: tuple[tuple[str, str], ...] = ()
     """Constants that decide what is in it."""
     mingled: int = 0
@@ -92,7 +92,7 @@ def _types(need: Need, known: int) -> range:
     return range(MOST_SORTED if need.shared else known + 1)
 
 
-def _runs(keys: Sequence[Tail], wanted: Sequence[Tail]) -> bool:
+def _runs(keys: Sequence[SortAttribute], wanted: Sequence[SortAttribute]) -> bool:
     """Whether the keys run as wanted, forwards or backwards."""
     if len(keys) < len(wanted) or any(k.attribute != w.attribute for k, w in zip(keys, wanted, strict=False)):
         return False
@@ -145,17 +145,17 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
             rest = [name for name in given if name not in pk]
             orders = permutations(rest) if len(rest) <= MOST_PERMUTED else [tuple(rest)]
             for order in orders:
-                sk = (*map(Tail, order), *(one for one in tail if one.attribute not in pk))
+                sk = (*map(SortAttribute, order), *(one for one in tail if one.attribute not in pk))
                 late = len(sk) if need.mingled else len(order) if need.shared else 0
                 yield _unique(entity, Candidate(entity.name, pk, sk, when, late))
 
 
-def _directed(entity: Entity, tail: tuple[Tail, ...]) -> tuple[Tail, ...] | None:
+def _directed(entity: Entity, tail: tuple[SortAttribute, ...]) -> tuple[SortAttribute, ...] | None:
     """Which attributes of an order run backwards in the key: none if one direction does, else those that can."""
     if len({one.descending for one in tail}) < 2:
-        return tuple(Tail(one.attribute) for one in tail)
+        return tuple(SortAttribute(one.attribute) for one in tail)
     for turned in (False, True):
-        found = tuple(Tail(one.attribute, one.descending != turned) for one in tail)
+        found = tuple(SortAttribute(one.attribute, one.descending != turned) for one in tail)
         types = [a.type.kind for one in found if one.descending and (a := entity.attribute(one.attribute))]
         if all(kind in _TURNING for kind in types):
             return found
@@ -164,7 +164,7 @@ def _directed(entity: Entity, tail: tuple[Tail, ...]) -> tuple[Tail, ...] | None
 
 def _unique(entity: Entity, candidate: Candidate) -> Candidate:
     """With the rest of the id at the end, so that no two items have the same key."""
-    more = tuple(Tail(a.name) for a in entity.id if a.name not in candidate.attributes)
+    more = tuple(SortAttribute(a.name) for a in entity.id if a.name not in candidate.attributes)
     return msgspec.structs.replace(candidate, sk=candidate.sk + more)
 
 
@@ -191,7 +191,7 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
         for size in range(least, len(names) + 1):
             for pk in combinations(sorted(names), size):
                 for order in permutations(sorted(names - set(pk))):
-                    plain = Candidate(entity.name, pk, tuple(map(Tail, order)))
+                    plain = Candidate(entity.name, pk, tuple(map(SortAttribute, order)))
                     usual = size and names in sets
                     if usual or (not set(pk) & set(given) and any(serves(plain, need) for need in needs)):
                         found |= {plain, *_late(plain, needs)}

@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.model import TABLE, Design, Facet, Item, Slot
-from prejoin.design.solver.choose import choose, task_of
 from prejoin.design.solver.integer_program import InfeasibleError
-from prejoin.design.solver.read_needs import questions
+from prejoin.design.solver.needs import read_needs
+from prejoin.design.solver.search import choose, problem_of
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import (
     AtMost,
@@ -29,7 +29,7 @@ _BINDING = (AtMost, FixedKey, Naming, Spread, Under, Without)
 """Decisions that can make something impossible."""
 
 
-class Statement(msgspec.Struct, frozen=True, order=True):
+class ConflictStatement(msgspec.Struct, frozen=True, order=True):
     """A statement of the document, a pattern, that it is read consistently, or a decision; or what a design keeps."""
 
     kind: str
@@ -49,14 +49,14 @@ class Statement(msgspec.Struct, frozen=True, order=True):
                 return f"{self.name} is asked"
 
 
-def conflict(workload: Workload, kept: Design | None = None) -> tuple[Statement, ...]:
+def conflict(workload: Workload, kept: Design | None = None) -> tuple[ConflictStatement, ...]:
     """Statements that cannot all hold, none of which could be left out; nothing if all can.
 
     Each is left out in turn: what then still is in conflict does not need it.
     """
     left = [*_parts(kept), [*_statements(workload)]]
 
-    def fails(at: int, instead: list[Statement]) -> bool:
+    def fails(at: int, instead: list[ConflictStatement]) -> bool:
         return _fails(
             workload, kept, [one for number, group in enumerate(left) for one in (instead if number == at else group)]
         )
@@ -77,7 +77,7 @@ def conflict(workload: Workload, kept: Design | None = None) -> tuple[Statement,
     return tuple(one for group in left for one in group)
 
 
-def _parts(kept: Design | None) -> Iterator[list[Statement]]:
+def _parts(kept: Design | None) -> Iterator[list[ConflictStatement]]:
     """What a kept design has: keys and copies, then indexes. It is left out before the document is."""
     if kept:
         yield [*(_key(item, f) for item in kept.items if not item.copy for f in item.facets), *map(_copy, kept.copies)]
@@ -85,29 +85,29 @@ def _parts(kept: Design | None) -> Iterator[list[Statement]]:
         yield [_names(kept)]
 
 
-def _key(item: Item, facet: Facet) -> Statement:
+def _key(item: Item, facet: Facet) -> ConflictStatement:
     where = "" if facet.slot == TABLE else f" in {facet.slot}"
-    return Statement(
+    return ConflictStatement(
         "kept", f"the key {' and '.join(f'`{text}`' for text in facet.pk + facet.sk)} of {item.entity}{where}"
     )
 
 
-def _copy(item: Item) -> Statement:
-    return Statement("kept", f"the copy {item.entity}/{item.copy}")
+def _copy(item: Item) -> ConflictStatement:
+    return ConflictStatement("kept", f"the copy {item.entity}/{item.copy}")
 
 
-def _index(slot: Slot) -> Statement:
-    return Statement("kept", f"the index {slot.name}")
+def _index(slot: Slot) -> ConflictStatement:
+    return ConflictStatement("kept", f"the index {slot.name}")
 
 
-def _names(kept: Design) -> Statement:
+def _names(kept: Design) -> ConflictStatement:
     base = kept.slot(TABLE)
     keys = " and ".join(f"`{a.name}`" for a in (*base.pk, *base.sk)) if base else "none"
     rest = f"the type attribute `{kept.type_attribute}` and the separator `{kept.separator}`"
-    return Statement("kept", f"the name `{kept.table}`, the key attributes {keys}, {rest}")
+    return ConflictStatement("kept", f"the name `{kept.table}`, the key attributes {keys}, {rest}")
 
 
-def _only(kept: Design, said: Collection[Statement]) -> Design:
+def _only(kept: Design, said: Collection[ConflictStatement]) -> Design:
     """A kept design as far as it is said; where a key or a copy is, so is the index that it is in."""
     items = []
     for item in kept.items:
@@ -119,31 +119,31 @@ def _only(kept: Design, said: Collection[Statement]) -> Design:
     return replace(kept, slots=slots, items=tuple(items))
 
 
-def _statements(workload: Workload) -> Iterator[Statement]:
+def _statements(workload: Workload) -> Iterator[ConflictStatement]:
     """All of them; those that say most about the conflict last, for the first ones are left out first."""
     for pattern in workload.patterns:
-        yield Statement("pattern", pattern.id)
+        yield ConflictStatement("pattern", pattern.id)
     for read in workload.reads:
         if read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL):
-            yield Statement("consistent", read.id)
+            yield ConflictStatement("consistent", read.id)
     for decision in workload.decisions:
         if isinstance(decision.pin, _BINDING):
-            yield Statement("decision", write_pin(decision.pin))
+            yield ConflictStatement("decision", write_pin(decision.pin))
 
 
-def _fails(workload: Workload, kept: Design | None, statements: Sequence[Statement]) -> bool:
+def _fails(workload: Workload, kept: Design | None, statements: Sequence[ConflictStatement]) -> bool:
     said = set(statements)
 
     def is_said(pattern: str) -> bool:
-        return Statement("pattern", pattern) in said
+        return ConflictStatement("pattern", pattern) in said
 
     def weakened(read: Read) -> Read:
-        return read if Statement("consistent", read.id) in said else replace(read, consistency=None)
+        return read if ConflictStatement("consistent", read.id) in said else replace(read, consistency=None)
 
     def stays(decision: Decision) -> bool:
         if isinstance(decision.pin, Naming) and kept and _names(kept) not in said:
             return False  # without the names that are kept, others can be given
-        return not isinstance(decision.pin, _BINDING) or Statement("decision", write_pin(decision.pin)) in said
+        return not isinstance(decision.pin, _BINDING) or ConflictStatement("decision", write_pin(decision.pin)) in said
 
     part = replace(
         workload,
@@ -152,14 +152,14 @@ def _fails(workload: Workload, kept: Design | None, statements: Sequence[Stateme
         deletes=tuple(write for write in workload.deletes if is_said(write.id)),
         decisions=tuple(filter(stays, workload.decisions)),
     )
-    asked, refused = questions(part)
+    asked, refused = read_needs(part)
     try:
-        return bool(refused) or bool(choose(task_of(part, asked, kept and _only(kept, said))).unserved)
+        return bool(refused) or bool(choose(problem_of(part, asked, kept and _only(kept, said))).unserved)
     except InfeasibleError:
         return True
 
 
-def conflicts(workload: Workload, kept: Design | None = None) -> tuple[tuple[Statement, ...], ...]:
+def conflicts(workload: Workload, kept: Design | None = None) -> tuple[tuple[ConflictStatement, ...], ...]:
     """All that is in conflict: one set of statements after the other, until what is left of the patterns can be."""
     found = []
     while statements := conflict(workload, kept):

@@ -10,7 +10,7 @@ from prejoin import keys
 from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.solver.candidates import Candidate
-from prejoin.design.solver.read_needs import Question, Tail
+from prejoin.design.solver.needs import ReadNeeds, SortAttribute
 from prejoin.workload.model import Entity, FixedKey, Naming, Workload
 
 _KEYS = (("partition key", "pk"), ("sort key", "sk"))
@@ -19,7 +19,7 @@ Place = tuple[str, int, int]
 """An entity, the number of its item (0 is its own), the number of the slot (0 is the table)."""
 
 
-class Frozen(msgspec.Struct, frozen=True):
+class FixedKeys(msgspec.Struct, frozen=True):
     """A design as far as it is fixed."""
 
     design: Design
@@ -54,7 +54,7 @@ class Frozen(msgspec.Struct, frozen=True):
     def copies(self, entity: str) -> Sequence[Item]:
         return [item for item in self.design.items if item.entity == entity and item.copy]
 
-    def answers(self, place: Place, question: Question) -> bool:
+    def answers(self, place: Place, question: ReadNeeds) -> bool:
         """Whether the planner finds with this key what a question asks of its entity."""
         ask, entity = question.ask, place[0]
         order = tuple(one for one in ask.order if one.entity in ("", entity))
@@ -62,7 +62,7 @@ class Frozen(msgspec.Struct, frozen=True):
         return isinstance(keys.plan([self.planned[place]], own), keys.Plan)
 
 
-def frozen(workload: Workload, decided: Sequence[FixedKey], kept: Design | None = None) -> Frozen:
+def fixed_keys(workload: Workload, decided: Sequence[FixedKey], kept: Design | None = None) -> FixedKeys:
     """What stays: a design that is kept, and keys that somebody decided."""
     design = kept or _named(workload)
     for pin in decided:
@@ -84,7 +84,7 @@ def frozen(workload: Workload, decided: Sequence[FixedKey], kept: Design | None 
             facets[place] = facet
             planned[place] = found = planner_facet(design, entity, item, facet)
             candidates[place] = _candidate(entity, facet, found)
-    return Frozen(design, facets, candidates, planned)
+    return FixedKeys(design, facets, candidates, planned)
 
 
 def names_in(workload: Workload) -> dict[str, str]:
@@ -146,4 +146,4 @@ def _table_first(facet: Facet) -> bool:
 def _candidate(entity: Entity, facet: Facet, planned: keys.Facet) -> Candidate:
     sk = planned.sk.attributes if planned.sk else ()
     when = tuple((one.attribute, one.values[0]) for one in facet.when if len(one.values) == 1)
-    return Candidate(entity.name, tuple(planned.pk.attributes), tuple(map(Tail, sk)), when, 0, fixed=True)
+    return Candidate(entity.name, tuple(planned.pk.attributes), tuple(map(SortAttribute, sk)), when, 0, fixed=True)

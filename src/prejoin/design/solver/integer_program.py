@@ -45,10 +45,10 @@ class TimeLimit:
         return self._end - time.monotonic()
 
 
-class Program:
+class IntegerProgram:
     """Yes-or-no variables, what must hold between them, and goals, each met before the next is looked at.
 
-    >>> program = Program()
+    >>> program = IntegerProgram()
     >>> bread, cake = program.choice(), program.choice()
     >>> program.at_least(1, {bread: 1, cake: 1})
     >>> program.minimise({bread: 1, cake: 5})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from prejoin.design import codes
-from prejoin.design.layout.growth import recorded
+from prejoin.design.layout.growth import record_attributes
 from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import (
     TABLE,
@@ -24,10 +24,17 @@ from prejoin.design.model import (
     Slot,
 )
 from prejoin.design.workbench.description import Described, read_description
-from prejoin.design.workbench.form import DataModel, Index, Keys, Named, Sample, Table
+from prejoin.design.workbench.file_format import (
+    DataModel,
+    Sample,
+    WorkbenchAttribute,
+    WorkbenchIndex,
+    WorkbenchKeys,
+    WorkbenchTable,
+)
 from prejoin.design.workbench.samples import (
-    Group,
-    Recovered,
+    RecoveredKey,
+    SampleGroup,
     attributes_in,
     entity_name,
     groups_of,
@@ -40,7 +47,7 @@ from prejoin.design.workbench.samples import (
     type_of,
     when_of,
 )
-from prejoin.design.workbench.sketch import sketched
+from prejoin.design.workbench.sketch import sketch_patterns
 from prejoin.diagnostics import Code, Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
 from prejoin.types import Kind, Type
@@ -55,7 +62,7 @@ _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 
 @dataclass(frozen=True, slots=True)
-class FromWorkbench:
+class WorkbenchReading:
     """What a model says. Where the messages have errors, neither can be used."""
 
     design: Design
@@ -68,7 +75,7 @@ def is_model(text: str) -> bool:
     return '"DataModel"' in text and '"ModelName"' in text
 
 
-def read_workbench(text: str, table: str = "") -> FromWorkbench:
+def read_workbench(text: str, table: str = "") -> WorkbenchReading:
     """The design in a model's file, and a sketch of the workload. Of several tables the one named, or the first."""
     fix = "export it from NoSQL Workbench as “NoSQL Workbench model”"
     if len(text) > MOST_CHARACTERS:
@@ -89,17 +96,17 @@ def read_workbench(text: str, table: str = "") -> FromWorkbench:
         message = f"read is `{names[0]}`; not read: {others}"
         reader.say(codes.OTHER_TABLES, (), message, "say `--table NAME` for another")
     found = reader.read()
-    return FromWorkbench(recorded(found.design, found.workload), found.workload, found.diagnostics)
+    return WorkbenchReading(record_attributes(found.design, found.workload), found.workload, found.diagnostics)
 
 
-def _failed(span: Span | None, message: str, fix: str) -> FromWorkbench:
-    return FromWorkbench(Design(""), Workload(), (codes.NOT_A_MODEL.at(span, message, fix),))
+def _failed(span: Span | None, message: str, fix: str) -> WorkbenchReading:
+    return WorkbenchReading(Design(""), Workload(), (codes.NOT_A_MODEL.at(span, message, fix),))
 
 
 @dataclass(slots=True)
 class _Reader:
     model: DataModel
-    table: Table
+    table: WorkbenchTable
     at: int
     spans: Mapping[Path, Span]
     said: list[Diagnostic] = field(default_factory=list)
@@ -114,7 +121,7 @@ class _Reader:
 
     # --- The whole --------------------------------------------------------------------------------------------------
 
-    def read(self) -> FromWorkbench:
+    def read(self) -> WorkbenchReading:
         self.told = read_description(self.model.model_metadata.description)
         for line, why in self.told.wrong:
             self.say(codes.LINE, (), f"“{line}” in the description: {why}", "correct it, or take the line out")
@@ -143,7 +150,7 @@ class _Reader:
         self.said += misfits(design, workload)
         if not has_errors(self.said):
             workload = self._asked(workload, design)
-        return FromWorkbench(design, workload, in_order(self.said))
+        return WorkbenchReading(design, workload, in_order(self.said))
 
     def _asked(self, workload: Workload, design: Design) -> Workload:
         """The workload with its access patterns: those of the description, or a sketch of what the keys serve."""
@@ -155,7 +162,7 @@ class _Reader:
                 return asked
             message = f"the access patterns of the description are not for this table: {problem.message}"
             self.say(codes.LINE, (), message, problem.fix)
-        asked = sketched(workload, design)
+        asked = sketch_patterns(workload, design)
         message = f"the {len(asked.patterns)} access patterns are a sketch, made from the keys"
         self.say(codes.SKETCH, (), message, "take out what nobody asks, and add what is missing")
         return asked
@@ -176,12 +183,12 @@ class _Reader:
             seen.add(index.index_name)
             yield self._slot(index.index_name, index.key_attributes, self._projection(index))
 
-    def _slot(self, name: str, keys: Keys, projection: Projection = Projection()) -> Slot:  # noqa: B008 - frozen
+    def _slot(self, name: str, keys: WorkbenchKeys, projection: Projection = Projection()) -> Slot:  # noqa: B008 - frozen
         pk = keys.partition_key
         sk = (KeyAttribute(keys.sort_key.attribute_name, keys.sort_key.attribute_type),) if keys.sort_key else ()
         return Slot(name, (KeyAttribute(pk.attribute_name, pk.attribute_type),), sk, projection)
 
-    def _projection(self, index: Index) -> Projection:
+    def _projection(self, index: WorkbenchIndex) -> Projection:
         kind = index.projection.projection_type
         names = index.projection.non_key_attributes or ()
         keys = {key.attribute_name for key in _keys(self.table.key_attributes)}
@@ -191,9 +198,9 @@ class _Reader:
 
     # --- Items ------------------------------------------------------------------------------------------------------
 
-    def _groups(self, slots: Sequence[Slot]) -> tuple[list[Group], tuple[Guard, ...], str]:
+    def _groups(self, slots: Sequence[Slot]) -> tuple[list[SampleGroup], tuple[Guard, ...], str]:
         must = {key.attribute_name: key.attribute_type for key in _keys(self.table.key_attributes)}
-        of_facets: list[Group] = []
+        of_facets: list[SampleGroup] = []
         guards: list[Guard] = []
         for number, facet in enumerate(self.table.table_facets):
             alias = facet.key_attribute_alias
@@ -204,7 +211,7 @@ class _Reader:
                 guards.append(Guard(owner, tuple(names.split("+"))))
             elif samples:
                 aliases = alias.partition_key_alias, alias.sort_key_alias or ""
-                of_facets.append(Group(facet.facet_name, samples, "", *aliases))
+                of_facets.append(SampleGroup(facet.facet_name, samples, "", *aliases))
         loose = self._usable(self.table.table_data, ("Table_data",), must)
         everything = [sample for group in of_facets for sample in group.samples] + loose
         keys = frozenset(a.name for slot in slots for a in (*slot.pk, *slot.sk))
@@ -218,7 +225,7 @@ class _Reader:
                 mine = groups_of(self.table, facet_group.samples, separator, type_attribute, facet_group)
             groups[0:0] = mine
         if not groups:
-            groups = [Group(entity_name(self.table.table_name))]
+            groups = [SampleGroup(entity_name(self.table.table_name))]
             message = f"the table `{self.table.table_name}` has no sample items"
             self.say(codes.NO_SAMPLES, (), message, "add some of each kind in NoSQL Workbench, and export it again")
         tags = [{text_of(sample.get(type_attribute)) or "" for sample in group.samples} for group in groups]
@@ -246,14 +253,14 @@ class _Reader:
         return found
 
     def _stored(
-        self, group: Group, slots: Sequence[Slot], separator: str, owners: Mapping[str, str]
+        self, group: SampleGroup, slots: Sequence[Slot], separator: str, owners: Mapping[str, str]
     ) -> tuple[Item, Entity]:
         """The item of a group and its entity: as the description tells, and else as the samples show."""
         name, copy = _split_copy(group.name, ours=bool(self.told.separator))
         described = self.told.facets.get((name, copy))
         known = self.told.entities.get(name)
         keys = frozenset(a.name for s in slots for a in (*s.pk, *s.sk) if is_physical(a.name)) | {self.type_attribute}
-        shown = Recovered(group.samples, owners, keys, separator)
+        shown = RecoveredKey(group.samples, owners, keys, separator)
         facets = [self._facet(group, slot, shown, described) for slot in slots]
         there = tuple(facet for facet in facets if facet is not None)
         held = self.told.held.get((name, copy), ())
@@ -270,7 +277,9 @@ class _Reader:
         added = [a for a in seen.attributes if a.name in used and known.attribute(a.name) is None]
         return item, replace(known, attributes=(*known.attributes, *added))
 
-    def _facet(self, group: Group, slot: Slot, shown: Recovered, described: list[Facet] | None) -> Facet | None:
+    def _facet(
+        self, group: SampleGroup, slot: Slot, shown: RecoveredKey, described: list[Facet] | None
+    ) -> Facet | None:
         told = next((f for f in described or () if f.slot == slot.name), None)
         names = [a.name for a in (*slot.pk, *slot.sk)]
         inside = [s for s in group.samples if all(_has(s, a.name, a.type) for a in (*slot.pk, *slot.sk))]
@@ -290,7 +299,7 @@ class _Reader:
         when = when_of(inside, outside, fields - shown.invented.keys(), shown.keys) if inside else ()
         return Facet(slot.name, pk, sk, when)
 
-    def _compare(self, group: Group, slot: Slot, told: Facet, inside: Sequence[Sample]) -> None:
+    def _compare(self, group: SampleGroup, slot: Slot, told: Facet, inside: Sequence[Sample]) -> None:
         """Says where a sample has another key than the description tells."""
         entity = self.told.entities.get(_split_copy(group.name, ours=True)[0])
         types = {a.name: a.type for a in entity.attributes} if entity else {}
@@ -307,7 +316,7 @@ class _Reader:
                 message = f"`{value}` of a sample of `{group.name}` is not a key of `{text}`"
                 self.say(codes.NOT_ITS_KEY, (), message, "correct the sample, or the line in the description")
 
-    def _entity(self, name: str, group: Group, shown: Recovered, facets: Sequence[Facet]) -> Entity:
+    def _entity(self, name: str, group: SampleGroup, shown: RecoveredKey, facets: Sequence[Facet]) -> Entity:
         own = facets[0]
         ids = dict.fromkeys(n for text in (*own.pk, *own.sk) for n in fields_of(text))
         used = dict.fromkeys(n for facet in facets for text in (*facet.pk, *facet.sk) for n in fields_of(text))
@@ -331,7 +340,7 @@ class _Reader:
         return found if values or natural is None else Type(natural)
 
 
-def _keys(keys: Keys) -> list[Named]:
+def _keys(keys: WorkbenchKeys) -> list[WorkbenchAttribute]:
     return [keys.partition_key, *([keys.sort_key] if keys.sort_key else [])]
 
 
@@ -345,7 +354,7 @@ def _split_copy(name: str, ours: bool) -> tuple[str, str]:
     return entity, copy
 
 
-def _name_apart(groups: Sequence[Group], ours: bool) -> None:
+def _name_apart(groups: Sequence[SampleGroup], ours: bool) -> None:
     """Gives each kind a name that can be an entity's, and no other has."""
     taken: set[str] = set()
     for group in groups:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prejoin.design.model import KeyAttribute, When
-from prejoin.design.workbench.form import Sample, Table
+from prejoin.design.workbench.file_format import Sample, WorkbenchTable
 from prejoin.keys import KeyValueError, Template, TemplateError
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.grammar.lexer import WORD
@@ -38,7 +38,7 @@ _PLAIN = {
 
 
 @dataclass(slots=True)
-class Group:
+class SampleGroup:
     """Items of one kind."""
 
     name: str
@@ -116,8 +116,12 @@ def separator_of(keys: Sequence[str]) -> str:
 
 
 def groups_of(
-    table: Table, samples: Sequence[Sample], separator: str, type_attribute: str, facet: Group | None = None
-) -> list[Group]:
+    table: WorkbenchTable,
+    samples: Sequence[Sample],
+    separator: str,
+    type_attribute: str,
+    facet: SampleGroup | None = None,
+) -> list[SampleGroup]:
     """The kinds of items that there are among samples: by their type attribute, or by the words of their keys.
 
     Of a facet there may be several, too: it shows what is looked at together.
@@ -137,7 +141,7 @@ def groups_of(
         return [facet]
     whole = facet.name if facet else ""
     pk, sk = (facet.pk, facet.sk) if facet else ("", "")
-    return [Group(_named(words, table.table_name, whole), mine, "", pk, sk) for words, mine in found.items()]
+    return [SampleGroup(_named(words, table.table_name, whole), mine, "", pk, sk) for words, mine in found.items()]
 
 
 def type_attribute_of(samples: Sequence[Sample], keys: frozenset[str]) -> str:
@@ -203,7 +207,7 @@ def entity_name(text: str) -> str:
     return joined if WORD.match(joined) else f"Item{joined}"
 
 
-def owners_of(groups: Sequence[Group], keys: Sequence[str], separator: str) -> dict[str, str]:
+def owners_of(groups: Sequence[SampleGroup], keys: Sequence[str], separator: str) -> dict[str, str]:
     """Words of keys, and the entity whose id comes after them: `c` of `c#1`, where that is the customer's whole key."""
     found: dict[str, set[str]] = {}
     for group in groups:
@@ -224,7 +228,7 @@ _MOMENT_START = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(slots=True)
-class Recovered:
+class RecoveredKey:
     """What the keys of one kind of item are made of, found key by key."""
 
     samples: Sequence[Sample]

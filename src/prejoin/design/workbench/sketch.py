@@ -10,7 +10,7 @@ from prejoin.workload.model import Combine, Entity, Input, Op, Pattern, Read, Re
 from prejoin.workload.stubs import add, create, delete, get, plural
 
 
-def sketched(workload: Workload, design: Design) -> Workload:
+def sketch_patterns(workload: Workload, design: Design) -> Workload:
     """The workload with a read for each key and each item collection that is served, and a write for each entity."""
     asked = workload
     for read in _reads(workload, design):

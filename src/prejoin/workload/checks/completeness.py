@@ -12,7 +12,7 @@ from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
 from prejoin.workload.model import Attribute, Combine, Entity, Read, Result, Verb, Write
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _LONG = 5_000
 """Items past this do not fit a page of 1 MB, or are close to it."""

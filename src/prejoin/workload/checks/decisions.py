@@ -10,7 +10,7 @@ from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import Accept, FixedKey, Minimise, Naming, OutOfScope, Pin, Read, Spread, Under
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}\Z")
 _LONGEST_NAME = 255

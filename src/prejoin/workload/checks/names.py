@@ -26,7 +26,7 @@ from prejoin.workload.model import (
     Without,
     Write,
 )
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _AFFIXES = (
     (re.compile(r"(.+?)_?prefix", re.IGNORECASE), "{} begins_with"),

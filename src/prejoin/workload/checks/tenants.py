@@ -6,7 +6,7 @@ from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import FixedKey, Input, Op, Pattern, Tenant
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _LINE: Path = ("context", "tenant")
 

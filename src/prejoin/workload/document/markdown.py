@@ -20,7 +20,7 @@ MOST_LINE = 20_000
 """Characters of a line. The grammars of cells are not made for more, and people do not write more."""
 
 
-class TooLargeError(ValueError):
+class DocumentTooLargeError(ValueError):
     """A line or a table is larger than any that people write."""
 
     def __init__(self, message: str, line: int) -> None:
@@ -61,11 +61,11 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     """An entry of a list: its text, the entries below it, and what else it holds, as it stands."""
 
     text: Text
-    items: tuple[Item, ...] = ()
+    items: tuple[ListItem, ...] = ()
     rest: str = ""
 
     def flat(self) -> str:
@@ -74,12 +74,12 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkdownBlock:
     kind: str
     """`paragraph`, `list`, `table`, `quote` or `other`."""
     raw: str
     line: int
-    items: tuple[Item, ...] = ()
+    items: tuple[ListItem, ...] = ()
     header: tuple[Text, ...] = ()
     rows: tuple[tuple[Text, ...], ...] = ()
 
@@ -89,27 +89,27 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class MarkdownSection:
     """A heading and what follows it up to the next; level 0 is what comes before any heading."""
 
     level: int
     title: Text
-    blocks: tuple[Block, ...]
+    blocks: tuple[MarkdownBlock, ...]
     first: int
     """The line after the heading."""
     last: int
     raw: str = field(repr=False, default="")
 
 
-def parse(source: str) -> tuple[Section, ...]:
+def parse(source: str) -> tuple[MarkdownSection, ...]:
     """The sections of a document, in order and not nested. TooLargeError where a line or a table is too large."""
     lines = source.split("\n")
     for number, line in enumerate(lines, 1):
         if len(line) > MOST_LINE:
-            raise TooLargeError(f"line {number} has more than {MOST_LINE:,} characters", number)
+            raise DocumentTooLargeError(f"line {number} has more than {MOST_LINE:,} characters", number)
         # The parser takes time that grows with the cube of the columns, so it must not see them.
         if line.count("|") > MOST_COLUMNS and line.count("|") - line.count("\\|") > MOST_COLUMNS + 1:
-            raise TooLargeError(f"the table in line {number} has more than {MOST_COLUMNS} columns", number)
+            raise DocumentTooLargeError(f"the table in line {number} has more than {MOST_COLUMNS} columns", number)
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     tokens = parser.parse(source)
@@ -123,7 +123,7 @@ def parse(source: str) -> tuple[Section, ...]:
             last_line = (headings[at][1].map or [0])[0]
         blocks = tuple(_blocks(tokens[index:last_token], lines))
         raw = "\n".join(lines[first:last_line]).strip("\n")
-        sections.append(Section(level, title, blocks, first + 1, last_line, raw.rstrip()))
+        sections.append(MarkdownSection(level, title, blocks, first + 1, last_line, raw.rstrip()))
     return tuple(sections)
 
 
@@ -131,12 +131,14 @@ def _heading(tokens: Sequence[Token], index: int, token: Token, lines: Sequence[
     start, end = token.map or [0, 1]
     content = tokens[index + 1].content.strip()
     if len(content) > MOST_LINE:
-        raise TooLargeError(f"the heading in line {start + 1} has more than {MOST_LINE:,} characters", start + 1)
+        raise DocumentTooLargeError(
+            f"the heading in line {start + 1} has more than {MOST_LINE:,} characters", start + 1
+        )
     column = max(lines[start].find(content.split("\n")[0]), 0) + 1
     return index + 3, int(token.tag[1:]), Text(content, start + 1, column), end
 
 
-def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Block]:
+def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[MarkdownBlock]:
     kinds = {"paragraph_open": "paragraph", "bullet_list_open": "list", "ordered_list_open": "list"}
     kinds |= {"table_open": "table", "blockquote_open": "quote"}
     at = 0
@@ -148,11 +150,11 @@ def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Block]:
             raw = "\n".join(lines[start:stop]).rstrip()
             kind = kinds.get(token.type, "other")
             if kind == "list":
-                yield Block(kind, raw, start + 1, items=tuple(_items(tokens[at + 1 : end], lines)))
+                yield MarkdownBlock(kind, raw, start + 1, items=tuple(_items(tokens[at + 1 : end], lines)))
             elif kind == "table":
                 yield _table(token, raw, lines)
             else:
-                yield Block(kind, raw, start + 1)
+                yield MarkdownBlock(kind, raw, start + 1)
         at = end + 1
 
 
@@ -166,7 +168,7 @@ def _close(tokens: Sequence[Token], at: int) -> int:
         at += 1
 
 
-def _items(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Item]:
+def _items(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[ListItem]:
     at = 0
     while at < len(tokens):
         end = _close(tokens, at)
@@ -174,9 +176,9 @@ def _items(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Item]:
         at = end + 1
 
 
-def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> Item:
+def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> ListItem:
     text: Text | None = None
-    items: list[Item] = []
+    items: list[ListItem] = []
     rest: list[str] = []
     at = 0
     while at < len(tokens):
@@ -186,7 +188,7 @@ def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> Item
             content = " ".join(tokens[at + 1].content.split("\n")).strip()
             if len(content) > MOST_LINE:
                 message = f"the list item in line {token.map[0] + 1} has more than {MOST_LINE:,} characters"
-                raise TooLargeError(message, token.map[0] + 1)
+                raise DocumentTooLargeError(message, token.map[0] + 1)
             first = tokens[at + 1].content.split("\n")[0].strip()
             text = Text(content, token.map[0] + 1, max(lines[token.map[0]].find(first), 0) + 1)
         elif token.type in {"bullet_list_open", "ordered_list_open"}:
@@ -195,13 +197,13 @@ def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> Item
             rest.append("\n".join(line.strip() for line in lines[token.map[0] : token.map[1]]).strip())
         at = end + 1
     line = (opening.map or [0])[0] + 1
-    return Item(text or Text("", line, 1), tuple(items), "\n".join(rest))
+    return ListItem(text or Text("", line, 1), tuple(items), "\n".join(rest))
 
 
-def _table(token: Token, raw: str, lines: Sequence[str]) -> Block:
+def _table(token: Token, raw: str, lines: Sequence[str]) -> MarkdownBlock:
     start, stop = token.map or [0, 0]
     rows = [_cells(lines[number], number + 1) for number in range(start, stop) if number != start + 1]
-    return Block("table", raw, start + 1, header=rows[0], rows=tuple(rows[1:]))
+    return MarkdownBlock("table", raw, start + 1, header=rows[0], rows=tuple(rows[1:]))
 
 
 def _cells(line: str, number: int) -> tuple[Text, ...]:
@@ -244,7 +246,7 @@ def write_row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def whole_text(section: Section, below: Sequence[Section]) -> str:
+def whole_text(section: MarkdownSection, below: Sequence[MarkdownSection]) -> str:
     """What stands in a section and in the deeper ones below it, as it stands, without its own heading."""
     parts = [section.raw, *(f"{'#' * s.level} {s.title.text}\n\n{s.raw}" for s in below)]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()).rstrip()

@@ -9,9 +9,18 @@ from typing import TypeVar
 
 from prejoin.diagnostics import Code
 from prejoin.workload import codes
-from prejoin.workload.document.markdown import Block, Text
+from prejoin.workload.document.markdown import MarkdownBlock, Text
 from prejoin.workload.document.read_entities import read_names
-from prejoin.workload.document.tables import COLLECTIONS, DELETES, NAME, READS, WRITES, Names, TableCodes, read_rows
+from prejoin.workload.document.tables import (
+    COLLECTIONS,
+    DELETES,
+    NAME,
+    READS,
+    WRITES,
+    KnownNames,
+    TableCodes,
+    read_rows,
+)
 from prejoin.workload.grammar.answers import (
     read_combine,
     read_consistency,
@@ -24,17 +33,17 @@ from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.quantities import read_rate
 from prejoin.workload.grammar.writes import read_actions, read_checks
 from prejoin.workload.model import Combine, Input, ItemCollection, Read, Verb, Write
-from prejoin.workload.read_result import Notes, Path
+from prejoin.workload.reading import Notes, Path
 
 T = TypeVar("T")
 NONE = frozenset({"-", "–", "—", "n/a", "none"})
 """What stands for none. An empty cell is something else: there nothing was said."""
 _SAY = TableCodes(codes.COLUMN, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
 _COLUMNS = {
-    "reads": Names((*READS, NAME)),
-    "writes": Names((*WRITES, NAME)),
-    "deletes": Names((*DELETES, NAME)),
-    "collections": Names(COLLECTIONS),
+    "reads": KnownNames((*READS, NAME)),
+    "writes": KnownNames((*WRITES, NAME)),
+    "deletes": KnownNames((*DELETES, NAME)),
+    "collections": KnownNames(COLLECTIONS),
 }
 _MUST = {
     "reads": ("ID", "Entity", "Result"),
@@ -73,7 +82,9 @@ class _Row:
         return not self.cells.get(column)
 
 
-def read_table(block: Block, kind: str, notes: Notes, count: int) -> list[Read] | list[Write] | list[ItemCollection]:
+def read_table(
+    block: MarkdownBlock, kind: str, notes: Notes, count: int
+) -> list[Read] | list[Write] | list[ItemCollection]:
     """The patterns of one table; `count` is how many of the kind there are already."""
     found = read_rows(block, _COLUMNS[kind], _MUST[kind], notes, _SAY)
     rows = []

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from prejoin.diagnostics import Code
-from prejoin.workload.document.markdown import Block, Text
-from prejoin.workload.read_result import Notes
+from prejoin.workload.document.markdown import MarkdownBlock, Text
+from prejoin.workload.reading import Notes
 
 OVERFLOW = "Overflow"
 """The column for cells past the last one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     first: Text
     """Where the row begins."""
     cells: Mapping[str, Text]
@@ -35,8 +35,8 @@ class TableCodes:
 
 
 def read_rows(
-    block: Block, columns: Names, must: Sequence[str], notes: Notes, say: TableCodes
-) -> tuple[Row, ...] | None:
+    block: MarkdownBlock, columns: KnownNames, must: Sequence[str], notes: Notes, say: TableCodes
+) -> tuple[TableRow, ...] | None:
     """The rows of a table; None, and a message, where it lacks a column that it must have."""
     header = _header(block, columns, must, notes, say)
     if header is None:
@@ -45,8 +45,8 @@ def read_rows(
 
 
 def _row(
-    block: Block, cells: tuple[Text, ...], header: list[str], columns: Names, notes: Notes, say: TableCodes
-) -> Row:
+    block: MarkdownBlock, cells: tuple[Text, ...], header: list[str], columns: KnownNames, notes: Notes, say: TableCodes
+) -> TableRow:
     named = dict(zip(header, cells, strict=False))
     own = {}
     if len(cells) > len(header):
@@ -55,10 +55,12 @@ def _row(
         notes.say(say.too_many, extra, message, "write `\\|` for a `|` inside a cell")
         own[OVERFLOW] = " | ".join(c.text for c in cells[len(header) :])
     own |= {name: cell.lines() for name, cell in named.items() if cell and name not in columns.known}
-    return Row(cells[0] if cells else Text("", block.line, 1), named, own)
+    return TableRow(cells[0] if cells else Text("", block.line, 1), named, own)
 
 
-def _header(block: Block, columns: Names, must: Sequence[str], notes: Notes, say: TableCodes) -> list[str] | None:
+def _header(
+    block: MarkdownBlock, columns: KnownNames, must: Sequence[str], notes: Notes, say: TableCodes
+) -> list[str] | None:
     names: list[str] = []
     for cell in block.header:
         name = columns.find(cell.text)
@@ -131,7 +133,7 @@ def normal(title: str) -> str:
     return re.sub(r"\s+", " ", title.replace("*", "").replace("`", "")).strip(" :.").lower()
 
 
-class Names:
+class KnownNames:
     """A set of known names, found under any of the names they go by."""
 
     def __init__(self, known: Iterable[str], others: Mapping[str, Sequence[str]] = _OTHER_NAMES) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from prejoin.workload.grammar.lexer import Inexact, Kind, Tokens, write_name
+from prejoin.workload.grammar.lexer import Inexact, TokenKind, Tokens, write_name
 from prejoin.workload.model import Combine, Consistency, Direction, Result, Sort
 
 RESULT_FIX = "write `Single`, `Collection` or `Count`; `Collection (orderId, total), limit 20` says more"
@@ -27,7 +27,7 @@ def read_result(text: str) -> tuple[Result, tuple[str, ...], int | None]:
     tokens = Tokens(text)
     word = tokens.take()
     result = next((r for r in Result if r.value.lower() == word.text.lower()), None)
-    if result is None or word.kind is not Kind.WORD:
+    if result is None or word.kind is not TokenKind.WORD:
         raise tokens.inexact(f"`{text.strip()}` is not a result", RESULT_FIX, word)
     needs = []
     if tokens.sign("("):
@@ -40,7 +40,7 @@ def read_result(text: str) -> tuple[Result, tuple[str, ...], int | None]:
     limit = None
     if tokens.word("limit"):
         figure = tokens.take()
-        if figure.kind is not Kind.NUMBER or not figure.text.isdigit() or not 0 < int(figure.text[:10]) < 10**9:
+        if figure.kind is not TokenKind.NUMBER or not figure.text.isdigit() or not 0 < int(figure.text[:10]) < 10**9:
             raise tokens.inexact("the limit is not a number of items", "write `limit 20`", figure)
         limit = int(figure.text)
     tokens.expect_end(RESULT_FIX)

@@ -23,7 +23,7 @@ class Inexact(Exception):  # noqa: N818 - what it says, not that it fails
         """What to write instead of `text`, where the fix is just that."""
 
 
-class Kind(StrEnum):
+class TokenKind(StrEnum):
     WORD = auto()
     NAME = auto()
     """A name in backticks: may hold what a word may not."""
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 
 class Token(NamedTuple):
-    kind: Kind
+    kind: TokenKind
     text: str
     """Without its quotes."""
     offset: int
@@ -42,7 +42,7 @@ class Token(NamedTuple):
 
     @property
     def named(self) -> bool:
-        return self.kind is Kind.WORD or self.kind is Kind.NAME
+        return self.kind is TokenKind.WORD or self.kind is TokenKind.NAME
 
 
 _BREAK = r"<br\s*/?>"
@@ -78,24 +78,24 @@ class Tokens:
 
     def take(self) -> Token:
         token = self.next
-        if token.kind is not Kind.END:
+        if token.kind is not TokenKind.END:
             self._at += 1
         return token
 
     @property
     def done(self) -> bool:
-        return self.next.kind is Kind.END
+        return self.next.kind is TokenKind.END
 
     def sign(self, *signs: str) -> bool:
         """Takes the next token where it is one of these signs."""
-        if self.next.kind is Kind.SIGN and self.next.text in signs:
+        if self.next.kind is TokenKind.SIGN and self.next.text in signs:
             self._at += 1
             return True
         return False
 
     def word(self, *words: str) -> str | None:
         """Takes the next token where it is one of these words, whatever the case."""
-        if self.next.kind is Kind.WORD and (found := self.next.text.lower()) in words:
+        if self.next.kind is TokenKind.WORD and (found := self.next.text.lower()) in words:
             self._at += 1
             return found
         return None
@@ -104,7 +104,7 @@ class Tokens:
         """Takes the next tokens where they are these words in a row."""
         parts = phrase.split()
         ahead = [self.peek(i) for i in range(len(parts))]
-        if all(t.kind is Kind.WORD and t.text.lower() == p for t, p in zip(ahead, parts, strict=True)):
+        if all(t.kind is TokenKind.WORD and t.text.lower() == p for t, p in zip(ahead, parts, strict=True)):
             self._at += len(parts)
             return True
         return False
@@ -115,7 +115,7 @@ class Tokens:
         if not token.named:
             raise self.inexact(f"expected {what}", f"write {what}, in backticks if it has unusual characters", token)
         text = token.text
-        while self.next.text == "." and self.next.kind is Kind.SIGN and self.peek().named:
+        while self.next.text == "." and self.next.kind is TokenKind.SIGN and self.peek().named:
             self._at += 1
             text = f"{text}.{self.take().text}"
         return text
@@ -129,7 +129,7 @@ class Tokens:
     def separators(self) -> bool:
         """Takes the separators between two entries of a list, however many."""
         found = False
-        while self.next.kind is Kind.SIGN and (self.next.text in {",", ";"} or self.next.text.startswith("<br")):
+        while self.next.kind is TokenKind.SIGN and (self.next.text in {",", ";"} or self.next.text.startswith("<br")):
             self._at += 1
             found = True
         return found
@@ -157,20 +157,20 @@ def _split(text: str) -> list[Token]:
                 start,
                 text[start],
             )
-        kind = Kind[(match.lastgroup or "").upper()]
+        kind = TokenKind[(match.lastgroup or "").upper()]
         raw = match[match.lastgroup or ""]
         tokens.append(Token(kind, _content(kind, raw), match.start(match.lastgroup or ""), raw))
         at = match.end()
-    tokens.append(Token(Kind.END, "", end, ""))
+    tokens.append(Token(TokenKind.END, "", end, ""))
     return tokens
 
 
-def _content(kind: Kind, raw: str) -> str:
-    if kind is Kind.NAME:
+def _content(kind: TokenKind, raw: str) -> str:
+    if kind is TokenKind.NAME:
         return raw[1:-1]
-    if kind is Kind.STRING:
+    if kind is TokenKind.STRING:
         return re.sub(r"\\(.)", r"\1", raw[1:-1], flags=re.DOTALL)
-    if kind is Kind.SIGN:
+    if kind is TokenKind.SIGN:
         return _SIGNS.get(raw, raw.lower())
     return raw
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.workload.grammar.lexer import WORD, Kind, Tokens, quote
+from prejoin.workload.grammar.lexer import WORD, TokenKind, Tokens, quote
 from prejoin.workload.grammar.quantities import SPANS, write_span
 from prejoin.workload.model import ARITY, Op, Value
 
@@ -68,7 +68,11 @@ def _listed(tokens: Tokens, inputs: frozenset[str]) -> tuple[Value, ...]:
 
 def _value_is_next(tokens: Tokens) -> bool:
     token = tokens.next
-    return token.kind in {Kind.STRING, Kind.NUMBER, Kind.WORD, Kind.NAME} or token.text in {":", "-", "~"}
+    return token.kind in {TokenKind.STRING, TokenKind.NUMBER, TokenKind.WORD, TokenKind.NAME} or token.text in {
+        ":",
+        "-",
+        "~",
+    }
 
 
 def _value(tokens: Tokens, inputs: frozenset[str]) -> Value:
@@ -78,19 +82,23 @@ def _value(tokens: Tokens, inputs: frozenset[str]) -> Value:
         return Value(param=tokens.name("the input's name"))
     sign = "-" if tokens.sign("-") else ""
     token = tokens.take()
-    if sign and token.kind is not Kind.NUMBER:
+    if sign and token.kind is not TokenKind.NUMBER:
         raise tokens.inexact("a number is missing after `-`", "write `-5`", token)
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return Value(const=token.text)
-    if not token.named and token.kind is not Kind.NUMBER:
+    if not token.named and token.kind is not TokenKind.NUMBER:
         raise tokens.inexact(
             "a value is missing", "write a constant, in quotes if it has spaces, or an input's name", token
         )
     if token.named and token.text in inputs:
         return Value(param=token.text)
-    text = sign + (token.text.replace("_", "") if token.kind is Kind.NUMBER else token.text)
+    text = sign + (token.text.replace("_", "") if token.kind is TokenKind.NUMBER else token.text)
     # Dates, times and hyphenated words are constants that need no quotes: 2024-01-15, in-progress.
-    while tokens.next.text in {"-", ":", "."} and _touches(tokens) and tokens.peek().kind in {Kind.NUMBER, Kind.WORD}:
+    while (
+        tokens.next.text in {"-", ":", "."}
+        and _touches(tokens)
+        and tokens.peek().kind in {TokenKind.NUMBER, TokenKind.WORD}
+    ):
         text += tokens.take().raw + tokens.take().raw
     return Value(const=text)
 
@@ -119,8 +127,8 @@ def _offset(tokens: Tokens) -> int:
 def read_span(tokens: Tokens) -> int:
     count = tokens.take()
     unit = tokens.take()
-    length = SPANS.get(unit.text.lower().removesuffix("s")) if unit.kind is Kind.WORD else None
-    if count.kind is not Kind.NUMBER or not count.text.isdigit() or len(count.text) > 9 or length is None:
+    length = SPANS.get(unit.text.lower().removesuffix("s")) if unit.kind is TokenKind.WORD else None
+    if count.kind is not TokenKind.NUMBER or not count.text.isdigit() or len(count.text) > 9 or length is None:
         raise tokens.inexact("that is not a span of time", "write `7 days`, `12 hours` or `30 minutes`", count)
     return int(count.text) * length
 

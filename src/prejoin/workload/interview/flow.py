@@ -11,8 +11,8 @@ from prejoin.workload import codes
 from prejoin.workload.checks import check
 from prejoin.workload.document.settle_names import settle
 from prejoin.workload.grammar.lexer import Inexact
-from prejoin.workload.interview import about_entities, about_patterns, probes
-from prejoin.workload.interview.step import HELP, Kind, Question, Step, Taken
+from prejoin.workload.interview import entity_questions, pattern_questions, probes
+from prejoin.workload.interview.step import HELP, Question, Step, StepKind, Taken
 from prejoin.workload.model import Status, Workload
 
 MARK = "Interview"
@@ -85,19 +85,19 @@ def answer(workload: Workload, text: str) -> Workload:
 
 
 def _steps(w: Workload) -> Iterator[Step]:
-    yield from about_entities.front()
-    yield about_entities.entities()
+    yield from entity_questions.front()
+    yield entity_questions.entities()
     for entity in w.entities:
-        yield from about_entities.about(w, entity)
-    yield about_entities.relationships()
+        yield from entity_questions.about(w, entity)
+    yield entity_questions.relationships()
     for kind, probe in (("reads", probes.reads), ("writes", probes.writes), ("deletes", probes.deletes)):
         for pattern in getattr(w, kind):
-            yield from about_patterns.about(kind, pattern)
-        yield about_patterns.another(kind)
+            yield from pattern_questions.about(kind, pattern)
+        yield pattern_questions.another(kind)
         yield from probe(w)
-    yield from about_entities.figures(w)
-    yield from about_patterns.rates(w)
-    yield Step(MORE, Kind.LIST, _ask_more, _take_more, lambda w: False)
+    yield from entity_questions.figures(w)
+    yield from pattern_questions.rates(w)
+    yield Step(MORE, StepKind.LIST, _ask_more, _take_more, lambda w: False)
 
 
 def _ask_more(w: Workload) -> Question:
@@ -146,11 +146,11 @@ def _forward(w: Workload, step: Step, then: str, jump: str | None = None) -> Wor
     """The interview at the step after this one, or at the one that the answer leads to."""
     if jump is not None:
         key, _, after = jump.partition(_THEN)
-        return _at(w, key, then or after or (step.key if step.kind is Kind.PROBE else ""))
+        return _at(w, key, then or after or (step.key if step.kind is StepKind.PROBE else ""))
     steps = list(_steps(w))
     at = _index(steps, step.key)
     for s in steps[at + 1 :]:
-        if step.unit and s.unit == step.unit and (s.kind is not Kind.PROBE or s.missing(w)):
+        if step.unit and s.unit == step.unit and (s.kind is not StepKind.PROBE or s.missing(w)):
             return _at(w, s.key, then)
     if then:
         half = next((s for s in steps if s.unit and s.required and s.missing(w)), None)
@@ -158,7 +158,7 @@ def _forward(w: Workload, step: Step, then: str, jump: str | None = None) -> Wor
             return _at(w, half.key, then)
         at = _index(steps, then) - 1
     for s in steps[at + 1 :]:
-        if s.missing(w) or (s.kind is Kind.LIST and not s.unit):
+        if s.missing(w) or (s.kind is StepKind.LIST and not s.unit):
             return _at(w, s.key)
     return _over(w)
 
@@ -168,8 +168,8 @@ def _index(steps: list[Step], key: str) -> int:
 
 
 def _done(w: Workload, step: Step, then: str) -> Workload:
-    if step.kind is Kind.LIST:
-        if step.key == about_entities.ENTITIES and step.missing(w):
+    if step.kind is StepKind.LIST:
+        if step.key == entity_questions.ENTITIES and step.missing(w):
             raise Inexact("there has to be at least one", "`?` tells more")
         return _over(w) if step.key == MORE else _forward(w, step, then)
     if step.key.startswith(FIGURES):
@@ -183,15 +183,15 @@ def _back(w: Workload, step: Step, then: str) -> Workload:
     for s in reversed(steps[: _index(steps, step.key)]):
         if then and s.unit != step.unit:
             return _at(w, then)
-        if s.kind is not Kind.PROBE or s.missing(w):
+        if s.kind is not StepKind.PROBE or s.missing(w):
             return _at(w, s.key, then)
     raise Inexact("this is the first question", "answer it, or leave with ^C")
 
 
 def _drop(w: Workload, step: Step, then: str) -> Workload:
-    for kind in about_patterns.KINDS:
+    for kind in pattern_questions.KINDS:
         if step.unit and any(p.id == step.unit for p in getattr(w, kind)):
-            return _at(about_patterns.drop_pattern(w, kind, step.unit), then or kind)
+            return _at(pattern_questions.drop_pattern(w, kind, step.unit), then or kind)
     raise Inexact("`drop` takes out a pattern, and none is asked about here", "answer the question, or go `back`")
 
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.types import Kind as TypeKind
-from prejoin.types import Type
+from prejoin.types import Kind, Type
 from prejoin.workload import stubs
-from prejoin.workload.interview.step import HELP, Kind, Question, Step, Taken, put_entity, yes
+from prejoin.workload.interview.step import HELP, Question, Step, StepKind, Taken, put_entity, yes
 from prejoin.workload.lookup import bindings, equalities
 from prejoin.workload.model import Attribute, Entity, Read, Result, Verb, Workload, Write
 
@@ -33,7 +32,7 @@ def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write,
             return w, f"order of {id_}" if made.result is Result.MANY else None
         return w, f"inputs of {id_}"
 
-    return Step(key, Kind.PROBE, ask, take, lambda w: wanted)
+    return Step(key, StepKind.PROBE, ask, take, lambda w: wanted)
 
 
 def reads(w: Workload) -> Iterator[Step]:
@@ -129,8 +128,8 @@ def _expiry(name: str, wanted: bool) -> Step:
         if not yes(answer) or found is None:
             return w, None
         there = found.attribute("expiresAt")
-        made = replace(there, ttl=True) if there else Attribute("expiresAt", Type(TypeKind.DATETIME), ttl=True)
+        made = replace(there, ttl=True) if there else Attribute("expiresAt", Type(Kind.DATETIME), ttl=True)
         others = tuple(a for a in found.attributes if a.name != made.name)
         return put_entity(w, replace(found, attributes=(*others, made))), None
 
-    return Step(key, Kind.PROBE, ask, take, lambda w: wanted)
+    return Step(key, StepKind.PROBE, ask, take, lambda w: wanted)

@@ -40,7 +40,7 @@ class Question(msgspec.Struct, frozen=True):
     """Answers that are likely, for completion."""
 
 
-class Kind(Enum):
+class StepKind(Enum):
     FIELD = auto()
     """One answer."""
     LIST = auto()
@@ -58,7 +58,7 @@ class Step:
     """A place in the interview."""
 
     key: str
-    kind: Kind
+    kind: StepKind
     ask: Callable[[Workload], Question]
     take: Callable[[Workload, str], Taken]
     missing: Callable[[Workload], bool]
@@ -79,7 +79,7 @@ def several(text: str, read: Callable[[str], tuple[T, ...]]) -> tuple[T, ...]:
     return () if text.strip() == NONE else read(text)
 
 
-Asked = tuple[str, str | None]
+Prompt = tuple[str, str | None]
 """A question about a pattern, and its default."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.workload.document.tables import Names
+from prejoin.workload.document.tables import KnownNames
 
 REVIEW = "For Reviewers"
 CONFIGURATION = "Table Configuration"
@@ -109,6 +109,6 @@ _OTHERS = {
 }
 
 
-def names(*known: str) -> Names:
+def names(*known: str) -> KnownNames:
     """Known names, found under those that people give them."""
-    return Names(known, _OTHERS)
+    return KnownNames(known, _OTHERS)

@@ -15,39 +15,39 @@ Sample = dict[str, Any]
 """An item in DynamoDB's JSON: `{"pk": {"S": "USER#1"}}`."""
 
 
-class Part(msgspec.Struct, frozen=True, rename="pascal"):
+class WorkbenchPart(msgspec.Struct, frozen=True, rename="pascal"):
     """What all parts of the file have in common: names as DynamoDB writes them."""
 
 
-class Named(Part, frozen=True):
+class WorkbenchAttribute(WorkbenchPart, frozen=True):
     attribute_name: str
     attribute_type: str = "S"
 
 
-class Keys(Part, frozen=True):
-    partition_key: Named
-    sort_key: Named | msgspec.UnsetType = msgspec.UNSET
+class WorkbenchKeys(WorkbenchPart, frozen=True):
+    partition_key: WorkbenchAttribute
+    sort_key: WorkbenchAttribute | msgspec.UnsetType = msgspec.UNSET
 
 
-class Projected(Part, frozen=True):
+class WorkbenchProjection(WorkbenchPart, frozen=True):
     projection_type: str = "ALL"
     non_key_attributes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
-class Index(Part, frozen=True):
+class WorkbenchIndex(WorkbenchPart, frozen=True):
     index_name: str
-    key_attributes: Keys
-    projection: Projected = Projected()
+    key_attributes: WorkbenchKeys
+    projection: WorkbenchProjection = WorkbenchProjection()
 
 
-class Alias(Part, frozen=True):
+class Alias(WorkbenchPart, frozen=True):
     """What the keys are called in the view of a facet; people write there what they are made of."""
 
     partition_key_alias: str = ""
     sort_key_alias: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class TableFacet(Part, frozen=True):
+class TableFacet(WorkbenchPart, frozen=True):
     """A view of some items of the table, and their samples."""
 
     facet_name: str
@@ -57,12 +57,12 @@ class TableFacet(Part, frozen=True):
     data_access: dict[str, Any] = msgspec.field(default_factory=lambda: {"MySql": {}})
 
 
-class Table(Part, frozen=True):
+class WorkbenchTable(WorkbenchPart, frozen=True):
     table_name: str
-    key_attributes: Keys
-    non_key_attributes: tuple[Named, ...] = ()
+    key_attributes: WorkbenchKeys
+    non_key_attributes: tuple[WorkbenchAttribute, ...] = ()
     table_facets: tuple[TableFacet, ...] = ()
-    global_secondary_indexes: tuple[Index, ...] = ()
+    global_secondary_indexes: tuple[WorkbenchIndex, ...] = ()
     table_data: tuple[Sample, ...] = ()
     """Samples that are in no facet."""
     data_access: dict[str, Any] = msgspec.field(default_factory=lambda: {"MySql": {}})
@@ -70,7 +70,7 @@ class Table(Part, frozen=True):
     provisioned_capacity_settings: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
-class Metadata(Part, frozen=True):
+class Metadata(WorkbenchPart, frozen=True):
     author: str = ""
     date_created: str = DATE
     date_last_modified: str = DATE
@@ -79,10 +79,10 @@ class Metadata(Part, frozen=True):
     version: str = VERSION
 
 
-class DataModel(Part, frozen=True):
+class DataModel(WorkbenchPart, frozen=True):
     model_name: str
     model_metadata: Metadata = Metadata()
-    data_model: tuple[Table, ...] = ()
+    data_model: tuple[WorkbenchTable, ...] = ()
 
 
 _SCALING = {

@@ -14,7 +14,7 @@ from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Re
 from prejoin.workload.tenants import common_tenant
 
 
-class Tail(msgspec.Struct, frozen=True, order=True):
+class SortAttribute(msgspec.Struct, frozen=True, order=True):
     """An attribute that the items come in the order of."""
 
     attribute: str
@@ -31,7 +31,7 @@ class Need(msgspec.Struct, frozen=True):
     constants: tuple[tuple[str, str], ...] = ()
     left: frozenset[str] = frozenset()
     """Attributes whose value is known too, and may be left to a filter; not all of them, if nothing else is known."""
-    tail: tuple[Tail, ...] = ()
+    tail: tuple[SortAttribute, ...] = ()
     """The attribute of the range, then those of the order."""
     ranged: bool = False
     """Whether the first attribute of the tail is in a range."""
@@ -43,7 +43,7 @@ class Need(msgspec.Struct, frozen=True):
     """The attribute that is the tenant, if the entity belongs to tenants. To know it is to know nothing of an item."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class ReadNeeds(msgspec.Struct, frozen=True):
     """A read as the planner is asked it, and its needs, one for each entity."""
 
     read: Read
@@ -51,7 +51,7 @@ class Question(msgspec.Struct, frozen=True):
     needs: tuple[Need, ...]
 
 
-def questions(workload: Workload) -> tuple[tuple[Question, ...], dict[str, str]]:
+def read_needs(workload: Workload) -> tuple[tuple[ReadNeeds, ...], dict[str, str]]:
     """All reads in scope; and those that cannot be asked of any key, with the reason."""
     outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
     found, refused = [], {}
@@ -63,17 +63,17 @@ def questions(workload: Workload) -> tuple[tuple[Question, ...], dict[str, str]]
         except ValueError as problem:
             refused[read.id] = str(problem)
             continue
-        found.append(Question(read, ask, tuple(_need(read, ask, name, workload) for name in ask.entities)))
+        found.append(ReadNeeds(read, ask, tuple(_need(read, ask, name, workload) for name in ask.entities)))
     return tuple(found), refused
 
 
-def finds(workload: Workload) -> tuple[Question, ...]:
+def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
     """What writes have to find first: all that they change or delete of an entity, by what else they are given.
 
     One that knows the key of its item has nothing to find; who chooses the keys knows.
     """
-    found: dict[tuple[str, str], Question] = {}
-    for write, action in addressed(workload):
+    found: dict[tuple[str, str], ReadNeeds] = {}
+    for write, action in item_changes(workload):
         entity = workload.entity(action.entity)
         if entity is None:
             continue
@@ -84,11 +84,11 @@ def finds(workload: Workload) -> tuple[Question, ...]:
             ask = Ask.of(entity.name, equal=given)
             read = Read(write.id, entities=(entity.name,), rate=write.rate)
             need = Need(write.id, entity.name, frozenset(given))
-            found[write.id, entity.name] = Question(read, ask, (need,))
+            found[write.id, entity.name] = ReadNeeds(read, ask, (need,))
     return tuple(found.values())
 
 
-def addressed(workload: Workload) -> Iterator[tuple[Write, Action]]:
+def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
     """What writes do to items that are there, whose keys they have to know; to look at one is to change nothing."""
     for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
         yield from ((write, action) for action in write.actions if action.verb in (Verb.UPDATE, Verb.DELETE))
@@ -120,13 +120,13 @@ def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
     constants = {
         (a, constant_text(value)) for one, value in ask.constants if one not in ask.filtered and (a := own(one))
     }
-    tail: dict[str, Tail] = {}
+    tail: dict[str, SortAttribute] = {}
     if ask.within and (attribute := own(ask.within.attribute)):
-        tail[attribute] = Tail(attribute)
+        tail[attribute] = SortAttribute(attribute)
     for order in ask.order:
         if order.entity in ("", name) and (attribute := own(order.attribute)) and attribute not in given:
             # The direction of the order counts; a range has none.
-            tail[attribute] = Tail(attribute, order.descending)
+            tail[attribute] = SortAttribute(attribute, order.descending)
     mingled = len(ask.entities) > 1 and (bool(ask.within) or any(not order.entity for order in ask.order))
     known = frozenset(given) | {a for a, _ in constants}
     return Need(

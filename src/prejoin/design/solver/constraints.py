@@ -11,7 +11,7 @@ MOST_INDEXES = 20
 UNLIMITED = 1_000
 
 
-class Decided(msgspec.Struct, frozen=True):
+class Constraints(msgspec.Struct, frozen=True):
     """The pins of a workload."""
 
     indexes: int = MOST_INDEXES
@@ -27,7 +27,7 @@ class Decided(msgspec.Struct, frozen=True):
     """Patterns that no key has to serve."""
 
 
-def decided(workload: Workload) -> Decided:
+def constraints_of(workload: Workload) -> Constraints:
     pins: list[Pin] = [d.pin for d in workload.decisions if d.pin is not None]
 
     def most(what: str, otherwise: int) -> int:
@@ -38,7 +38,7 @@ def decided(workload: Workload) -> Decided:
 
     # A filter is asked of a key all the same; the others are not.
     aside = {p.pattern for p in pins if isinstance(p, OutOfScope) or (isinstance(p, Accept) and p.how != "filter")}
-    return Decided(
+    return Constraints(
         most("GSIs", MOST_INDEXES),
         most("copies", UNLIMITED),
         most("structures", UNLIMITED),

@@ -20,7 +20,7 @@ MOST = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class WorkloadReading:
     workload: Workload
     diagnostics: tuple[Diagnostic, ...]
     places: Places

@@ -14,7 +14,7 @@ from prejoin.workload.lookup import root
 from prejoin.workload.model import AtMost, Entity, FixedKey, Naming, Pin, Spread, Under, Without, Workload
 
 
-class Beyond(msgspec.Struct, frozen=True):
+class Violation(msgspec.Struct, frozen=True):
     """A decision that a design does not keep."""
 
     pin: Pin
@@ -25,13 +25,13 @@ class Beyond(msgspec.Struct, frozen=True):
     slot: str = ""
 
 
-def beyond(design: Design, workload: Workload) -> Iterator[Beyond]:
+def violations(design: Design, workload: Workload) -> Iterator[Violation]:
     """What a design has that a decision does not allow.
 
     >>> from prejoin.design.model import TABLE, KeyAttribute, Slot
     >>> from prejoin.workload.model import Decision
     >>> slots = tuple(Slot(name, (KeyAttribute(f"{name}pk"),)) for name in (TABLE, "gsi1", "gsi2"))
-    >>> [one.there for one in beyond(Design("shop", slots), Workload(decisions=(Decision(AtMost("GSIs", 1)),)))]
+    >>> [one.there for one in violations(Design("shop", slots), Workload(decisions=(Decision(AtMost("GSIs", 1)),)))]
     [('gsi1', 'gsi2')]
     """
     indexes = [slot.name for slot in design.indexes if not slot.local]
@@ -42,30 +42,30 @@ def beyond(design: Design, workload: Workload) -> Iterator[Beyond]:
         match decision.pin:
             case AtMost() as pin if pin.what in counted:
                 if len(counted[pin.what]) > pin.count:
-                    yield Beyond(pin, tuple(counted[pin.what]), counted[pin.what][-1])
+                    yield Violation(pin, tuple(counted[pin.what]), counted[pin.what][-1])
             case Without() as pin if pin.what in counted:
                 own = [item for item in design.items if item.entity == pin.entity]
                 if pin.what != "copies":
                     yield from (
-                        Beyond(pin, (f"{_name(item)} in {facet.slot}",), _name(item), facet.slot)
+                        Violation(pin, (f"{_name(item)} in {facet.slot}",), _name(item), facet.slot)
                         for item in own
                         for facet in item.facets
                         if facet.slot in indexes
                     )
                 if pin.what != "GSIs":
-                    yield from (Beyond(pin, (_name(item),), _name(item)) for item in own if item.copy)
+                    yield from (Violation(pin, (_name(item),), _name(item)) for item in own if item.copy)
             case AtMost() | Without() | Spread() as pin:
                 yield from _cut(pin, facets)
             case Naming() as pin:
                 found = _named(design, pin.what)
                 if found not in ("", pin.name):
-                    yield Beyond(pin, (found,), found)
+                    yield Violation(pin, (found,), found)
             case FixedKey() as pin:
                 item = design.item(pin.entity)
                 facet = item.facet(pin.index or TABLE) if item else None
                 if facet and (facet.pk, facet.sk) != ((pin.pk,), (pin.sk,) if pin.sk else ()):
                     key = " and ".join((*facet.pk, *facet.sk))
-                    yield Beyond(pin, (key,), pin.entity, facet.slot)
+                    yield Violation(pin, (key,), pin.entity, facet.slot)
 
 
 def _named(design: Design, what: str) -> str:
@@ -84,7 +84,7 @@ def _named(design: Design, what: str) -> str:
             return "" if design.table == TABLE else design.table
 
 
-class Unmet(msgspec.Struct, frozen=True):
+class IgnoredDecision(msgspec.Struct, frozen=True):
     """A decision that a design does not follow, and why."""
 
     pin: Pin
@@ -92,12 +92,12 @@ class Unmet(msgspec.Struct, frozen=True):
     fix: str
 
 
-def unmet(design: Design, workload: Workload) -> Iterator[Unmet]:
+def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDecision]:
     """The decisions that make no difference to a design, or that its author did not follow.
 
     >>> from prejoin.workload.model import Decision, Entity
     >>> shop = Workload(entities=(Entity("Shop", singleton=True),), decisions=(Decision(Spread("Shop", shards=8)),))
-    >>> [one.why for one in unmet(Design("shop"), shop)]
+    >>> [one.why for one in ignored_decisions(Design("shop"), shop)]
     ['it has one item']
     """
     facets = tuple(usable_facets(design, workload))
@@ -109,13 +109,15 @@ def unmet(design: Design, workload: Workload) -> Iterator[Unmet]:
                 held = any((shards == pin.shards if pin.shards else bucket == pin.bucket) for shards, bucket in cuts)
                 entity = workload.entity(pin.entity)
                 if entity and not held and pin.shards != 1:
-                    yield Unmet(pin, *_uncut(pin, entity, workload, own))
+                    yield IgnoredDecision(pin, *_uncut(pin, entity, workload, own))
             case FixedKey() as pin if (item := design.item(pin.entity)) and item.facet(pin.index or TABLE) is None:
                 where = pin.index or "the table"
-                yield Unmet(pin, f"{pin.entity} has no key in {where}", "give it that key, or leave the decision out")
+                yield IgnoredDecision(
+                    pin, f"{pin.entity} has no key in {where}", "give it that key, or leave the decision out"
+                )
             case Under() as pin if not _lies_under(pin, workload, facets):
                 why = f"the partition of {pin.entity} is not made of the id of {pin.parent}, nor that of {pin.parent}"
-                yield Unmet(pin, why, f"key it by the id of {pin.parent}, or leave the decision out")
+                yield IgnoredDecision(pin, why, f"key it by the id of {pin.parent}, or leave the decision out")
 
 
 def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[keys.Facet]) -> tuple[str, str]:
@@ -156,7 +158,7 @@ def _lies_under(pin: Under, workload: Workload, facets: Sequence[keys.Facet]) ->
     return roots(pin.entity) in (ids, roots(pin.parent))
 
 
-def _cut(pin: AtMost | Without | Spread, facets: Sequence[keys.Facet]) -> Iterator[Beyond]:
+def _cut(pin: AtMost | Without | Spread, facets: Sequence[keys.Facet]) -> Iterator[Violation]:
     """Partitions that are cut in another way than was decided."""
     for facet in facets:
         if not isinstance(pin, AtMost) and pin.entity != facet.entity:
@@ -164,7 +166,7 @@ def _cut(pin: AtMost | Without | Spread, facets: Sequence[keys.Facet]) -> Iterat
         for cut in (field.encoding for field in facet.pk.fields):
             if _is_other(pin, cut.shards, cut.bucket):
                 how = f"{cut.shards} shards" if cut.shards else f"a partition each {cut.bucket}"
-                yield Beyond(pin, (f"{how} of {_name(facet)} in {facet.slot}",), _name(facet), facet.slot)
+                yield Violation(pin, (f"{how} of {_name(facet)} in {facet.slot}",), _name(facet), facet.slot)
 
 
 def _is_other(pin: AtMost | Without | Spread, shards: int, bucket: str) -> bool:
@@ -185,11 +187,11 @@ def _name(one: Item | keys.Facet) -> str:
     return f"{one.entity}/{one.copy}" if one.copy else one.entity
 
 
-def opposed(workload: Workload) -> bool:
+def has_contradiction(workload: Workload) -> bool:
     """Whether an entity is to be cut as another decision does not allow.
 
     >>> from prejoin.workload.model import Decision
-    >>> opposed(Workload(decisions=(Decision(Spread("Order", shards=8)), Decision(AtMost("shards", 4)))))
+    >>> has_contradiction(Workload(decisions=(Decision(Spread("Order", shards=8)), Decision(AtMost("shards", 4)))))
     True
     """
     pins = [decision.pin for decision in workload.decisions]

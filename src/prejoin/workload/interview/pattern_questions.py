@@ -26,7 +26,18 @@ from prejoin.workload.grammar.inputs import read_inputs, write_inputs
 from prejoin.workload.grammar.lexer import Inexact, write_name
 from prejoin.workload.grammar.quantities import read_rate, write_rate
 from prejoin.workload.grammar.writes import read_actions, read_checks, write_actions, write_checks
-from prejoin.workload.interview.step import HELP, NONE, Asked, Kind, Question, Step, Taken, found_entities, several, yes
+from prejoin.workload.interview.step import (
+    HELP,
+    NONE,
+    Prompt,
+    Question,
+    Step,
+    StepKind,
+    Taken,
+    found_entities,
+    several,
+    yes,
+)
 from prejoin.workload.lookup import equalities
 from prejoin.workload.model import Action, Change, Combine, Entity, Input, Pattern, Read, Result, Verb, Workload, Write
 from prejoin.workload.stubs import add, create, delete, parents
@@ -62,7 +73,7 @@ def another(kind: str) -> Step:
         w = add(w, kind, made)
         return w, f"entities of {getattr(w, kind)[-1].id}"
 
-    return Step(kind, Kind.LIST, ask, take, lambda w: not getattr(w, kind), required=kind != "deletes")
+    return Step(kind, StepKind.LIST, ask, take, lambda w: not getattr(w, kind), required=kind != "deletes")
 
 
 def about(kind: str, pattern: Pattern) -> Iterator[Step]:
@@ -71,7 +82,7 @@ def about(kind: str, pattern: Pattern) -> Iterator[Step]:
 
     def field(
         name: str,
-        ask: Callable[[Workload, Pattern], Asked],
+        ask: Callable[[Workload, Pattern], Prompt],
         take: Callable[[Workload, Pattern, str], Pattern],
         missing: Callable[[Pattern], bool] = lambda p: False,
     ) -> Step:
@@ -86,7 +97,7 @@ def about(kind: str, pattern: Pattern) -> Iterator[Step]:
         def taken(w: Workload, text: str) -> Taken:
             return put_pattern(w, kind, take(w, _pattern(w, id_), text)), None
 
-        return Step(key, Kind.FIELD, question, taken, lambda w: missing(_pattern(w, id_)), id_, True)
+        return Step(key, StepKind.FIELD, question, taken, lambda w: missing(_pattern(w, id_)), id_, True)
 
     yield field("description", _ask_description, lambda w, p, t: replace(p, description=t))
     yield field("entities", _ask_entities, _take_entities, lambda p: not p.entities)
@@ -153,11 +164,11 @@ def _choices(w: Workload, name: str, p: Pattern) -> tuple[str, ...]:
 # --- What both kinds have -------------------------------------------------------------------------------------------
 
 
-def _ask_description(w: Workload, p: Pattern) -> Asked:
+def _ask_description(w: Workload, p: Pattern) -> Prompt:
     return "What is it, in words?", p.description or None
 
 
-def _ask_entities(w: Workload, p: Pattern) -> Asked:
+def _ask_entities(w: Workload, p: Pattern) -> Prompt:
     reading = isinstance(p, Read)
     words = "Which entity does it give?" if reading else "Which entity does it write?"
     default = ", ".join(write_name(e) for e in p.entities) or _mentioned(w, p.description)
@@ -182,7 +193,7 @@ def _take_entities(w: Workload, p: Pattern, text: str) -> Pattern:
     return replace(p, entities=names)
 
 
-def _ask_inputs(w: Workload, p: Pattern) -> Asked:
+def _ask_inputs(w: Workload, p: Pattern) -> Prompt:
     entities = found_entities(w, p)
     named = ", ".join(dict.fromkeys(write_name(a.name) for e in entities for a in e.attributes))
     words = f"What is known when it is asked? ({named})" if isinstance(p, Read) else f"What is it given? ({named})"
@@ -213,7 +224,7 @@ def rates(w: Workload) -> Iterator[Step]:
             key = f"frequency of {pattern.id}"
             yield Step(
                 key,
-                Kind.FIELD,
+                StepKind.FIELD,
                 partial(_ask_rate, key, pattern.id),
                 partial(_take_rate, kind, pattern.id),
                 lambda w, id_=pattern.id: _pattern(w, id_).rate is None,  # type: ignore[misc]
@@ -233,7 +244,7 @@ def _take_rate(kind: str, id_: str, w: Workload, text: str) -> Taken:
     return put_pattern(w, kind, replace(_pattern(w, id_), rate=rate)), None
 
 
-def ask_result(w: Workload, p: Pattern) -> Asked:
+def ask_result(w: Workload, p: Pattern) -> Prompt:
     read = cast(Read, p)
     given = write_result(read.result, read.needs, read.limit) if read.result else _likely_result(w, read)
     return "What comes back: Single, Collection or Count?", given
@@ -257,7 +268,7 @@ def take_result(w: Workload, p: Pattern, text: str) -> Pattern:
     return replace(p, result=result, needs=needs, limit=limit)
 
 
-def ask_combine(w: Workload, p: Pattern) -> Asked:
+def ask_combine(w: Workload, p: Pattern) -> Prompt:
     read = cast(Read, p)
     default = write_combine(read.combine or Combine.COLLECTION, read.via)
     return "How do they belong together: Collection or Join?", default
@@ -270,7 +281,7 @@ def take_combine(w: Workload, p: Pattern, text: str) -> Pattern:
     return replace(p, combine=combine, via=via)
 
 
-def ask_sort(w: Workload, p: Pattern) -> Asked:
+def ask_sort(w: Workload, p: Pattern) -> Prompt:
     attributes = [a for e in found_entities(w, p) for a in e.attributes]
     dated = next((a for a in attributes if a.type.kind in {types.Kind.DATETIME, types.Kind.DATE}), None)
     example = (
@@ -280,7 +291,7 @@ def ask_sort(w: Workload, p: Pattern) -> Asked:
     return words, write_sort(cast(Read, p).sort) or NONE
 
 
-def ask_page(w: Workload, p: Pattern) -> Asked:
+def ask_page(w: Workload, p: Pattern) -> Prompt:
     read = cast(Read, p)
     default = "No" if read.limit else "Yes" if read.paginated is None else write_page(read.paginated, read.page)
     return "Does it come in pages?", default
@@ -296,7 +307,7 @@ CREATING = re.compile(
 )
 
 
-def ask_actions(kind: str, w: Workload, p: Pattern) -> Asked:
+def ask_actions(kind: str, w: Workload, p: Pattern) -> Prompt:
     write = cast(Write, p)
     inputs = frozenset(i.attribute for i in write.inputs)
     default = write_actions(write.actions or tuple(_likely_actions(kind, w, write)), inputs) or None
@@ -326,12 +337,12 @@ def take_actions(w: Workload, p: Pattern, text: str) -> Pattern:
     return replace(p, actions=actions, entities=tuple(touched), atomic=None if alone else cast(Write, p).atomic)
 
 
-def ask_atomic(w: Workload, p: Pattern) -> Asked:
+def ask_atomic(w: Workload, p: Pattern) -> Prompt:
     atomic = cast(Write, p).atomic
     return "Must all of it happen, or none of it?", "no" if atomic is False else "yes"
 
 
-def ask_checks(w: Workload, p: Pattern) -> Asked:
+def ask_checks(w: Workload, p: Pattern) -> Prompt:
     write = cast(Write, p)
     inputs = frozenset(i.attribute for i in write.inputs)
     created = [w.entity(a.entity) for a in write.actions if a.verb is Verb.CREATE]

@@ -10,7 +10,7 @@ from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.lookup import bindings, equalities, root
 from prejoin.workload.model import Entity, Level, Rate, Result, Verb
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 from prejoin.workload.tenants import common_tenant, own_id
 
 Asked = frozenset[tuple[str, str]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from prejoin.design import codes
-from prejoin.design.document import titles
+from prejoin.design.document import headings
 from prejoin.design.document.cells import NONE, write_code, write_name, write_prose
 from prejoin.design.model import Call, Design, Operation, Request, Units
 from prejoin.diagnostics import Diagnostic
-from prejoin.workload.document.tables import Row
+from prejoin.workload.document.tables import TableRow
 from prejoin.workload.model import Pattern, Workload
 
 NOT_SERVED = "not served"
@@ -108,13 +108,13 @@ _FIX = "write the design again; the operation follows from the keys and the acce
 
 
 def stale_rows(
-    design: Design, workload: Workload, found: Mapping[str, Sequence[Row]], tables: Collection[str]
+    design: Design, workload: Workload, found: Mapping[str, Sequence[TableRow]], tables: Collection[str]
 ) -> Iterator[Diagnostic]:
     """A warning for each pattern that is told in another way than the keys would have it. Missing tables are none."""
     for kind, patterns, rows_of in (
-        (titles.READS, workload.reads, read_rows_of),
-        (titles.WRITES, workload.writes, write_rows_of),
-        (titles.DELETES, workload.deletes, write_rows_of),
+        (headings.READS, workload.reads, read_rows_of),
+        (headings.WRITES, workload.writes, write_rows_of),
+        (headings.DELETES, workload.deletes, write_rows_of),
     ):
         for pattern in patterns:
             operation = design.operation(pattern.id)
@@ -131,7 +131,7 @@ def stale_rows(
             yield codes.STALE.at(rows[0].first.span(), f"there is no access pattern `{id_}`", _FIX)
 
 
-def _compared(id_: str, wanted: Sequence[Cells], rows: Sequence[Row]) -> Iterator[Diagnostic]:
+def _compared(id_: str, wanted: Sequence[Cells], rows: Sequence[TableRow]) -> Iterator[Diagnostic]:
     """The first difference, if there is any."""
     for expected, row in zip(wanted, rows, strict=False):
         for column in _COMPARED:

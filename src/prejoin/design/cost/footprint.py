@@ -15,7 +15,7 @@ from prejoin.protocol.values import Item
 from prejoin.workload.model import Model
 
 
-class Page(Model, frozen=True):
+class PageRead(Model, frozen=True):
     """What is charged at once when reading: a page of a Query, or one item."""
 
     size: int
@@ -24,7 +24,7 @@ class Page(Model, frozen=True):
     """How many such pages one call reads."""
 
 
-class Entry(Model, frozen=True):
+class EntryWrite(Model, frozen=True):
     """What a write does to an item in the table, or to its entry in an index."""
 
     slot: str
@@ -40,29 +40,29 @@ class Entry(Model, frozen=True):
     """How many such entries one call writes; a part of one where only some items are there."""
 
 
-class Facts(Protocol):
+class Footprint(Protocol):
     """Says how large and how many."""
 
-    def pages(self, operation: Operation, request: Request) -> Iterable[Page]:
+    def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
         """What one of the operation's requests reads."""
         ...
 
-    def entries(self, operation: Operation, request: Request) -> Iterable[Entry]:
+    def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
         """What one of the operation's requests writes."""
         ...
 
 
 @dataclass(frozen=True)
-class Seen:
+class MeasuredFootprint:
     """Facts that somebody looked up: by the number of the request, the pages or the entries."""
 
-    read: Mapping[int, Sequence[Page]] = field(default_factory=dict)
-    written: Mapping[int, Sequence[Entry]] = field(default_factory=dict)
+    read: Mapping[int, Sequence[PageRead]] = field(default_factory=dict)
+    written: Mapping[int, Sequence[EntryWrite]] = field(default_factory=dict)
 
-    def pages(self, operation: Operation, request: Request) -> Iterable[Page]:
+    def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
         return self.read.get(_number(operation, request), ())
 
-    def entries(self, operation: Operation, request: Request) -> Iterable[Entry]:
+    def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
         return self.written.get(_number(operation, request), ())
 
 
@@ -82,7 +82,7 @@ def held(slot: Slot, design: Design, item: Item) -> Item | None:
     return {name: value for name, value in item.items() if name in names}
 
 
-def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple[Entry, ...]:
+def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple[EntryWrite, ...]:
     """What happens to one item, in DynamoDB's JSON, and to its entries in the indexes.
 
     >>> from prejoin.design.model import KeyAttribute, Slot
@@ -101,7 +101,7 @@ def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple
             continue
         keys = [key.name for key in (*slot.pk, *slot.sk)]
         found.append(
-            Entry(
+            EntryWrite(
                 slot.name,
                 item_size(old) if old is not None else 0,
                 item_size(new) if new is not None else 0,

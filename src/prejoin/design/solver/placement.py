@@ -7,10 +7,10 @@ from collections.abc import Callable
 import msgspec
 
 from prejoin.design.solver.candidates import Candidate, serves
-from prejoin.design.solver.decisions import Decided
-from prejoin.design.solver.fixed_keys import Frozen
+from prejoin.design.solver.constraints import Constraints
+from prejoin.design.solver.fixed_keys import FixedKeys
 from prejoin.design.solver.integer_program import TimeLimit
-from prejoin.design.solver.read_needs import Need, Question
+from prejoin.design.solver.needs import Need, ReadNeeds
 from prejoin.workload.model import Entity, Workload
 
 OWN = 0
@@ -21,7 +21,7 @@ MOST_COPIES = 4
 """Copies of one entity that are thought of."""
 
 
-class Placed(msgspec.Struct, frozen=True, order=True):
+class Placement(msgspec.Struct, frozen=True, order=True):
     """A candidate chosen for an item of an entity, in a slot."""
 
     entity: str
@@ -30,7 +30,7 @@ class Placed(msgspec.Struct, frozen=True, order=True):
     candidate: Candidate
 
 
-class Together(msgspec.Struct, frozen=True, order=True):
+class CollectionPlace(msgspec.Struct, frozen=True, order=True):
     """Where a read of several entities finds them: the slot, what makes the partition, and what comes before the type.
 
     Both as the read calls it.
@@ -50,9 +50,9 @@ class Score(msgspec.Struct, frozen=True, order=True):
     money: int
 
 
-class Chosen(msgspec.Struct, frozen=True):
-    placed: tuple[Placed, ...]
-    together: tuple[Together, ...]
+class Selection(msgspec.Struct, frozen=True):
+    placed: tuple[Placement, ...]
+    together: tuple[CollectionPlace, ...]
     unserved: tuple[str, ...]
     indexes: int
     copies: int
@@ -69,36 +69,36 @@ class Chosen(msgspec.Struct, frozen=True):
         return Score(len(self.unserved), self.indexes + self.copies, self.money)
 
 
-Forbidden = frozenset[Placed]
+Forbidden = frozenset[Placement]
 """Keys that cannot all be: side by side they would have to lie in an order that there is not."""
 
 
-class Task(msgspec.Struct, frozen=True):
+class Problem(msgspec.Struct, frozen=True):
     """All that a choice is made for."""
 
     workload: Workload
-    questions: tuple[Question, ...]
-    finds: tuple[Question, ...]
-    decided: Decided
-    frozen: Frozen
+    reads: tuple[ReadNeeds, ...]
+    finds: tuple[ReadNeeds, ...]
+    constraints: Constraints
+    fixed: FixedKeys
     told: Callable[[str], None]
     """Hears how far the search is."""
     limit: TimeLimit | None = None
     forbidden: tuple[Forbidden, ...] = ()
-    rivals: tuple[frozenset[Together], ...] = ()
+    rivals: tuple[frozenset[CollectionPlace], ...] = ()
     """Ways of several reads in one partition, not all of which can be: a parent has two neighbours."""
-    refused: frozenset[tuple[str, Placed]] = frozenset()
+    refused: frozenset[tuple[str, Placement]] = frozenset()
     """Reads, and keys that are there in any case and do not serve them, because of what else is in their partition."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class Component(msgspec.Struct, frozen=True):
     """Entities that reads ask for together, with all that is asked of them."""
 
     entities: tuple[Entity, ...]
-    questions: tuple[Question, ...]
+    reads: tuple[ReadNeeds, ...]
 
 
-def answers(place: Placed, need: Need) -> bool:
+def placement_answers(place: Placement, need: Need) -> bool:
     if place.entity != need.entity:
         return False
     if serves(place.candidate, need):
@@ -108,7 +108,7 @@ def answers(place: Placed, need: Need) -> bool:
     return whole and not need.shared and not need.ranged
 
 
-def lies(place: Placed, question: Question, need: Need, way: Together) -> bool:
+def lies_in(place: Placement, question: ReadNeeds, need: Need, way: CollectionPlace) -> bool:
     """Whether an item lies where a read of several entities finds them."""
     if (place.entity, place.slot) != (need.entity, way.slot):
         return False
@@ -119,7 +119,7 @@ def lies(place: Placed, question: Question, need: Need, way: Together) -> bool:
     return tuple(name(need.entity, one.attribute) for one in place.candidate.sk[: len(way.rest)]) == way.rest
 
 
-def asked_key(place: Placed, question: Question, rest: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def key_as_asked(place: Placement, question: ReadNeeds, rest: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What a partition is made of and what comes first in the sort key, as a read calls it."""
     name, candidate = question.ask.name, place.candidate
     pk = tuple(name(place.entity, one) for one in candidate.pk)
