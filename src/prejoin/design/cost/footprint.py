@@ -1,6 +1,6 @@
-"""What units are counted from: how large is what a request reads, and what becomes of each entry that it writes.
+"""The footprint of a request: the bytes it reads and the entries it writes, from which units are counted.
 
-The document's figures are such facts (`figures`), and so is what stands in a table (`entries_of`).
+It is estimated from the document (`estimates.Estimates`) or measured in a table (`entries_of`).
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from prejoin.workload.model import Model
 
 
 class PageRead(Model, frozen=True):
-    """What is charged at once when reading: a page of a Query, or one item."""
+    """One charge for reading: a page of a Query, or one item."""
 
     size: int
-    """Bytes of all that is looked at, filtered out or not; 0 where nothing is there."""
+    """Bytes of everything examined, filtered out or not; 0 if nothing is there."""
     times: float = 1
-    """How many such pages one call reads."""
+    """The number of such pages in one call."""
 
 
 class EntryWrite(Model, frozen=True):
-    """What a write does to an item in the table, or to its entry in an index."""
+    """The effect of a write on an item in the table, or on its entry in an index."""
 
     slot: str
     before: int = 0
-    """Bytes; 0 where it was not there."""
+    """Bytes before; 0 if it did not exist."""
     after: int = 0
-    """Bytes; 0 where it is not there any more."""
+    """Bytes after; 0 if it is gone."""
     moved: bool = False
-    """Its key in the index is another."""
+    """Whether its key in the index changed."""
     same: bool = False
-    """Nothing of what the index holds is another."""
+    """Whether nothing that the index holds changed."""
     times: float = 1
-    """How many such entries one call writes; a part of one where only some items are there."""
+    """The number of such entries in one call; a fraction if only some items have one."""
 
 
 class Footprint(Protocol):
-    """Says how large and how many."""
+    """The sizes and counts of requests."""
 
     def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
-        """What one of the operation's requests reads."""
+        """What a request reads."""
         ...
 
     def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
-        """What one of the operation's requests writes."""
+        """What a request writes."""
         ...
 
 
 @dataclass(frozen=True)
 class MeasuredFootprint:
-    """Facts that somebody looked up: by the number of the request, the pages or the entries."""
+    """A measured footprint, by the number of the request."""
 
     read: Mapping[int, Sequence[PageRead]] = field(default_factory=dict)
     written: Mapping[int, Sequence[EntryWrite]] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def _number(operation: Operation, request: Request) -> int:
 
 
 def held(slot: Slot, design: Design, item: Item) -> Item | None:
-    """As much of an item, in DynamoDB's JSON, as a slot holds; None where it is not there."""
+    """The attributes of an item in DynamoDB's JSON that a slot holds; None if the item is not in it."""
     keys = [key.name for key in (*slot.pk, *slot.sk)]
     if any(name not in item for name in keys):
         return None
@@ -83,7 +83,7 @@ def held(slot: Slot, design: Design, item: Item) -> Item | None:
 
 
 def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple[EntryWrite, ...]:
-    """What happens to one item, in DynamoDB's JSON, and to its entries in the indexes.
+    """The effect of a write on one item, in DynamoDB's JSON, and on its index entries.
 
     >>> from prejoin.design.model import KeyAttribute, Slot
     >>> slots = tuple(Slot(n, (KeyAttribute(f"{n}pk"),), (KeyAttribute(f"{n}sk"),)) for n in ("table", "gsi1"))

@@ -1,4 +1,4 @@
-"""The units of one call of an operation, by DynamoDB's rules: `predict_units(operation, design, workload, facts)`."""
+"""The capacity units of one call of an operation, by DynamoDB's rules: `predict_units(operation, design, workload)`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from prejoin.workload.model import Workload
 
 _READS = frozenset({Call.GET, Call.QUERY, Call.BATCH_GET, Call.TRANSACT_GET})
 _EXACT = 6
-"""Digits that are kept: sums of parts of units end somewhere."""
+"""Digits to round to: units are sums of fractions."""
 
 
 def predict_units(operation: Operation, design: Design, workload: Workload, facts: Footprint | None = None) -> Units:
-    """What one call of an operation uses; by the document's figures, unless other facts are given."""
+    """The units of one call, from estimates or from the given footprint."""
     facts = facts or Estimates(design, workload)
     read = write = 0.0
     for request in operation.requests:
@@ -34,10 +34,11 @@ def _factor(request: Request) -> float:
 
 
 def units_of(entry: EntryWrite, transactional: bool = False) -> float:
-    """Write units of one item, or of one entry in an index.
+    """Write units of one item, or of one index entry.
 
-    The item is charged by its larger version, twice in a transaction. An index is charged for what changes in it: a
-    put or a delete once, a change of its key twice, what it does not hold not at all; in a transaction the same.
+    An item is charged by its larger version, twice in a transaction. An index is charged for what changes: once for a
+    put or a delete, twice for a changed key, nothing if it does not hold the change. A transaction does not double
+    that.
 
     >>> units_of(EntryWrite("table", 900, 1100)), units_of(EntryWrite("table", after=300), transactional=True)
     (2.0, 2.0)

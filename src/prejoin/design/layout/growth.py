@@ -1,4 +1,4 @@
-"""What a new design adds to one that is in use: indexes to make, keys and items to write for what is there already."""
+"""What a new design adds to a table in use: indexes, keys, items and attributes, and the backfill they need."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from prejoin.workload.model import Attribute, Model, Workload
 
 
 class NewKey(Model, frozen=True):
-    """An item of an entity gets a key in an index, in which it was not before."""
+    """A new key of an entity's items in an index."""
 
     entity: str
     slot: str
     attributes: tuple[str, ...]
-    """What is to be written into each item."""
+    """The attributes to write into each item."""
     facet: Facet
     copy: str = ""
 
 
 class Backfill(Model, frozen=True):
-    """Items that are there already and have to be written again, or for which others have to be written."""
+    """Existing items that have to be written again, or that need further items."""
 
     entity: str
     items: int
-    """How many there are, as the document says or is assumed."""
+    """The number of items, from the document or assumed."""
     why: tuple[str, ...]
 
 
 class Growth(Model, frozen=True):
-    """The change from one design to another, all of which adds; what is there stays as it is."""
+    """The additions from one design to another. Existing keys do not change."""
 
     indexes: tuple[Slot, ...] = ()
     entities: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Growth(Model, frozen=True):
 
 
 def keeps(before: Design, after: Design) -> bool:
-    """Whether every key of a design is in another one as it was, of all the entities that are in both.
+    """Whether a design keeps every key of another one, for the entities that are in both.
 
     >>> from prejoin.design.model import KeyAttribute
     >>> user = Item("User", "User", (Facet(TABLE, ("USER#{userId}",)),))
@@ -76,12 +76,12 @@ def _settings(design: Design) -> object:
 
 
 def _same_place(one: Slot | None, other: Slot | None) -> bool:
-    """Whether an index is as it was: DynamoDB changes neither its keys nor what it holds."""
+    """Whether an index is unchanged: DynamoDB changes neither its keys nor its projection."""
     return one is not None and other is not None and replace(one, purpose="") == replace(other, purpose="")
 
 
 def growth(before: Design, after: Design, workload: Workload) -> Growth:
-    """What has to be done to a table of one design, so that it is one of the other."""
+    """The changes to a table of one design that make it a table of the other."""
     old = {slot.name for slot in before.slots}
     there = {item.entity for item in before.items}
     keys, copies, why = [], [], dict[str, list[str]]()
@@ -125,10 +125,9 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
 
 
 def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> str:
-    """Which of the items that are there can have a key: those that have what it is made of.
+    """The existing items that can have a key: those with all of its attributes.
 
-    What was in a key before is in each of them. Of anything else the design before does not say whether they have it:
-    it may be new itself.
+    Every item has the attributes of its old keys. For others the old design does not say so: they may be new.
     """
     known = workload.entity(entity)
     old = [f for item in before.items if item.entity == entity for f in item.facets if f.slot == TABLE or not f.when]
@@ -153,30 +152,30 @@ class NewAttribute(msgspec.Struct, frozen=True):
     entity: str
     attribute: Attribute
     keyed: tuple[str, ...] = ()
-    """The indexes whose keys it is part of, or whose items it decides about."""
+    """The indexes whose keys contain the attribute, or whose sparse condition tests it."""
 
     @property
     def readable(self) -> bool:
-        """Whether an item without it can be read."""
+        """Whether an item without the attribute can be read."""
         return self.attribute.optional or self.attribute.default is not None
 
 
 def with_recorded_attributes(item: Item, workload: Workload) -> Item:
-    """An item that records the attributes which its entity has now."""
+    """The item with a record of its entity's current attributes."""
     entity = workload.entity(item.entity)
     return replace(item, known=tuple(a.name for a in entity.attributes)) if entity else item
 
 
 def record_attributes(design: Design, workload: Workload) -> Design:
-    """A design that records the attributes of each entity."""
+    """The design with a record of the attributes of each entity."""
     items = tuple(item if item.copy else with_recorded_attributes(item, workload) for item in design.items)
     return replace(design, items=items)
 
 
 def new_attributes_of(before: Design, workload: Workload, after: Design | None = None) -> Iterator[NewAttribute]:
-    """The attributes that are new since a design was written, where it records those it was written for.
+    """The attributes that are new since a design was written, if it recorded them.
 
-    `after` is the design that is to take its place, whose index keys may be made of them.
+    `after` is the design that replaces it; its index keys may contain the new attributes.
     """
     for item in before.items:
         entity = workload.entity(item.entity)

@@ -1,4 +1,4 @@
-"""Chosen keys as a design: slots, templates with their words, items and guards. Words say what a key is about."""
+"""Turns selected keys into a design: slots, key templates, items and guards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prejoin.workload.model import Workload
 
 
 def lay_out(problem: Problem, chosen: Selection) -> Design:
-    """The design of a choice. Its operations are the planner's to say."""
+    """The design of a selection, without operations."""
     workload, kept = problem.workload, problem.fixed.design
     names = names_in(workload)
     separator = names.get("separator", kept.separator)
@@ -46,7 +46,7 @@ def lay_out(problem: Problem, chosen: Selection) -> Design:
 
 
 def _item(problem: Problem, placed: Placement, facets: tuple[Facet, ...], before: Sequence[Item]) -> Item:
-    """An item with its keys: one that is there already stays what it is."""
+    """An item with its keys. An existing item keeps its name and type."""
     name, number = placed.entity, placed.item
     there = problem.fixed.design.item(name) if number == OWN else None
     if 0 < number <= len(copies := problem.fixed.copies(name)):
@@ -62,7 +62,7 @@ def _item(problem: Problem, placed: Placement, facets: tuple[Facet, ...], before
 
 
 def _slots(problem: Problem, chosen: Selection) -> tuple[Slot, ...]:
-    """The table and its indexes, those that are there already first; new ones are called as the others are."""
+    """The table and its indexes, existing ones first. New indexes continue the naming of existing ones."""
     found = list(problem.fixed.design.slots)
     pk, sk = key_names(problem.workload)
     if not any(place[2] == BASE for place in problem.fixed.facets):
@@ -76,7 +76,7 @@ def _slots(problem: Problem, chosen: Selection) -> tuple[Slot, ...]:
 
 
 def _like(last: Slot, number: int) -> Slot | None:
-    """A slot with the next number, if the last is numbered: after `GSI1` with `GSI1PK` comes `GSI2` with `GSI2PK`."""
+    """A slot with the next number, if the last one is numbered: `GSI2` with `GSI2PK` follows `GSI1` with `GSI1PK`."""
     before, now = str(number - 1), str(number)
     texts = [last.name, *(attribute.name for attribute in (*last.pk, *last.sk))]
     if number == 1 or len(texts) != 3 or any(text.count(before) != 1 for text in texts):
@@ -95,7 +95,7 @@ def _table_name(workload: Workload) -> str:
 
 
 def _guards(workload: Workload, chosen: Selection) -> Iterable[Guard]:
-    """Items that make values unique: what is said to be, and ids that are only a part of the table's key."""
+    """Guards for unique values, and for natural ids that are only a part of the table's key."""
     for entity in workload.entities:
         base = next(p.candidate for p in chosen.placed if (p.entity, p.item, p.slot) == (entity.name, OWN, BASE))
         groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)

@@ -1,4 +1,9 @@
-"""Why something cannot be: the fewest statements of the document, and parts of a kept design, that cannot all hold."""
+"""Explains why a workload has no solution, by a minimal set of statements that conflict.
+
+A statement is an access pattern, its strong consistency, a decision, or a part of an approved design. Statements are
+removed one after the other, larger groups first, and stay removed while the rest still conflicts. What remains is an
+irreducible infeasible set: without any one of its statements there is a solution.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +31,16 @@ from prejoin.workload.model import (
 )
 
 _BINDING = (AtMost, FixedKey, Naming, Spread, Under, Without)
-"""Decisions that can make something impossible."""
+"""Decisions that can make a workload infeasible."""
 
 
 class ConflictStatement(msgspec.Struct, frozen=True, order=True):
-    """A statement of the document, a pattern, that it is read consistently, or a decision; or what a design keeps."""
+    """A statement of the document or of an approved design that may be part of a conflict."""
 
     kind: str
     """`pattern`, `consistent`, `decision` or `kept`."""
     name: str
-    """The id of the pattern, the text of the decision, or what is kept: `the index gsi1`."""
+    """The id of the pattern, the text of the decision, or the part of the design: `the index gsi1`."""
 
     def __str__(self) -> str:
         match self.kind:
@@ -50,10 +55,7 @@ class ConflictStatement(msgspec.Struct, frozen=True, order=True):
 
 
 def conflict(workload: Workload, kept: Design | None = None) -> tuple[ConflictStatement, ...]:
-    """Statements that cannot all hold, none of which could be left out; nothing if all can.
-
-    Each is left out in turn: what then still is in conflict does not need it.
-    """
+    """A minimal set of statements that conflict; empty if there is a solution."""
     left = [*_parts(kept), [*_statements(workload)]]
 
     def fails(at: int, instead: list[ConflictStatement]) -> bool:
@@ -78,7 +80,9 @@ def conflict(workload: Workload, kept: Design | None = None) -> tuple[ConflictSt
 
 
 def _parts(kept: Design | None) -> Iterator[list[ConflictStatement]]:
-    """What a kept design has: keys and copies, then indexes. It is left out before the document is."""
+    """The parts of an approved design: keys and copies, then indexes, then names. They are removed before the
+    document's.
+    """
     if kept:
         yield [*(_key(item, f) for item in kept.items if not item.copy for f in item.facets), *map(_copy, kept.copies)]
         yield [*map(_index, kept.indexes)]
@@ -108,7 +112,7 @@ def _names(kept: Design) -> ConflictStatement:
 
 
 def _only(kept: Design, said: Collection[ConflictStatement]) -> Design:
-    """A kept design as far as it is said; where a key or a copy is, so is the index that it is in."""
+    """The stated part of an approved design. An index stays if a key or a copy in it does."""
     items = []
     for item in kept.items:
         facets = tuple(f for f in item.facets if (_copy(item) if item.copy else _key(item, f)) in said)
@@ -120,7 +124,7 @@ def _only(kept: Design, said: Collection[ConflictStatement]) -> Design:
 
 
 def _statements(workload: Workload) -> Iterator[ConflictStatement]:
-    """All of them; those that say most about the conflict last, for the first ones are left out first."""
+    """All statements of a workload. The most telling ones come last, because the first ones are removed first."""
     for pattern in workload.patterns:
         yield ConflictStatement("pattern", pattern.id)
     for read in workload.reads:
@@ -142,7 +146,7 @@ def _fails(workload: Workload, kept: Design | None, statements: Sequence[Conflic
 
     def stays(decision: Decision) -> bool:
         if isinstance(decision.pin, Naming) and kept and _names(kept) not in said:
-            return False  # without the names that are kept, others can be given
+            return False  # without the approved names, others can be given
         return not isinstance(decision.pin, _BINDING) or ConflictStatement("decision", write_pin(decision.pin)) in said
 
     part = replace(
@@ -160,13 +164,13 @@ def _fails(workload: Workload, kept: Design | None, statements: Sequence[Conflic
 
 
 def conflicts(workload: Workload, kept: Design | None = None) -> tuple[tuple[ConflictStatement, ...], ...]:
-    """All that is in conflict: one set of statements after the other, until what is left of the patterns can be."""
+    """Every conflict: after each one its last pattern is removed, until the remaining patterns have a solution."""
     found = []
     while statements := conflict(workload, kept):
         found.append(statements)
         asked = [one.name for one in statements if one.kind == "pattern"]
         if not asked:
-            break  # decisions that contradict each other, whatever is asked
+            break  # these decisions contradict each other, whatever the patterns are
         gone = asked[-1]
         workload = replace(
             workload,

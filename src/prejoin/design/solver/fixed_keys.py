@@ -1,4 +1,4 @@
-"""Keys that are there already, or decided: they stay as they are, and others are found beside them."""
+"""Keys that exist already or that a decision fixes. The solver keeps them and adds others beside them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from prejoin.design.solver.needs import ReadNeeds, SortAttribute
 from prejoin.workload.model import Entity, FixedKey, Naming, Workload
 
 _KEYS = (("partition key", "pk"), ("sort key", "sk"))
-"""What decisions call the attributes that are the table's key, and what they are called if none does."""
+"""The names of the key attributes in decisions, and their defaults."""
 Place = tuple[str, int, int]
-"""An entity, the number of its item (0 is its own), the number of the slot (0 is the table)."""
+"""An entity, the number of its item (0 is its own item) and the number of the slot (0 is the table)."""
 
 
 class FixedKeys(msgspec.Struct, frozen=True):
-    """A design as far as it is fixed."""
+    """The fixed part of a design."""
 
     design: Design
     facets: Mapping[Place, Facet]
@@ -35,10 +35,11 @@ class FixedKeys(msgspec.Struct, frozen=True):
         return max(0, len(self.design.slots) - 1)
 
     def is_open(self, number: int) -> bool:
-        """Whether other entities can have keys in a slot: one text on each side, that nobody else gives a meaning.
+        """Whether keys of other entities may be added to a slot.
 
-        And it holds whole items: what it holds was chosen for those that are there, and stays. A local index has the
-        table's partitions, and one that turns the table's key round has its texts: neither takes others.
+        It needs one text attribute for each side of its key, which no entity uses as its own attribute, and must hold
+        whole items. A local index shares the table's partitions, and an inverted index shares its texts: neither is
+        open.
         """
         slot = self.slot(number)
         if slot is None:
@@ -55,7 +56,7 @@ class FixedKeys(msgspec.Struct, frozen=True):
         return [item for item in self.design.items if item.entity == entity and item.copy]
 
     def answers(self, place: Place, question: ReadNeeds) -> bool:
-        """Whether the planner finds with this key what a question asks of its entity."""
+        """Whether the planner answers a read's need of this entity with this key."""
         ask, entity = question.ask, place[0]
         order = tuple(one for one in ask.order if one.entity in ("", entity))
         own = msgspec.structs.replace(ask, entities=(entity,), order=order)
@@ -63,7 +64,7 @@ class FixedKeys(msgspec.Struct, frozen=True):
 
 
 def fixed_keys(workload: Workload, decided: Sequence[FixedKey], kept: Design | None = None) -> FixedKeys:
-    """What stays: a design that is kept, and keys that somebody decided."""
+    """The approved design, if there is one, with the keys that decisions fix."""
     design = kept or _named(workload)
     for pin in decided:
         design = _with(design, pin, workload)
@@ -88,26 +89,26 @@ def fixed_keys(workload: Workload, decided: Sequence[FixedKey], kept: Design | N
 
 
 def names_in(workload: Workload) -> dict[str, str]:
-    """What decisions call the table, its key attributes, its type attribute and its separator."""
+    """The names that decisions give to the table, its key attributes, its type attribute and its separator."""
     return {d.pin.what: d.pin.name for d in workload.decisions if isinstance(d.pin, Naming)}
 
 
 def key_names(workload: Workload) -> tuple[str, str]:
-    """What the attributes are called that are the key of a new table."""
+    """The names of the key attributes of a new table."""
     names = names_in(workload)
     pk, sk = (names.get(said) or free_name(usual, workload) for said, usual in _KEYS)
     return pk, sk
 
 
 def free_name(name: str, workload: Workload) -> str:
-    """A name for an attribute of the table's own, which no entity has."""
+    """A name for a physical attribute that no entity has."""
     while any(entity.attribute(name) for entity in workload.entities):
         name = f"_{name}"
     return name
 
 
 def _named(workload: Workload) -> Design:
-    """A table without items, with the names that are decided."""
+    """A table without items, with the decided names."""
     names = names_in(workload)
     design = Design(names.get("table", TABLE))
     return msgspec.structs.replace(
@@ -118,7 +119,7 @@ def _named(workload: Workload) -> Design:
 
 
 def _with(design: Design, pin: FixedKey, workload: Workload) -> Design:
-    """A design with a key that was decided; the slot is made if it is not there. A key that is there stays."""
+    """The design with a decided key. A missing slot is added; an existing key stays."""
     pk, sk = map(KeyAttribute, key_names(workload))
     slots = list(design.slots) or [Slot(TABLE, (pk,), (sk,))]
     name = pin.index or TABLE

@@ -1,6 +1,28 @@
-"""The choice for one component as a program: keys, copies and ways as numbers that are 0 or 1, and what must hold of them.
+"""The integer program of one component: its variables, its constraints and its cost functions.
 
-What is to be small, and with how many indexes, is for those to say who solve it.
+All variables are 0 or 1. After NoSE (Mior et al., ICDE 2016), one variable says whether a candidate is used. Here it is
+a `Placement`: candidate c is the key of item i of entity e in slot s, where item 0 is the entity's own item and 1, 2, …
+are copies, and slot 0 is the table and 1, 2, … are indexes. Further variables say that an index is used, that a copy
+exists, that a read of several entities is served in one place (`CollectionPlace`), that a read or write is not served,
+that a write has to find its item first, and that a write takes two requests. The constraints:
+
+Keys: an entity's own item has exactly one key in the table. A copy has one if it exists. Every item has at most one key
+in each index, and only in a used index.
+
+Reads: of the placements that serve a read, at least one is chosen, or the read is counted as not served. A read of
+several entities needs one place where each of them has a key.
+
+Writes: a write that does not know the item's key needs a placement that finds the item, or is not served.
+
+Contiguity cuts: types that one Query reads together must be neighbours in sort order. Stating that for all orders in
+advance would take too many constraints, so the program ignores it at first. When `solve` finds that the chosen keys
+cannot be ordered so, it forbids this set of keys (`Problem.forbidden`) or of places (`Problem.rivals`) in every index,
+and solves again.
+
+Symmetry: index n + 1 is used only if index n is, and copies are numbered in the same way.
+
+The functions `lost`, `price`, `taste` and `everything` are the costs. The search decides which of them to minimise, and
+with how many indexes.
 """
 
 from __future__ import annotations
@@ -35,7 +57,7 @@ from prejoin.workload.model import Action, Entity, Write
 
 
 class ComponentProgram(msgspec.Struct):
-    """The program of one component for a number of indexes."""
+    """The program of one component with a given number of indexes, and its variables by meaning."""
 
     program: IntegerProgram
     places: dict[Placement, int]
@@ -50,7 +72,7 @@ class ComponentProgram(msgspec.Struct):
 
 
 class Formulation:
-    """All that can be chosen for a component, and what it costs."""
+    """All candidates of a component and their costs."""
 
     def __init__(self, problem: Problem, component: Component) -> None:
         self._problem = problem
@@ -64,33 +86,33 @@ class Formulation:
         self._bases = {e.name: base_candidates(self._workload, e, needs[e.name]) for e in component.entities}
         self._others = {e.name: index_candidates(self._workload, e, needs[e.name]) for e in component.entities}
         self.candidates = len({c for found in (self._bases, self._others) for keys in found.values() for c in keys})
-        """How many keys there are to choose from."""
+        """The number of keys to choose from."""
         self._reading: dict[tuple[object, ...], bool] = {}
         self._knowing: dict[tuple[str, Action], frozenset[str]] = {}
         self._weights = {q.read.id: max(1, round(100 * per_second(q.read.rate))) for q in asked}
         self.most_indexes = max(map(len, needs.values()), default=0) + problem.fixed.indexes
-        """More would be of no use."""
+        """More indexes would be of no use."""
 
     def lost(self, model: ComponentProgram) -> dict[int, int]:
-        """What it counts if a pattern is not served: as often as it is asked."""
+        """The cost of patterns that are not served: their rates."""
         return {at: self._weights.get(name, 1) for name, at in model.unserved.items()}
 
     def price(self, model: ComponentProgram) -> dict[int, int]:
-        """Cents a month, beyond those of what is there in any case."""
+        """The cost in cents a month of keys that could be left out."""
         found = {at: cents for place, at in model.places.items() if (cents := self._cents(place))}
         return found | {at: self._find_cents(way) for way, at in model.found.items()}
 
     def taste(self, model: ComponentProgram) -> dict[int, int]:
-        """What to prefer of what costs the same."""
+        """The preference among keys of the same cost."""
         return {at: self._taste(place) for place, at in model.places.items()}
 
     @cached_property
     def kept(self) -> int:
-        """Copies that are there already."""
+        """The number of copies in the approved design."""
         return sum(len(self._fixed.copies(e.name)) for e in self._component.entities)
 
     def model(self, indexes: int, most_copies: int) -> ComponentProgram:
-        """The program with so many indexes, and so many copies of each entity."""
+        """The program with this many indexes, and at most `most_copies` copies of each entity."""
         program = IntegerProgram(self._problem.limit)
         places: dict[Placement, int] = {}
         copies: list[int] = []
@@ -119,7 +141,7 @@ class Formulation:
     def _forbid(
         self, program: IntegerProgram, places: Mapping[Placement, int], forbidden: Forbidden, indexes: int
     ) -> None:
-        """Keys that cannot all be in one slot: in no other index neither, and of no other copies."""
+        """A contiguity cut: these keys cannot all be in one slot, in any index and for any copies."""
         (slot,) = {placed.slot for placed in forbidden}
         copies = sorted({(placed.entity, placed.item) for placed in forbidden if placed.item != OWN})
         for other in range(1, indexes + 1) if slot != BASE else [BASE]:
@@ -140,7 +162,7 @@ class Formulation:
         rivals: frozenset[CollectionPlace],
         indexes: int,
     ) -> None:
-        """Not all of these ways in one slot, unless a copy that lies there too makes room for another."""
+        """A contiguity cut: not all of these places in one slot, unless a copy there makes room for another."""
         slot = min(way.slot for way in rivals)
         asked = {q.read.id: q for q in self._component.reads}
         for other in range(1, indexes + 1) if slot != BASE else [BASE]:
@@ -202,14 +224,14 @@ class Formulation:
                 if there:
                     program.at_most(0, {**taken, **there})
                 if sparse:
-                    # What is only there sometimes would be in its indexes only then, too.
+                    # A sparse copy would be sparse in its indexes, too.
                     program.at_most(1, {**taken, **sparse})
         return copies
 
     def _keys(
         self, program: IntegerProgram, places: dict[Placement, int], name: str, item: int, slot: int
     ) -> dict[Placement, int]:
-        """The keys that an item may have in a slot, one of which is chosen at most."""
+        """The keys that an item may have in a slot; at most one is chosen."""
         fixed = self._fixed.candidates.get((name, item, slot))
         without = slot != BASE and name in self._problem.constraints.without_indexes
         free = [] if without or not self._fixed.is_open(slot) else self._others[name]
@@ -218,7 +240,7 @@ class Formulation:
         return keys
 
     def _live_under(self, program: IntegerProgram, places: Mapping[Placement, int]) -> None:
-        """What lives under another has its partition made of that one's id, or lies in the same as it does."""
+        """An entity under a parent has the parent's id as its partition, or shares the parent's partition."""
         for pin in self._problem.constraints.under:
             bases = {
                 name: {p: at for p, at in places.items() if (p.entity, p.item, p.slot) == (name, OWN, BASE)}
@@ -235,7 +257,7 @@ class Formulation:
                     program.at_least(0, {**same, at: -1})
 
     def _roots(self, place: Placement) -> frozenset[tuple[str, str]]:
-        """Whose ids a partition is made of."""
+        """The entities whose ids make up the partition."""
         entity = self._entity(place.entity)
         return frozenset(root(self._workload, entity, a) for n in place.candidate.pk if (a := entity.attribute(n)))
 
@@ -293,14 +315,14 @@ class Formulation:
         unserved: dict[str, int],
         found: dict[tuple[str, str], int],
     ) -> None:
-        """Writes that do not know the key of what they change have to find it first, by a key that serves that."""
+        """A write that does not know the key of its item has to find it first, by a key that serves that."""
         names = {e.name for e in self._component.entities}
         for write, action in item_changes(self._workload):
             if action.entity not in names or write.id in self._problem.constraints.aside:
                 continue
             find = self._asks.get((write.id, action.entity))
             if action.many and find is None:
-                continue  # all there are: that is a Scan, and no key helps
+                continue  # it means all items: that is a Scan, and no key helps
             blind = [
                 at
                 for place, at in places.items()
@@ -320,7 +342,7 @@ class Formulation:
     def _twice(
         self, program: IntegerProgram, places: Mapping[Placement, int], found: Mapping[tuple[str, str], int]
     ) -> dict[str, int]:
-        """Writes that do not know what they need of an item, because of a key that it has."""
+        """Writes that have to read an item first, because they do not know all of its keys."""
         twice: dict[str, int] = {}
         for entity in self._component.entities:
             others = [
@@ -344,7 +366,7 @@ class Formulation:
         return self._reading[key]
 
     def _knows(self, write: Write, action: Action, place: Placement) -> bool:
-        """Whether a write has what an item's key is made of."""
+        """Whether a write knows all attributes of an item's key."""
         if (write.id, action) not in self._knowing:
             self._knowing[write.id, action] = known(self._workload, write, action)
         return self._knowing[write.id, action].issuperset(place.candidate.attributes)
@@ -356,17 +378,17 @@ class Formulation:
         if place.item != OWN:
             return copy_cents(self._workload, entity, place.candidate)
         if self._is_everything(place):
-            # All items in one partition of the table: worth it where that saves an index, not for the money alone.
+            # One partition for all items of an entity is worth it to save an index, but not for the money alone.
             return index_cents(self._workload, entity, place.candidate) + 1
         return 0
 
     def _is_everything(self, place: Placement) -> bool:
-        """Whether a key of the table puts all items of an entity in one partition."""
+        """Whether a key of the table puts all items of an entity into one partition."""
         own = (place.item, place.slot) == (OWN, BASE) and not place.candidate.fixed
         return own and not place.candidate.pk and bool(self._entity(place.entity).id)
 
     def everything(self, model: ComponentProgram) -> list[int]:
-        """The keys of the table that put all items of an entity in one partition."""
+        """The keys of the table that put all items of an entity into one partition."""
         return [at for place, at in model.places.items() if self._is_everything(place)]
 
     def _find_cents(self, way: tuple[str, str]) -> int:
@@ -374,10 +396,10 @@ class Formulation:
         return find_cents(pattern.rate if pattern else None, self._entity(way[1]))
 
     def _taste(self, place: Placement) -> int:
-        """Of equals: short keys, partitions made of the id of one thing, few of them that hold everything."""
+        """Prefers short keys and partitions made of the id of one entity; avoids partitions that hold everything."""
         candidate = place.candidate
         roots = self._roots(place)
-        # The most that a partition is the id of: a component of an id has all things that share it.
+        # The longest id within the partition: items that share only a part of an id share a partition.
         known = max((len(ids) for ids in self._ids if ids <= roots), default=0)
         everything = not candidate.pk and not self._entity(place.entity).singleton
         return (
@@ -392,18 +414,20 @@ class Formulation:
 
     @cached_property
     def _ids(self) -> list[frozenset[tuple[str, str]]]:
-        """What the ids of the entities are made of."""
+        """The ids of all entities."""
         every = self._workload.entities
         return [frozenset(root(self._workload, e, a) for a in e.id) for e in every if e.id]
 
 
 def _sparse(entity: Entity, candidate: Candidate) -> bool:
-    """Whether not every item has the key."""
+    """Whether some items lack the key."""
     return bool(candidate.when) or any((a := entity.attribute(name)) and a.optional for name in candidate.pk)
 
 
 def _ways(question: ReadNeeds, slots: range) -> Iterator[CollectionPlace]:
-    """Where several entities may lie side by side: in a partition made of a component of what is given, then by the rest."""
+    """Places where several entities can be neighbours: some given attributes are the partition, the rest comes first
+    in the sort key.
+    """
     names = [frozenset(question.ask.name(n.entity, a) for a in n.given) for n in question.needs]
     if len(set(names)) > 1:
         return

@@ -1,4 +1,4 @@
-"""What each read needs of each entity's keys: what is given, the range and the order, by the entity's own names."""
+"""The needs of each read: given attributes, range and order, in the attribute names of each entity."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from prejoin.workload.tenants import common_tenant
 
 
 class SortAttribute(msgspec.Struct, frozen=True, order=True):
-    """An attribute that the items come in the order of."""
+    """An attribute of a sort order, and its direction."""
 
     attribute: str
     descending: bool = False
 
 
 class Need(msgspec.Struct, frozen=True):
-    """What one read asks of the keys of one entity."""
+    """What one read needs of the keys of one entity."""
 
     read: str
     entity: str
     given: frozenset[str]
-    """Attributes whose value is known: by the caller, or as constants."""
+    """Attributes with a known value: from the caller, or constant."""
     constants: tuple[tuple[str, str], ...] = ()
     left: frozenset[str] = frozenset()
-    """Attributes whose value is known too, and may be left to a filter; not all of them, if nothing else is known."""
+    """More attributes with a known value, which may be left to a filter; not all of them, if nothing else is known."""
     tail: tuple[SortAttribute, ...] = ()
     """The attribute of the range, then those of the order."""
     ranged: bool = False
-    """Whether the first attribute of the tail is in a range."""
+    """Whether the first attribute of the tail has a range."""
     shared: bool = False
-    """Other entities are asked for with it."""
+    """Whether the read asks for other entities, too."""
     mingled: bool = False
-    """Several entities in one order: the type comes after what they are sorted by."""
+    """Whether several entities come in one order, so that the type follows the attributes they are sorted by."""
     tenant: frozenset[str] = frozenset()
-    """The attribute that is the tenant, if the entity belongs to tenants. To know it is to know nothing of an item."""
+    """The tenant attribute, if the entity belongs to tenants. Knowing it says nothing about a single item."""
 
 
 class ReadNeeds(msgspec.Struct, frozen=True):
-    """A read as the planner is asked it, and its needs, one for each entity."""
+    """A read as the planner sees it, and its needs, one for each entity."""
 
     read: Read
     ask: Ask
@@ -52,7 +52,7 @@ class ReadNeeds(msgspec.Struct, frozen=True):
 
 
 def read_needs(workload: Workload) -> tuple[tuple[ReadNeeds, ...], dict[str, str]]:
-    """All reads in scope; and those that cannot be asked of any key, with the reason."""
+    """The needs of all reads in scope; and the reads that no key can answer, with the reason."""
     outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
     found, refused = [], {}
     for read in workload.reads:
@@ -68,9 +68,9 @@ def read_needs(workload: Workload) -> tuple[tuple[ReadNeeds, ...], dict[str, str
 
 
 def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
-    """What writes have to find first: all that they change or delete of an entity, by what else they are given.
+    """The lookups of writes: items to change or delete, by the attributes that the write is given.
 
-    One that knows the key of its item has nothing to find; who chooses the keys knows.
+    A write that knows the key of its item needs no lookup; that depends on the chosen keys.
     """
     found: dict[tuple[str, str], ReadNeeds] = {}
     for write, action in item_changes(workload):
@@ -89,7 +89,9 @@ def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
 
 
 def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
-    """What writes do to items that are there, whose keys they have to know; to look at one is to change nothing."""
+    """The changes of writes to existing items, whose keys they must know. A condition on an item counts as an
+    update.
+    """
     for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
         yield from ((write, action) for action in write.actions if action.verb in (Verb.UPDATE, Verb.DELETE))
         written = {action.entity for action in write.actions}
@@ -98,7 +100,7 @@ def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
 
 
 def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
-    """The attributes of an entity that a write's input gives: that of its name, or the one that holds the same id."""
+    """The attributes of an entity that an input of a write gives: by name, or because it holds the same id."""
     if attribute := entity.attribute(name):
         return [name] if means(workload, write, entity, attribute) else []
     roots = {root(workload, e, a) for e in workload.entities if (a := e.attribute(name))}
@@ -125,7 +127,7 @@ def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
         tail[attribute] = SortAttribute(attribute)
     for order in ask.order:
         if order.entity in ("", name) and (attribute := own(order.attribute)) and attribute not in given:
-            # The direction of the order counts; a range has none.
+            # An order has a direction; a range has none.
             tail[attribute] = SortAttribute(attribute, order.descending)
     mingled = len(ask.entities) > 1 and (bool(ask.within) or any(not order.entity for order in ask.order))
     known = frozenset(given) | {a for a, _ in constants}

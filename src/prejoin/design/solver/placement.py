@@ -1,4 +1,4 @@
-"""What is chosen: keys for the items of entities, and where reads of several find them; and what that is chosen for."""
+"""The problem that the solver gets and the selection of keys that it returns, as data."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OWN = 0
 BASE = 0
 """The table; indexes are 1, 2, …"""
 MOST_COPIES = 4
-"""Copies of one entity that are thought of."""
+"""The most copies of one entity that are considered."""
 
 
 class Placement(msgspec.Struct, frozen=True, order=True):
-    """A candidate chosen for an item of an entity, in a slot."""
+    """A candidate as the key of an item of an entity in a slot."""
 
     entity: str
     item: int
@@ -31,9 +31,10 @@ class Placement(msgspec.Struct, frozen=True, order=True):
 
 
 class CollectionPlace(msgspec.Struct, frozen=True, order=True):
-    """Where a read of several entities finds them: the slot, what makes the partition, and what comes before the type.
+    """A place where a read of several entities finds them: the slot, the partition, and the sort attributes before the
+    type.
 
-    Both as the read calls it.
+    Both use the attribute names of the read.
     """
 
     read: str
@@ -43,7 +44,7 @@ class CollectionPlace(msgspec.Struct, frozen=True, order=True):
 
 
 class Score(msgspec.Struct, frozen=True, order=True):
-    """What is to be small, the first first."""
+    """The quality of a selection: smaller is better, and the first difference decides."""
 
     unserved: int
     structures: int
@@ -58,11 +59,11 @@ class Selection(msgspec.Struct, frozen=True):
     copies: int
     money: int
     ended: bool = True
-    """Whether the solver compared all combinations of the candidate keys; else it is the best that was found."""
+    """Whether the solver compared all combinations of the candidates. If not, this is the best one found."""
     least: int = 0
-    """Structures that every combination of the candidate keys has that serves as much."""
+    """A lower bound of the structures of any combination of candidates that serves as much."""
     candidates: int = 0
-    """How many keys were considered."""
+    """The number of candidates."""
 
     @property
     def score(self) -> Score:
@@ -70,11 +71,11 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 Forbidden = frozenset[Placement]
-"""Keys that cannot all be: side by side they would have to lie in an order that there is not."""
+"""Keys that cannot all be chosen: no order of their types makes all reads contiguous."""
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """All that a choice is made for."""
+    """Everything that a selection depends on."""
 
     workload: Workload
     reads: tuple[ReadNeeds, ...]
@@ -82,17 +83,17 @@ class Problem(msgspec.Struct, frozen=True):
     constraints: Constraints
     fixed: FixedKeys
     told: Callable[[str], None]
-    """Hears how far the search is."""
+    """Called with the progress of the search."""
     limit: TimeLimit | None = None
     forbidden: tuple[Forbidden, ...] = ()
     rivals: tuple[frozenset[CollectionPlace], ...] = ()
-    """Ways of several reads in one partition, not all of which can be: a parent has two neighbours."""
+    """Places of several reads in one partition that cannot all be chosen: a parent has only two neighbours."""
     refused: frozenset[tuple[str, Placement]] = frozenset()
-    """Reads, and keys that are there in any case and do not serve them, because of what else is in their partition."""
+    """Reads and fixed keys that do not serve them, because of other items in the partition."""
 
 
 class Component(msgspec.Struct, frozen=True):
-    """Entities that reads ask for together, with all that is asked of them."""
+    """Entities that are read together, with all of their reads."""
 
     entities: tuple[Entity, ...]
     reads: tuple[ReadNeeds, ...]
@@ -103,13 +104,13 @@ def placement_answers(place: Placement, need: Need) -> bool:
         return False
     if serves(place.candidate, need):
         return True
-    # The whole key of an item is given, and more: one item is read, and compared with the rest.
+    # The whole key of an item is given, and more: one item is read and compared with the rest.
     whole = (place.item, place.slot) == (OWN, BASE) and set(place.candidate.attributes) <= need.given
     return whole and not need.shared and not need.ranged
 
 
 def lies_in(place: Placement, question: ReadNeeds, need: Need, way: CollectionPlace) -> bool:
-    """Whether an item lies where a read of several entities finds them."""
+    """Whether an item has a key in the place where a read of several entities finds them."""
     if (place.entity, place.slot) != (need.entity, way.slot):
         return False
     name = question.ask.name
@@ -120,7 +121,7 @@ def lies_in(place: Placement, question: ReadNeeds, need: Need, way: CollectionPl
 
 
 def key_as_asked(place: Placement, question: ReadNeeds, rest: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a partition is made of and what comes first in the sort key, as a read calls it."""
+    """The partition and the first sort attributes of a placement, in the attribute names of a read."""
     name, candidate = question.ask.name, place.candidate
     pk = tuple(name(place.entity, one) for one in candidate.pk)
     return pk, tuple(name(place.entity, one.attribute) for one in candidate.sk[:rest])

@@ -1,7 +1,12 @@
-"""The choice of keys: every read served that can be, with the fewest structures, and of those the cheapest.
+"""The search for the best selection of keys, in lexicographic order of goals.
 
-Entities that nothing asks for together are chosen for apart. Indexes are shared by all, so there are as many as the
-component that needs most; copies add up.
+The goals: as few patterns not served as possible, weighted by their rates; then as few indexes and copies; then as few
+copies; then as few writes that read first; then the least cost. The search counts indexes upwards and asks for the
+fewest copies with each number, because a program with a fixed number of indexes is small.
+
+Entities that no read asks for together are independent: each connected component has its own program. Indexes are
+shared, so the table needs as many as the component that needs most. Copies add up. Where a decision limits copies,
+`_limited` distributes them by dynamic programming over the components.
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ def problem_of(
 ) -> Problem:
     pins = constraints_of(workload)
     stay = fixed_keys(workload, pins.keys, kept)
-    # Local ones are indexes to the solver, and no GSIs to who sets a limit for these.
+    # A local index counts as an index for the solver, but not for a decision that limits GSIs.
     pins = msgspec.structs.replace(pins, indexes=pins.indexes + sum(slot.local for slot in stay.design.slots))
     asked = tuple(q for q in questions if q.read.id not in pins.aside)
     sought = tuple(f for f in find_needs(workload) if f.read.id not in pins.aside)
@@ -44,7 +49,7 @@ def _nobody(text: str) -> None:
 
 
 def components(problem: Problem) -> list[Component]:
-    """The workload taken apart, in an order that does not depend on the document's."""
+    """The connected components of a workload, in an order that does not depend on the document."""
     group = {e.name: e.name for e in problem.workload.entities}
 
     def head(name: str) -> str:
@@ -69,10 +74,10 @@ def components(problem: Problem) -> list[Component]:
 
 
 def choose(problem: Problem) -> Selection:
-    """The best choice: what can be served is, with the fewest structures, for the least money.
+    """The best selection: all that can be served is served, with the fewest structures, at the least cost.
 
-    Where limits leave no room for that, as little as can be is left unserved, by how often it is asked. What stays and
-    is beyond them already is an InfeasibleError.
+    If limits do not allow that, patterns of the lowest rate are not served. Raises InfeasibleError if an approved
+    design exceeds a limit already.
     """
     if has_contradiction(problem.workload) or any(violations(problem.fixed.design, problem.workload)):
         raise InfeasibleError
@@ -84,7 +89,7 @@ def choose(problem: Problem) -> Selection:
     fewest: int | None = None
     counts: dict[int, int] = {}
     untried = UNLIMITED
-    """The smallest number of indexes that was not looked at because the time was over."""
+    """The smallest number of indexes that was not tried, because the time was over."""
     for indexes in range(already, limits.indexes + 1):
         if fewest is not None and indexes > fewest:
             break
@@ -102,7 +107,7 @@ def choose(problem: Problem) -> Selection:
             break
     if fewest is None:
         return _bounded(problem, _limited(problem, pieces))
-    # Of as many structures the most indexes, for then the copies are fewest.
+    # Of the same number of structures, the most indexes leave the fewest copies.
     found = _joined([piece.solve(max(at for at, count in counts.items() if count == fewest)) for piece in pieces])
     least = min(at + sum(piece.least.get(at, piece.copies(at, UNLIMITED) or 0) for piece in pieces) for at in counts)
     ended = found.ended and all(piece.ended for piece in pieces) and not (problem.limit and problem.limit.struck)
@@ -110,7 +115,7 @@ def choose(problem: Problem) -> Selection:
 
 
 def _out_of_time(problem: Problem) -> bool:
-    """Whether to make do with what was found."""
+    """Whether the time is over, so that the best selection so far is used."""
     if problem.limit is None or problem.limit.left > 0:
         return False
     problem.limit.struck = True
@@ -118,7 +123,7 @@ def _out_of_time(problem: Problem) -> bool:
 
 
 def _bounded(problem: Problem, chosen: Selection) -> Selection:
-    """A choice whose search knows no bound of its own: if it was cut short, nothing is claimed."""
+    """A selection of a search without a bound of its own: if the search was cut short, it claims nothing."""
     if problem.limit is None or not problem.limit.struck:
         return chosen
     return msgspec.structs.replace(chosen, ended=False, least=0)
@@ -129,7 +134,7 @@ def _counted(number: int, one: str, many: str) -> str:
 
 
 def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
-    """How many copies all parts need together with so many indexes; None if there is no room for them."""
+    """The number of copies that all components need with this many indexes; None if that exceeds `room`."""
     total = 0
     for piece in pieces:
         needed = piece.copies(indexes, room - total)
@@ -140,7 +145,7 @@ def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
 
 
 def _cheapest(pieces: Sequence[_Search], limits: Constraints) -> Selection | None:
-    """The choice that costs least, with as many structures as that takes; None if that is more than there may be."""
+    """The selection of the least cost, with any number of structures; None if that exceeds a limit."""
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
     found = msgspec.structs.replace(_joined([piece.solve(most, cheapest=True) for piece in pieces]), least=0)
     fits = found.copies <= limits.copies and found.indexes + found.copies <= limits.structures
@@ -148,7 +153,7 @@ def _cheapest(pieces: Sequence[_Search], limits: Constraints) -> Selection | Non
 
 
 def _limited(problem: Problem, pieces: Sequence[_Search]) -> Selection:
-    """The best choice where not all can be served that keys could serve: the parts share the copies there may be."""
+    """The best selection if limits leave patterns unserved: the components share the copies."""
     limits = problem.constraints
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
     best: tuple[int, int, int, tuple[int, ...]] | None = None
@@ -166,7 +171,7 @@ def _limited(problem: Problem, pieces: Sequence[_Search]) -> Selection:
 
 
 def _shared(pieces: Sequence[_Search], indexes: int, most: int) -> dict[int, tuple[int, tuple[int, ...]]]:
-    """For each number of copies, the least that is left unserved, and how many copies each component then has."""
+    """For each number of copies, the least that is not served and the copies of each component."""
     found: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())} if most >= 0 else {}
     for piece in pieces:
         further: dict[int, tuple[int, tuple[int, ...]]] = {}
@@ -195,7 +200,7 @@ def _joined(found: Sequence[Selection]) -> Selection:
 
 
 class _Search:
-    """The best choice for one component, by the number of indexes it may use."""
+    """The search in one component, by the number of indexes."""
 
     def __init__(self, problem: Problem, component: Component) -> None:
         self._problem = problem
@@ -206,20 +211,22 @@ class _Search:
         self._left: dict[tuple[int, int], int] = {}
         self.most_indexes = self._formulation.most_indexes
         self.ended = True
-        """Whether all that was asked of it was answered for certain."""
+        """Whether every answer so far is proven."""
         self.least: dict[int, int] = {}
-        """By the number of indexes, the copies that are needed at least."""
+        """A lower bound of the copies, by the number of indexes."""
 
     @cached_property
     def _floor(self) -> int:
-        """How much no key can serve; with copies enough, or indexes where there may be none, everything else is."""
+        """The weight of patterns that no key can serve. Enough copies, or indexes if copies are not allowed, serve
+        the rest.
+        """
         barred = self._problem.constraints.without_copies & {e.name for e in self._component.entities}
         most = min(self.most_indexes, self._problem.constraints.indexes) if barred else 0
         model = self._formulation.model(max(self._problem.fixed.indexes, most), len(self._component.reads))
         return model.program.minimise(self._formulation.lost(model))
 
     def copies(self, indexes: int, most: int) -> int | None:
-        """The fewest copies with which all is served that can be, with so many indexes; None if `most` are too few."""
+        """The fewest copies that serve all that can be served with this many indexes; None if that exceeds `most`."""
         if self._copies.get(indexes - 1) == self._kept:
             self._copies[indexes] = self._kept
         if indexes not in self._copies:
@@ -236,7 +243,7 @@ class _Search:
         return self._copies[indexes]
 
     def solve(self, indexes: int, cheapest: bool = False) -> Selection:
-        """The cheapest of the choices with the fewest copies; or of all."""
+        """The cheapest selection with the fewest copies; or the cheapest of all."""
         fewest = self.copies(indexes, UNLIMITED)
         assert fewest is not None
         model = self._formulation.model(indexes, MOST_COPIES if cheapest else fewest)
@@ -246,7 +253,7 @@ class _Search:
         return self._finished(model, cheapest)
 
     def left(self, indexes: int, most: int) -> Iterator[tuple[int, int]]:
-        """For each number of copies up to `most`, as long as more of them help: what is left unserved."""
+        """For each number of copies up to `most`, while more copies help: the weight of what is not served."""
         for copies in range(self._kept, most + 1):
             if (indexes, copies) not in self._left:
                 model = self._formulation.model(indexes, copies)
@@ -260,7 +267,7 @@ class _Search:
                 return
 
     def solve_within(self, indexes: int, copies: int) -> Selection:
-        """The choice that leaves least unserved with so many indexes and copies."""
+        """The selection that serves most with this many indexes and copies."""
         model = self._formulation.model(indexes, min(copies, MOST_COPIES))
         model.program.at_most(copies - self._kept, dict.fromkeys(model.copies, 1))
         model.program.minimise(self._formulation.lost(model))
@@ -271,10 +278,10 @@ class _Search:
         program = model.program
         price = self._formulation.price(model)
         money = program.minimise(price) if cheapest else 0
-        # An index that others need in any case is better than all items of an entity in one partition of the table.
+        # An index that exists in any case is better than one partition for all items of an entity.
         program.minimise(dict.fromkeys((*model.used, *self._formulation.everything(model)), 1))
         program.minimise(dict.fromkeys(model.copies, 1))
-        if self._problem.fixed.facets:  # least change: as few new keys as can be
+        if self._problem.fixed.facets:  # least change: as few new keys as possible
             program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})
         program.minimise(dict.fromkeys(model.twice.values(), 1))
         money = program.minimise(price)

@@ -1,4 +1,10 @@
-"""The designer: from a workload to the table that serves it, `solve(workload)`. The same input, the same design."""
+"""The designer: `solve(workload)` returns the best design. The same input gives the same design.
+
+It repeats three steps. The search selects keys (`search`), the layout gives them literal words and an order (`layout`),
+and the planner maps every pattern to the result (`mapping`). If the planner refuses a read that the search counted as
+served, its types are not neighbours in their partition. Then the search gets a cut that forbids this selection, and
+runs again; see `formulation`. Last, indexes get their projections.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +25,15 @@ from prejoin.design.solver.search import choose, problem_of
 from prejoin.workload.model import Read, Workload
 
 MOST_TRIES = 30
-"""How often keys are chosen anew, because what is read together cannot lie side by side."""
+"""How often keys are selected again, because types that are read together cannot be neighbours."""
 
 
 class Solution(msgspec.Struct, frozen=True):
-    """A design, and how good it is."""
+    """A design and its quality."""
 
     design: Design
     chosen: Selection
-    """The keys before they had words."""
+    """The selected keys, before they get words."""
 
     @property
     def score(self) -> Score:
@@ -37,13 +43,13 @@ class Solution(msgspec.Struct, frozen=True):
     def exact(self) -> bool:
         """Whether no design at all serves as much with fewer indexes and copies.
 
-        That is known only where all is served without any: keys beyond the candidates might save one.
+        That is known only if everything is served without any: keys beyond the candidates might save one.
         """
         return not self.chosen.unserved and not self.design.indexes and not self.design.copies
 
     @property
     def ended(self) -> bool:
-        """Whether all combinations of the candidate keys were compared; else the search came to its limit."""
+        """Whether all combinations of the candidates were compared; if not, the search reached its limit."""
         return self.chosen.ended
 
 
@@ -53,11 +59,11 @@ def solve(
     told: Callable[[str], None] | None = None,
     limit: TimeLimit | None = None,
 ) -> Solution:
-    """The best design that combines candidate keys, by the objective (`prejoin.design.cost.objective`).
+    """Return the best design that combines candidate keys, by the objective (`prejoin.design.cost.objective`).
 
-    What the document decides is obeyed; InfeasibleError, if decisions contradict each other. A design that is kept
-    stays as it is, and what is new is added to it. `told` hears how far it is. With a `limit` it is the
-    best design found until that strikes; OutOfTimeError, if there was none.
+    The decisions of the document are obeyed; InfeasibleError if they contradict each other. The approved design `kept`
+    stays as it is, and new keys are added to it. `told` is called with the progress. With a `limit` the result is the
+    best design found in that time; OutOfTimeError if there is none.
     """
     asked, _ = read_needs(workload)
     problem = problem_of(workload, asked, kept, told, limit)
@@ -74,7 +80,7 @@ def solve(
         tries += 1
         if not (apart or refused) or tries == MOST_TRIES or (limit and limit.struck):
             lost = _refused(problem, design)
-            if lost:  # nothing is kept for a read that is not served in the end
+            if lost:  # keys for a read that is not served in the end are wasted
                 rest = tuple(q for q in problem.reads if q.read.id not in lost)
                 problem, tries = replace(problem, reads=rest, forbidden=(), rivals=(), refused=frozenset()), 0
                 unserved |= lost
@@ -92,18 +98,18 @@ def solve(
 
 
 def _refused(problem: Problem, design: Design) -> set[str]:
-    """The reads that keys were chosen for, and that the planner does not serve with them."""
+    """Reads that the search counted as served and the planner refuses."""
     asked = {question.read.id for question in problem.reads}
     return {operation.pattern for operation in design.operations if not operation.served} & asked
 
 
 def _stay(there: Forbidden) -> bool:
-    """Whether all of these keys are kept or decided: no other choice would part them."""
+    """Whether all of these keys are fixed: no other selection would separate them."""
     return all(placed.candidate.fixed for placed in there)
 
 
 def _apart(problem: Problem, chosen: Selection, design: Design, words: KeyWords) -> Iterator[tuple[str, Forbidden]]:
-    """A read that is refused and was counted as served, and the keys in one partition because of which it is."""
+    """Each read that is refused although it counted as served, with the keys of one partition that cause it."""
     rooms = words.rooms
     meant = {question.read.id for question in problem.reads} - set(chosen.unserved)
     for operation in design.operations:

@@ -1,4 +1,4 @@
-"""Decisions that a design does not keep: too many of something, another name or key, or no trace of the decision."""
+"""Decisions that a design violates or ignores."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from prejoin.workload.model import AtMost, Entity, FixedKey, Naming, Pin, Spread
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A decision that a design does not keep."""
+    """A decision that a design violates."""
 
     pin: Pin
     there: tuple[str, ...]
-    """What there is too much of: names of indexes and copies, or what an entity has."""
+    """The indexes, copies or parts that the decision does not allow."""
     name: str
-    """The index, the copy or the entity that it is said about."""
+    """The index, copy or entity concerned."""
     slot: str = ""
 
 
 def violations(design: Design, workload: Workload) -> Iterator[Violation]:
-    """What a design has that a decision does not allow.
+    """The decisions that a design violates.
 
     >>> from prejoin.design.model import TABLE, KeyAttribute, Slot
     >>> from prejoin.workload.model import Decision
@@ -69,7 +69,7 @@ def violations(design: Design, workload: Workload) -> Iterator[Violation]:
 
 
 def _named(design: Design, what: str) -> str:
-    """What a design calls something; empty where it does not say."""
+    """The name that a design gives to something; empty if it gives none."""
     base = design.slot(TABLE)
     match what:
         case "partition key":
@@ -85,7 +85,7 @@ def _named(design: Design, what: str) -> str:
 
 
 class IgnoredDecision(msgspec.Struct, frozen=True):
-    """A decision that a design does not follow, and why."""
+    """A decision without effect on a design, and why."""
 
     pin: Pin
     why: str
@@ -93,7 +93,7 @@ class IgnoredDecision(msgspec.Struct, frozen=True):
 
 
 def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDecision]:
-    """The decisions that make no difference to a design, or that its author did not follow.
+    """The decisions that have no effect on a design, or that its author did not follow.
 
     >>> from prejoin.workload.model import Decision, Entity
     >>> shop = Workload(entities=(Entity("Shop", singleton=True),), decisions=(Decision(Spread("Shop", shards=8)),))
@@ -121,7 +121,7 @@ def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDec
 
 
 def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[keys.Facet]) -> tuple[str, str]:
-    """Why no partition of an entity is cut as was decided."""
+    """Why no partition of an entity is split as decided."""
     leave = "leave the decision out"
     if entity.singleton or not entity.id:
         return "it has one item" if entity.singleton else "nothing identifies its items", leave
@@ -141,10 +141,10 @@ def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[key
 
 
 def _lies_under(pin: Under, workload: Workload, facets: Sequence[keys.Facet]) -> bool:
-    """Whether the partition of an entity is made of its parent's id, or is the one its parent lies in."""
+    """Whether the partition of an entity is its parent's id, or is shared with its parent."""
     parent = workload.entity(pin.parent)
     if parent is None or workload.entity(pin.entity) is None:
-        return True  # told elsewhere
+        return True  # reported by another check
     bases = {facet.entity: facet for facet in facets if facet.slot == TABLE and not facet.copy}
     if pin.entity not in bases:
         return True
@@ -159,7 +159,7 @@ def _lies_under(pin: Under, workload: Workload, facets: Sequence[keys.Facet]) ->
 
 
 def _cut(pin: AtMost | Without | Spread, facets: Sequence[keys.Facet]) -> Iterator[Violation]:
-    """Partitions that are cut in another way than was decided."""
+    """Partitions that are split in another way than decided."""
     for facet in facets:
         if not isinstance(pin, AtMost) and pin.entity != facet.entity:
             continue
@@ -179,7 +179,7 @@ def _is_other(pin: AtMost | Without | Spread, shards: int, bucket: str) -> bool:
             return bool(bucket)
         case Spread() if pin.shards:
             return bool(bucket) or shards not in (0, pin.shards)
-        case Spread():  # which may be cut into shards beside
+        case Spread():  # it may be split into shards, too
             return bucket not in ("", pin.bucket)
 
 
@@ -188,7 +188,7 @@ def _name(one: Item | keys.Facet) -> str:
 
 
 def has_contradiction(workload: Workload) -> bool:
-    """Whether an entity is to be cut as another decision does not allow.
+    """Whether decisions about splitting an entity contradict each other.
 
     >>> from prejoin.workload.model import Decision
     >>> has_contradiction(Workload(decisions=(Decision(Spread("Order", shards=8)), Decision(AtMost("shards", 4)))))
