@@ -1,4 +1,4 @@
-"""Designs in files: the Markdown document that people review, or YAML or JSON as data; read with every message."""
+"""Reads and writes designs: the Markdown document for review, or YAML or JSON."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _NAMES = (NAME, "table-design.yaml", "table-design.yml", "table-design.json")
 
 
 def design_beside(document: Path) -> Path:
-    """Where the design of a document is kept: beside it, as Markdown unless there is one in another form."""
+    """The path of a document's design: beside it, Markdown unless another form exists."""
     places = [document.with_name(name) for name in _NAMES]
     return next((place for place in places if place.exists()), places[0])
 
 
 def read_design(text: str, workload: Workload, form: Form = "yaml") -> tuple[Design | None, tuple[Diagnostic, ...]]:
-    """The design in a text, for a workload, and what is to be said about it; None where that has errors."""
+    """The design in a text, for a workload, and its diagnostics; None if there are errors."""
     reading = read_design_text(text, workload, form)
     return (None if has_errors(reading.diagnostics) else reading.design), reading.diagnostics
 
 
 def read_design_text(text: str, workload: Workload, form: Form) -> DesignReading:
-    """The same, with where each part stands. Only the Markdown document comes with its operations planned anew."""
+    """The design in a text, with places and annotations. Only Markdown comes with operations mapped."""
     if form == "md":
         return read_document(text, workload)
     try:
@@ -51,7 +51,7 @@ def read_design_text(text: str, workload: Workload, form: Form) -> DesignReading
 
 
 def read_design_file(path: Path, workload: Workload) -> DesignReading:
-    """The design in a file, its form by its ending; a file that cannot be read is a message too."""
+    """The design in a file; the suffix decides the form. An unreadable file gives a diagnostic."""
     form = form_of(path)
     if form is None:
         return _unreadable(UNREADABLE, f"{path} is not .md, .yaml or .json", "name it by what it holds")
@@ -70,7 +70,7 @@ def read_design_file(path: Path, workload: Workload) -> DesignReading:
 
 
 def write_design(design: Design, form: Form = "yaml", workload: Workload | None = None) -> str:
-    """The text of a design. A Markdown document tells about the workload too."""
+    """The text of a design. The Markdown document also uses the workload."""
     if form == "md":
         return write_document(design, workload or Workload())
     return write_tree(msgspec.to_builtins(design, str_keys=True), form)

@@ -1,4 +1,4 @@
-"""Why a design is as it is: per entity, index, copy, pattern and partition, in words and as data."""
+"""Explains a design, for each entity, index, copy, pattern and partition, as text and as data."""
 
 from prejoin.design.explain.alternatives import add_alternatives, without
 from prejoin.design.explain.explanation import annotate, choices, explain, explain_design

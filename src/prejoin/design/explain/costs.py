@@ -1,4 +1,4 @@
-"""What each part of a design costs in a month: the bill, taken apart by what is asked why it is there."""
+"""The monthly cost of each part of a design."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Costs(msgspec.Struct, frozen=True):
     writing: float
     storing: float
     indexes: dict[str, float]
-    """What is written to each, and what it stores."""
+    """By index: writes to it and its storage."""
     copies: dict[str, float]
-    """By `Order/lookup`: what there would be less to pay without it, apart from what it serves."""
+    """By copy, `Order/lookup`: the saving without it."""
     written: dict[str, tuple[WriteExplanation, ...]]
 
     @property
@@ -39,7 +39,7 @@ class Costs(msgspec.Struct, frozen=True):
         return _rounded(self.bill.total)
 
     def units(self, pattern: str) -> Units:
-        """Of one call."""
+        """Units of one call."""
         found = self.bill.pattern(pattern)
         return found.units if found else Units()
 
@@ -76,7 +76,7 @@ def total(workload: Workload, design: Design) -> float:
 
 
 def _keeping(workload: Workload, whole: Bill) -> Decimal:
-    """Writes and storage: what it takes to keep what is there, whoever reads it."""
+    """The cost of writes and storage, without reads."""
     reads = {read.id for read in workload.reads}
     return whole.kept + sum((one.dollars for one in whole.patterns if one.pattern not in reads), Decimal())
 

@@ -1,4 +1,4 @@
-"""Each entity: why its items live where they do, how many there are, what makes them unique, what a write becomes."""
+"""Explains each entity: its key, its number of items, what makes them unique, and what a write amounts to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prejoin.workload.model import Entity, FixedKey, Under, Verb, Workload
 def entities(
     workload: Workload, design: Design, keys: Sequence[AboutKey], planned: Mapping[str, Plan], costs: Costs
 ) -> tuple[AboutEntity, ...]:
-    """All entities that the table holds, in the order of the document."""
+    """The explanations of all entities in the table, in document order."""
     found = []
     for entity in workload.entities:
         mine = [key for key in keys if key.entity == entity.name]
@@ -42,7 +42,7 @@ def entities(
 
 
 def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Plan], separator: str) -> Iterator[str]:
-    """Who lies beside it, and which reads want that."""
+    """The other entities in its partition, and the reads that need them there."""
     beside = [
         k
         for k in keys
@@ -62,7 +62,7 @@ def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Pla
 
 
 def _decided(workload: Workload, entity: Entity) -> Iterator[str]:
-    """What the document decided about its place."""
+    """The document's decisions about its key."""
     for decision in workload.decisions:
         if isinstance(decision.pin, Under) and decision.pin.entity == entity.name:
             yield f"The document says that it lives under {decision.pin.parent}."
@@ -71,7 +71,7 @@ def _decided(workload: Workload, entity: Entity) -> Iterator[str]:
 
 
 def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -> Iterator[str]:
-    """What keeps two items from being one, or one from being two."""
+    """What prevents two items from sharing a key, and duplicates."""
     ids = [a.name for a in entity.id]
     made = [a.name for a in entity.id if a.generated]
     key = {part.attribute for part in (*own.partition, *own.sort)}
@@ -110,7 +110,7 @@ def _elsewhere(mine: Sequence[AboutKey]) -> Iterator[str]:
 
 
 def _written(written: Sequence[WriteExplanation]) -> Iterator[str]:
-    """What creating and deleting one takes; in one sentence where it is the same."""
+    """The units of creating and deleting an item, in one sentence if they are equal."""
     said: dict[str, list[str]] = {}
     for one in written:
         doing, _, rest = one.text.partition(" ")

@@ -1,4 +1,4 @@
-"""The explanation of a design, all of it: `explain(workload, solution)`."""
+"""The explanation of a design, `explain(workload, solution)`, with the claims about its quality and its decisions."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from prejoin.design.solver.solve import Solution
 from prejoin.workload.model import Workload
 
 MOST_NAMED = 3
-"""Patterns that are named as the dearest."""
+"""The most patterns named as the most expensive."""
 
 
 def explain(workload: Workload, solution: Solution) -> Explanation:
-    """Why the design is as it is, and what it costs. Alternatives are solved on demand (`considered`, `without`)."""
+    """Explain a design and its cost. Alternatives are added on demand (`add_alternatives`, `without`)."""
     return explain_design(workload, solution.design, solution)
 
 
 def explain_design(workload: Workload, design: Design, solution: Solution | None = None) -> Explanation:
-    """The same for any design with its operations. How good it is, is said only of one that was solved.
+    """Explain any mapped design. Only a solved one has claims about its quality.
 
-    A DesignError where it is not one for this workload.
+    Raises DesignError if it does not fit the workload.
     """
     must_fit(design, workload)
     costs = costs_of(workload, design)
@@ -56,7 +56,7 @@ def explain_design(workload: Workload, design: Design, solution: Solution | None
 
 
 def _assumed(workload: Workload) -> Iterator[str]:
-    """What was assumed, each kind of it said once for all that it is about."""
+    """All assumptions, one sentence for each kind."""
     kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
     for one in assumptions(workload):
         kinds.setdefault((one.what, one.why), {}).setdefault(one.value, []).append(one.about)
@@ -82,7 +82,7 @@ def _words(design: Design, costs: Costs) -> Iterator[str]:
 
 
 def _dearest(costs: Costs) -> Iterator[str]:
-    """The patterns that more than half of the money is for."""
+    """The patterns that account for more than half of the cost."""
     found: list[str] = []
     paid = 0.0
     for one in sorted(costs.bill.patterns, key=lambda one: (-one.dollars, one.pattern)):
@@ -95,10 +95,9 @@ def _dearest(costs: Costs) -> Iterator[str]:
 
 
 def claim(workload: Workload, solution: Solution) -> str:
-    """What is known about a solved design, as a part of a sentence; empty where there is nothing to be fewer.
+    """What is proven about a solved design, as a clause; empty if it has no indexes and copies.
 
-    The solver compares combinations of candidate keys, which are made from what reads give. Keys beyond these exist, so
-    nothing is said about all designs.
+    The solver compares combinations of candidate keys. Other keys exist, so nothing is claimed about all designs.
     """
     chosen = solution.chosen
     keys = f"the {chosen.candidates:,} candidate keys"
@@ -113,7 +112,7 @@ def claim(workload: Workload, solution: Solution) -> str:
 
 
 def claim_sentences(workload: Workload, solution: Solution) -> tuple[str, ...]:
-    """The same as whole sentences, with what decides between equals."""
+    """The claim as sentences, with the criteria that decide between equal designs."""
     known = claim(workload, solution)
     first = (f"{known[0].upper()}{known[1:]}.",) if known else ()
     if constraints_of(workload).money:
@@ -123,14 +122,16 @@ def claim_sentences(workload: Workload, solution: Solution) -> tuple[str, ...]:
 
 
 def annotate(design: Design, explanation: Explanation) -> Design:
-    """The design with its decisions, and with what each index is for."""
+    """The design with its decisions and the purpose of each index."""
     purposes = {index.index: purpose(index) for index in explanation.indexes}
     slots = tuple(replace(slot, purpose=purposes.get(slot.name, slot.purpose)) for slot in design.slots)
     return replace(design, slots=slots, decisions=choices(explanation))
 
 
 def purpose(index: AboutIndex) -> str:
-    """In a line: `User by email (AP-002); Order by status, in the order of placedAt (AP-008)`."""
+    """The purpose of an index in a line: `User by email (AP-002); Order by status, in the order of placedAt
+    (AP-008)`.
+    """
     found = []
     for key in index.keys:
         by = dict.fromkeys(p.attribute for p in (*key.partition, *key.sort) if p.because is Because.GIVEN)
@@ -142,7 +143,7 @@ def purpose(index: AboutIndex) -> str:
 
 
 def choices(explanation: Explanation) -> tuple[Choice, ...]:
-    """What was decided, about the table, each entity, index, copy and busy partition, in that order."""
+    """The decisions about the table, each entity, index, copy and busy partition, in that order."""
     return tuple(_choices(explanation))
 
 

@@ -1,4 +1,4 @@
-"""Every key of a design with what put each attribute there: the reads that it answers, or what makes it unique."""
+"""Explains every key of a design: the reads it serves, and the reason for each attribute."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIELD = re.compile(r"\{[^{}]*\}")
 
 
 def plans(workload: Workload, design: Design) -> dict[str, Plan]:
-    """How the planner answers each read that some key serves."""
+    """The plan of each read that is served."""
     facets = planner_facets(design, workload)
     wanted = {operation.pattern for operation in design.operations}
     found = {}
@@ -42,7 +42,7 @@ def _planned(read: Read, workload: Workload, facets: Sequence[keys.Facet]) -> Pl
 
 
 def key_explanations(workload: Workload, design: Design, planned: Mapping[str, Plan]) -> tuple[AboutKey, ...]:
-    """All keys, in the order of the design's items."""
+    """The explanations of all keys, in the order of the design's items."""
     shares = _shares(workload, design)
     found = []
     for facet in planner_facets(design, workload):
@@ -55,7 +55,7 @@ def key_explanations(workload: Workload, design: Design, planned: Mapping[str, P
 
 
 def _also(design: Design, facet: keys.Facet, planned: Mapping[str, Plan]) -> list[str]:
-    """Patterns that read by a key on their way: writes that find an item first, joins that follow an id."""
+    """Patterns that use a key in a further request: writes that find an item first, and joins."""
     found = []
     for operation in design.operations:
         for request in operation.requests[1 if operation.pattern in planned else 0 :]:
@@ -66,14 +66,14 @@ def _also(design: Design, facet: keys.Facet, planned: Mapping[str, Plan]) -> lis
 
 
 def _meant(facet: keys.Facet, request: Request) -> bool:
-    """Whether a request is for this key: its words are the same, the names of what is given may be others."""
+    """Whether a request uses this key: the words are the same, the attribute names may differ."""
     condition = request.sk.rpartition(" ")[2]
     sk = facet.sk.text if facet.sk else ""
     return key_shape(request.pk) == key_shape(facet.pk.text) and key_shape(sk).startswith(key_shape(condition))
 
 
 def key_shape(template: str) -> str:
-    """A key without the names in it: partitions of the same words are the same, whatever each entity calls the id.
+    """A key template without attribute names: two partitions are the same if their words are.
 
     >>> key_shape("USER#{userId}") == key_shape("USER#{followerId}")
     True
@@ -98,7 +98,7 @@ def _about(entity: Entity, facet: keys.Facet, mine: Mapping[str, Plan], also: Se
 
 
 def _parts(entity: Entity, field: keys.Field, mine: Mapping[str, Plan], also: Sequence[str] = ()) -> Iterator[KeyPart]:
-    """Why a field is in a key: each reason with the reads that have it."""
+    """The reasons for a field in a key, each with its reads."""
     if field.encoding.derived:
         yield KeyPart(field.name, Because.SPREAD)
         return
@@ -120,7 +120,7 @@ def _parts(entity: Entity, field: keys.Field, mine: Mapping[str, Plan], also: Se
 
 
 def _shares(workload: Workload, design: Design) -> dict[tuple[str, str, str], float]:
-    """The part of an entity's items that is in each slot, as it is billed."""
+    """The fraction of an entity's items in each slot, as billed."""
     found = {}
     for item, slot, entries, _ in Estimates(design, workload).stored():
         name, _, copy = item.partition("/")
@@ -159,7 +159,7 @@ def _partition_words(about: AboutKey, entity: Entity) -> Iterator[str]:
 
 
 def _sort_words(about: AboutKey) -> Iterator[str]:
-    """One sentence: what each attribute of the sort key is for, in their order."""
+    """One sentence with the reason for each attribute of the sort key."""
     said: list[tuple[list[str], list[str]]] = []
     for part in about.sort:
         why = _why(part)

@@ -1,4 +1,4 @@
-"""What a pattern becomes, told in a sentence or two for someone who has never sent a request to DynamoDB."""
+"""Describes the requests of a pattern in plain sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.
 
 
 def operation_words(operation: Operation) -> Iterator[str]:
-    """One sentence for each request, and what there is to know about it."""
+    """One sentence for each request, and notes on it."""
     for at, request in enumerate(operation.requests):
         lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
         if request.call in _WRITES:
@@ -45,7 +45,7 @@ def _read(request: Request) -> str:
 
 
 def _filter(text: str) -> str:
-    """A filter on what the caller gives ends with the operator."""
+    """A filter in words. A filter on an input ends with the operator."""
     return f"{text} what is given" if text.rpartition(" ")[2] in _ASKING else text
 
 
@@ -84,7 +84,7 @@ def _action(action: ItemAction) -> str:
 
 
 def _plain(condition: str) -> str:
-    """A condition on the key is one on the item: a new one must not be there, a changed one must."""
+    """A condition in words. A condition on the key is about the item's existence."""
     if condition.startswith("attribute_not_exists("):
         return "there is none yet"
     return "it is there" if condition.startswith("attribute_exists(") else condition
@@ -101,7 +101,7 @@ def _named(action: ItemAction) -> str:
 
 
 def shape(operation: Operation) -> str:
-    """In a few words: `Query gsi1`, `TransactWriteItems of 4`."""
+    """The requests in a few words: `Query gsi1`, `TransactWriteItems of 4`."""
     found = []
     for request in operation.requests:
         if request.call in _WRITES:

@@ -1,4 +1,4 @@
-"""Each access pattern: what it becomes, what a call costs and a month of it; and those that no key serves."""
+"""Explains each access pattern: its requests and cost, the price of a join, and why a pattern is not served."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from prejoin.workload.model import AtMost, Combine, Consistency, Entity, Pattern
 
 
 def patterns(workload: Workload, design: Design, costs: Costs) -> tuple[AboutPattern, ...]:
-    """All patterns of the document, those out of scope too."""
+    """The explanations of all patterns, including those out of scope."""
     return tuple(_pattern(workload, design, costs, pattern) for pattern in workload.patterns)
 
 
@@ -61,7 +61,7 @@ def _price(often: float, units: Units, dollars: float) -> str:
 def join_words(
     workload: Workload, design: Design, read: Read, operation: Operation
 ) -> tuple[tuple[str, ...], tuple[Alternative, ...]]:
-    """What is to be said about a join that two requests answer, and the way without the second."""
+    """The sentences about a join's second request, and the alternative without it."""
     if len(read.entities) < 2 or len(operation.requests) < 2:
         return (), ()
     first, second = map(workload.entity, read.entities[:2])
@@ -82,7 +82,7 @@ def join_words(
 def _repeated(
     workload: Workload, design: Design, read: Read, first: Entity, second: Entity, saved: float
 ) -> Alternative | None:
-    """The attributes of the second entity kept in each item of the first."""
+    """The alternative that repeats attributes of the second entity in each item of the first."""
     via = read.via or next((a.name for a in first.attributes if a.references.partition(".")[0] == second.name), "")
     named = [plain(name) for name in read.needs if second.attribute(plain(name)) and not first.attribute(plain(name))]
     wanted = named or [a.name for a in second.attributes if not a.id]
@@ -133,7 +133,7 @@ def unserved_words(workload: Workload, design: Design, pattern: Pattern, operati
 
 
 def _dressed(workload: Workload, read: Read) -> Iterator[str]:
-    """A join dressed up as a collection: what is given says nothing about one of the entities."""
+    """The sentences about a join that is declared as a collection: one entity has no attribute for the input."""
     if len(read.entities) < 2 or read.combine is Combine.JOIN:
         return
     for one in read.inputs:
@@ -154,7 +154,7 @@ def _consistent(read: Read) -> Iterator[str]:
 
 
 def _another_index(workload: Workload, read: Read) -> Iterator[str]:
-    """What it would cost to keep a key for it in an index, read a moment late."""
+    """The cost of an index that would serve the read with eventual consistency."""
     asked, _ = read_needs(replace(workload, reads=(read,)))
     if len(asked) != 1 or len(asked[0].needs) != 1:
         return
@@ -169,7 +169,7 @@ def _another_index(workload: Workload, read: Read) -> Iterator[str]:
 
 
 def _limits(workload: Workload, design: Design, pattern: Pattern) -> Iterator[str]:
-    """Decisions that leave no room."""
+    """The decisions that do not allow another key."""
     indexes, copies = len(design.indexes), len(design.copies)
     there = {"GSIs": indexes, "copies": copies, "structures": indexes + copies}
     entities = {*pattern.entities}

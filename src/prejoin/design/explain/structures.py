@@ -1,4 +1,4 @@
-"""Indexes and copies: who needs them, what is in them, what they cost, and what keeps a copy right."""
+"""Explains indexes and copies: their reads, contents and cost, and how a copy stays current."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _projection_words(workload: Workload, design: Design, slot: Slot, patterns: 
 
 
 def _all_the_same(workload: Workload, design: Design, slot: Slot) -> str:
-    """Why everything, if its reads would do with less."""
+    """Why an index holds whole items although its reads need less."""
     narrow = with_projections(design, workload).slot(slot.name)
     if narrow is None or narrow.projection.kind is ProjectionKind.ALL:
         return f"to hold only what its reads need would save less than {money(WORTH)} a month, if that"
@@ -95,7 +95,7 @@ def _copy_words(
 
 
 def _not_an_index(workload: Workload, own: AboutKey, others: Sequence[AboutKey]) -> Iterator[str]:
-    """Why a copy: an index is one more key for an item, a copy is one more key in every index, too."""
+    """Why this is a copy and not an index: a copy also has its own key in every index."""
     strong = [r for r in own.patterns if _strong(workload.pattern(r))]
     beside = [r for r in own.patterns if _several(workload.pattern(r))]
     used = [key for key in others if key.patterns]

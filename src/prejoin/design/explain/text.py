@@ -1,4 +1,4 @@
-"""The explanation as lines of text, and as Markdown: the same sentences, in the order in which one asks."""
+"""The explanation as plain text and as Markdown, and the answer to "why …?" for one topic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDTH = 100
 
 
 class TextBlock:
-    """A heading and what is said under it."""
+    """A heading and its sentences."""
 
     def __init__(
         self, title: str, sentences: Iterable[str], others: Iterable[Alternative] = (), label: str = "Instead"
@@ -33,7 +33,7 @@ class TextBlock:
 
 
 def as_text(explanation: Explanation, width: int = WIDTH) -> list[str]:
-    """Plain lines for a terminal."""
+    """The lines for a terminal."""
     lines: list[str] = []
     for title, blocks in sections(explanation):
         lines += ["", title, "=" * len(title)] if lines else [title, "=" * len(title)]
@@ -43,7 +43,7 @@ def as_text(explanation: Explanation, width: int = WIDTH) -> list[str]:
 
 
 def as_markdown(explanation: Explanation, level: int = 2) -> list[str]:
-    """Lines of Markdown, with headings from a level on."""
+    """The lines of Markdown, with headings from `level` on."""
     lines: list[str] = []
     for title, blocks in sections(explanation):
         lines += ([""] if lines else []) + [f"{'#' * level} {title}"]
@@ -55,7 +55,7 @@ def as_markdown(explanation: Explanation, level: int = 2) -> list[str]:
 
 
 def block_lines(block: TextBlock, width: int = WIDTH) -> list[str]:
-    """A block as text: its title, and each sentence indented."""
+    """The lines of a block: its title and its indented sentences."""
     lead = [block.title] if block.title else []
     indent = "  " if block.title else ""
     return lead + [line for sentence in (*block.sentences, *block.others) for line in _wrapped(sentence, indent, width)]
@@ -73,7 +73,7 @@ def _wrapped(sentence: str, indent: str, width: int) -> list[str]:
 
 
 def sections(explanation: Explanation) -> Iterator[tuple[str, list[TextBlock]]]:
-    """The headings, each with its blocks; those that have nothing to say are left out."""
+    """The headings with their blocks, without empty ones."""
     yield "The table", [TextBlock("", explanation.text, explanation.alternatives)]
     found: Sequence[tuple[str, list[TextBlock]]] = (
         ("Entities", [entity_block(one) for one in explanation.entities]),
@@ -120,7 +120,7 @@ def _key(key: AboutKey) -> str:
 
 
 class UnknownTopicError(LookupError):
-    """Nothing of that name; `meant` is what may have been."""
+    """The topic does not exist; `meant` is the nearest known one."""
 
     def __init__(self, topic: str, meant: str | None, known: tuple[str, ...]) -> None:
         self.topic = topic
@@ -131,7 +131,7 @@ class UnknownTopicError(LookupError):
 
 
 def topics(explanation: Explanation) -> tuple[str, ...]:
-    """What can be asked about."""
+    """The names of all topics."""
     return (
         *(one.entity for one in explanation.entities),
         *(one.index for one in explanation.indexes),
@@ -141,7 +141,7 @@ def topics(explanation: Explanation) -> tuple[str, ...]:
 
 
 def why(explanation: Explanation, topic: str, width: int = WIDTH) -> list[str]:
-    """What there is to say about a topic, as lines; UnknownTopicError with what may have been meant."""
+    """The lines about a topic; raises UnknownTopicError with a suggestion."""
     known = topics(explanation)
     name = _meant(topic, known)
     if name is None:
@@ -152,7 +152,7 @@ def why(explanation: Explanation, topic: str, width: int = WIDTH) -> list[str]:
 
 
 def _meant(topic: str, known: tuple[str, ...]) -> str | None:
-    """The topic as it is written; case does not count where that is clear."""
+    """The known topic, with any case if that is unambiguous."""
     word = topic.strip().removesuffix("?").removeprefix("why ").strip()
     if word in known:
         return word
@@ -161,7 +161,7 @@ def _meant(topic: str, known: tuple[str, ...]) -> str | None:
 
 
 def _blocks(explanation: Explanation, name: str) -> list[TextBlock]:
-    """An entity with its copies and busy partitions; an index with the partitions in it; a pattern."""
+    """The blocks of an entity with its copies and partitions, of an index with its partitions, or of a pattern."""
     found = [entity_block(one) for one in explanation.entities if one.entity == name]
     found += [index_block(one) for one in explanation.indexes if one.index == name]
     found += [copy_block(c) for c in explanation.copies if name in (c.entity, f"{c.entity}/{c.copy}")]

@@ -1,4 +1,4 @@
-"""A read that no key serves: the ways there are all the same, priced, and what would have to change."""
+"""Workarounds for a read that no key serves, priced."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from prejoin.workload.model import (
 )
 
 _MOST = 3
-"""Ways that are told; there is always one, to read everything."""
+"""The most workarounds listed. There is always at least one, the Scan."""
 
 
 class Workaround(msgspec.Struct, frozen=True):
@@ -46,11 +46,11 @@ class Workaround(msgspec.Struct, frozen=True):
     """The requests, in a few words."""
     units: float
     accept: str = ""
-    """The word of the decision that makes it part of the design: `filter`."""
+    """The word of the decision that accepts it: `filter`."""
 
 
 def workarounds(workload: Workload, design: Design, read: Read) -> list[Workaround]:
-    """The cheapest first. The last resort, a Scan, is among them only if nothing is cheaper."""
+    """The workarounds, the cheapest first. A Scan is listed only if nothing is cheaper."""
     found: dict[str, Workaround] = {}
     for way in (*_relaxed(workload, design, read), *_apart(workload, design, read), _scan(workload, design, read)):
         if way.does not in found or way.units < found[way.does].units:
@@ -59,7 +59,7 @@ def workarounds(workload: Workload, design: Design, read: Read) -> list[Workarou
 
 
 def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Alternative, ...]:
-    """The ways as they are told, with their price."""
+    """The workarounds as alternatives with prices."""
     found = []
     for way in workarounds(workload, design, read):
         cost = float(dollars(reads=way.units * per_second(read.rate) * MONTH_SECONDS))
@@ -71,7 +71,7 @@ def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Altern
 
 
 def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Workaround]:
-    """What keys can serve if the read asks for less, and the rest is done afterwards."""
+    """The read with fewer demands, with the rest done by the application."""
     for left, unsorted, later, joined in product((False, True), repeat=4):
         asked, how = read, []
         if left:
@@ -103,14 +103,14 @@ def _filterable(read: Read) -> bool:
 
 
 def _filtering(read: Read) -> Read:
-    """With all ranges but the first left to a filter, where there are two; with the one, where there is one."""
+    """The read with its second and further ranges as filters; or its only range."""
     ranges = [i for i in read.inputs if i.op in RANGES and not i.filter and not i.optional]
     others = ranges[1:] if len(ranges) > 1 else ranges
     return replace(read, inputs=tuple(replace(i, filter=True) if i in others else i for i in read.inputs))
 
 
 def _mapped(workload: Workload, design: Design, read: Read, filtering: bool) -> Operation | None:
-    """What the planner makes of a read, if it is let filter what is given."""
+    """The operation of a read, if inputs may become filters; None if it is not served."""
     if filtering:
         pin = Decision(Accept(read.id, "filter"))
         workload = replace(workload, decisions=(*workload.decisions, pin))
@@ -119,7 +119,7 @@ def _mapped(workload: Workload, design: Design, read: Read, filtering: bool) -> 
 
 
 def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Workaround]:
-    """One entity after the other, each by itself."""
+    """One request for each entity."""
     if len(read.entities) < 2:
         return
     units, calls = 0.0, []
@@ -136,7 +136,7 @@ def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Workaroun
 
 
 def _again(workload: Workload, read: Read) -> float:
-    """Units of reading what was found once more, consistently."""
+    """Read units of reading all results again, consistently."""
     units = 0.0
     for name in read.entities:
         entity = workload.entity(name)
@@ -148,7 +148,7 @@ def _again(workload: Workload, read: Read) -> float:
 
 
 def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
-    """Everything, of the smallest place that has all items that are asked for."""
+    """A Scan of the smallest slot that holds all items of the read."""
     consistent = read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL)
     places = {TABLE: 0.0}
     for slot in design.indexes:
@@ -165,7 +165,7 @@ def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
 
 
 def _all_in(workload: Workload, design: Design, name: str, slot: str) -> bool:
-    """Whether an index has every item of an entity: its key is neither sparse nor made of what may be missing."""
+    """Whether an index holds every item of an entity: no sparse condition and no optional key attribute."""
     entity, item = workload.entity(name), design.item(name)
     facet = item.facet(slot) if item else None
     if entity is None or facet is None or facet.when:

@@ -1,4 +1,4 @@
-"""Every access pattern mapped to a concrete operation: `map_patterns(design, workload)`. None goes missing."""
+"""Maps every access pattern to an operation: `map_patterns(design, workload)`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prejoin.workload.model import OutOfScope, Pattern, Read, Workload
 
 
 def map_patterns(design: Design, workload: Workload) -> Design:
-    """The design with an operation for each pattern of the workload that is in scope, and the units it uses."""
+    """The design with an operation and its units for each pattern in scope."""
     facets = planner_facets(design, workload)
     figures = Estimates(design, workload)
     outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}

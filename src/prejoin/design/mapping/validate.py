@@ -1,4 +1,4 @@
-"""Whether a design is one for a workload: names that exist, keys that are complete. Not how good it is."""
+"""Validates that a design fits a workload: names exist and keys are complete. It does not judge quality."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from prejoin.workload.model import Entity, Workload
 from prejoin.workload.reading import Path, Places
 
 _MOST_ATTRIBUTES = 4
-"""Of a key of an index; a key of the table has one."""
+"""The most attributes in a key of an index. A key of the table has one."""
 _PLACEHOLDER = re.compile(r"<(\w+)>|\$\{(\w+)\}|\[(\w+)\]|:(\w+)\b")
 
 
 class DesignError(ValueError):
-    """A design is not one for the workload: what does not fit, and what would."""
+    """A design does not fit the workload."""
 
 
 def must_fit(design: Design, workload: Workload) -> None:
-    """Nothing, where a design can be used for a workload; else a DesignError that says what keeps it from that."""
+    """Raise DesignError if a design does not fit a workload."""
     found = misfits(design, workload)
     for first in found[:1]:
         more = f" (and {len(found) - 1} more, which `misfits` tells)" if len(found) > 1 else ""
@@ -33,7 +33,7 @@ def must_fit(design: Design, workload: Workload) -> None:
 
 
 def misfits(design: Design, workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
-    """What keeps a design from being used for a workload; nothing where it can be."""
+    """The diagnostics about a design that does not fit a workload; none if it fits."""
     return tuple(_Fitting(design, workload, places or Places()).all())
 
 
@@ -139,7 +139,7 @@ class _Fitting:
                 ("pk", facet.pk, slot.pk if slot else ()),
                 ("sk", facet.sk, slot.sk if slot else ()),
             )
-            # Attributes that are the key themselves may have names that no template could say.
+            # An attribute that is itself a key may have a name that no template can contain.
             if not (is_natural(texts, attributes) and all(entity.attribute(a.name) for a in attributes))
             for text in texts
             for problem in self._template(text, entity, (*path, field))
