@@ -1,4 +1,4 @@
-"""How the keys of a design answer a question; and where they do not, the one thing that stands in the way."""
+"""Finds how the keys of a design answer a question, or the smallest obstacle if they do not."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from prejoin.diagnostics import Code
 from prejoin.keys import Ask, Plan, Refusal, Template
 
 MOST_GIVEN_UP = 3
-"""Demands that are tried to be given up together; beyond that all of them: combinations explode."""
+"""The most demands that are dropped together; beyond that all of them, because combinations explode."""
 _FOLDS = frozenset({"lower", "upper"})
 
 
 class KeyAnswer(msgspec.Struct, frozen=True):
-    """A plan, and in what it is not quite what was asked for."""
+    """A plan, and how it deviates from the question."""
 
     plan: Plan
     rank: int = 0
-    """0 is exactly that; then the less, the better."""
+    """0 for an exact answer; smaller is better."""
     code: Code | None = None
     more: str = ""
 
     @property
     def price(self) -> tuple[int, bool, int, int]:
-        """What makes one answer worse than another."""
+        """The order of answers, the best first."""
         filtered = bool(self.plan.filtered) or (self.plan.ask.within is not None and self.plan.within is None)
         return self.rank, filtered, len(self.plan.fans), self.plan.shards
 
 
 def answer(bound: Sequence[BoundKey], ask: Ask) -> KeyAnswer | None:
-    """The answer, or one that finds a little more or less, which has to be said."""
+    """The answer to a question; or one that finds slightly more or less, with a code for that."""
     forms = [one.form for one in bound]
     if found := planned(forms, ask):
         return KeyAnswer(found)
@@ -79,7 +79,7 @@ def _between(forms: Sequence[keys.Facet], found: Plan) -> str:
 
 
 def _dense(one: BoundKey) -> keys.Facet:
-    """The key as if every item had what it is made of."""
+    """The key as if every item had its attributes."""
     said = {when.attribute for when in one.facet.when}
     return replace(one.form, when=tuple(when for when in one.form.when if when.attribute in said))
 
@@ -90,7 +90,7 @@ def planned(forms: Sequence[keys.Facet], ask: Ask) -> Plan | None:
 
 
 def _unfolded(form: keys.Facet) -> keys.Facet:
-    """The key as if text stood in it as it is."""
+    """The key as if it held text unchanged."""
 
     def plain(one: keys.KeyForm | None) -> keys.KeyForm | None:
         if not isinstance(one, Template) or not any(field.spec in _FOLDS for field in one.fields):
@@ -109,16 +109,16 @@ def _unfolded(form: keys.Facet) -> keys.Facet:
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Why no key answers: of which kind it is, and in words."""
+    """The reason why no key answers a question: its code, and a clause."""
 
     code: Code
     why: str
     slot: str = ""
-    """Where it would be answered without that."""
+    """The slot that would answer the question otherwise."""
 
 
 def obstacles(bound: Sequence[BoundKey], ask: Ask) -> list[Obstacle]:
-    """What stands in the way; the least there is."""
+    """The smallest set of obstacles."""
     found, _ = nearest(bound, ask)
     if found:
         return found
@@ -132,7 +132,7 @@ def obstacles(bound: Sequence[BoundKey], ask: Ask) -> list[Obstacle]:
 
 
 def nearest(bound: Sequence[BoundKey], ask: Ask) -> tuple[list[Obstacle], Ask | None]:
-    """The demands that a question has to give up to be answered, and what is left of it; None where nothing helps."""
+    """The demands that must be dropped for an answer, and the remaining question; None if nothing helps."""
     ways = list(_easier(ask))
     for size in sorted({*range(1, min(MOST_GIVEN_UP, len(ways)) + 1), len(ways)}):
         for some in combinations(ways, size):
@@ -150,7 +150,7 @@ def _alone(ask: Ask, entity: str) -> Ask:
 
 
 def _easier(ask: Ask) -> Iterator[tuple[Code, str, Callable[[Ask], Ask]]]:
-    """The demands of a question, each with the question without it."""
+    """The demands of a question, each with a function that drops it."""
     if ask.consistent:
         yield codes.STRONG_INDEX, "an index is never read consistently", lambda one: replace(one, consistent=False)
     text = "the index does not hold all attributes that are asked for"

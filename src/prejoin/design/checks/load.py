@@ -1,4 +1,4 @@
-"""Load and size: partitions that get too hot or too large, items that get too large. With the arithmetic."""
+"""Checks load and size: hot partitions, unbounded partitions and large items, with the arithmetic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from prejoin.workload.lookup import changes
 from prejoin.workload.model import Entity, Rate, Read, Result, Verb
 
 FEW = 1000
-"""Items of which it does not matter where they lie."""
+"""With this few items their partition does not matter."""
 LARGE = 100 * limits.KB
 
 
@@ -33,7 +33,7 @@ def check_load(r: Report) -> None:
 
 
 def _partition(key: BoundKey) -> tuple[str, ...]:
-    """The attributes that tell the partitions apart. A shard only cuts them; a unit of time is the same for all now."""
+    """The attributes that distinguish partitions, without shards, and without time buckets, which are all current."""
     found = [f.attribute for f in key.form.pk.fields if not f.encoding.shards and not f.encoding.bucket]
     return tuple(dict.fromkeys(found))
 
@@ -46,7 +46,7 @@ def _shards(key: BoundKey) -> int:
 
 
 def _size(key: BoundKey) -> int:
-    """Bytes of an entry there."""
+    """Bytes of an entry."""
     whole = size_of(key.entity)
     kind = key.place.projection.kind
     if key.slot == TABLE or kind is ProjectionKind.ALL:
@@ -59,7 +59,7 @@ def _size(key: BoundKey) -> int:
 
 
 def heat_of(r: Report, key: BoundKey) -> Heat:
-    """What is written to the busiest partition of a key in a second."""
+    """The writes to the busiest partition of a key in a second."""
     entity = r.workload.entity(key.item.entity)
     assert entity is not None
     share = heat(r.workload, entity, Candidate(entity.name, _partition(key))).share
@@ -157,7 +157,7 @@ def _few_partitions(r: Report) -> None:
         found = heat_of(r, key)
         each = found.units / found.writes if found.writes else write_units(_size(key))
         if found.hottest > limits.PARTITION_WRITE_UNITS:
-            continue  # said already, as hot
+            continue  # reported as hot already
         r.say(
             codes.FEW_PARTITIONS,
             f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it bears "

@@ -1,4 +1,4 @@
-"""Attributes that are new since the design was written, and defaults that are never used."""
+"""Checks attributes that are new since the design was written, and unused defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_additions(r: Report) -> None:
 
 
 def new_attributes(kept: Design, workload: Workload, design: Design, at: At) -> list[Diagnostic]:
-    """The messages about attributes that a design in use does not know, where another takes its place."""
+    """The diagnostics about attributes that a design in use does not know, if another design replaces it."""
     report = Report(kept, workload, at)
     for one in new_attributes_of(kept, workload, design):
         _new(report, one)

@@ -1,4 +1,4 @@
-"""Reads: each answered by a key, in the order that is asked for, and the operation written down does what it says."""
+"""Checks reads: a key serves each one in its order, and the operation in the design does what the pattern asks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prejoin.protocol import limits
 from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 
 MOST_REQUESTS = 10
-"""Shards that are read side by side without a word."""
+"""The most parallel requests that are not reported."""
 _FIXES = {
     codes.FINDS_MORE.id: "leave them out when reading, or give them another place",
     codes.ABSENT.id: "write `{attribute?}`, which gives what is absent a place in the order",
@@ -65,7 +65,7 @@ def _not_served(r: Report, read: Read) -> None:
 
 
 def _remedies(slot: str) -> dict[str, str]:
-    """What helps where there is a key already."""
+    """The remedies if a key almost serves the read."""
     return {
         codes.STRONG_INDEX.id: "write `Eventual` under Consistency, or keep a copy of it in the table under that key",
         codes.NOT_HELD.id: f"let {slot} hold all attributes, or ask for those that it holds",
@@ -73,7 +73,7 @@ def _remedies(slot: str) -> dict[str, str]:
 
 
 def remedy(ask: Ask) -> str:
-    """The key that would serve, in words."""
+    """The key that would serve the read, in words."""
     pk = ", ".join(sorted(ask.given)) or "a constant"
     tail = [ask.within.attribute] if ask.within else []
     tail += [item.attribute for item in ask.order if item.attribute not in ask.given]
@@ -187,7 +187,7 @@ def _begins(key: BoundKey, prefix: str) -> bool:
 
 
 def check_prefixes(r: Report) -> None:
-    """Words of sort keys that another's begins with, and that nothing ends."""
+    """Words of sort keys that another word begins with, without a separator at the end."""
     for one in r.keys:
         word = _word(one.form.sk)
         if not word or word.endswith(r.design.separator):
@@ -206,7 +206,7 @@ def check_prefixes(r: Report) -> None:
 
 
 def _word(sk: KeyForm | None) -> str:
-    """The text that a sort key begins with, where a value follows."""
+    """The literal text at the start of a sort key, before a value."""
     parts = sk.parts if isinstance(sk, Template) else ()
     first = parts[0] if len(parts) > 1 else None
     return first.text if isinstance(first, Literal) else ""
@@ -226,7 +226,7 @@ def _several(r: Report, read: Read, found: KeyAnswer) -> None:
 
 
 def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
-    """Filters that a key could take: of what never changes, asked by one value, where nothing depends on the order."""
+    """Filters that a key could serve: immutable attributes with one value, if no order depends on it."""
     entity = r.workload.entity(read.entities[0])
     form = found.plan.facets[0]
     sorting = [other for other in r.answers.values() if form in other.plan.facets if _depends(other.plan.ask)]
@@ -249,7 +249,7 @@ def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
 
 
 def _unasked(r: Report, read: Read) -> None:
-    """Inputs that no key answers and of which nobody said that they are filters, with the price of both."""
+    """Inputs that no key serves and that are not declared as filters, with the cost of both."""
     operation = r.design.operation(read.id)
     accepted = any(isinstance(d.pin, Accept) and d.pin.pattern == read.id for d in r.workload.decisions)
     tested = [one for one in read.inputs if is_tested(one) and not one.filter and not one.optional]
@@ -309,7 +309,7 @@ def _pages(r: Report, read: Read, found: KeyAnswer) -> None:
 
 
 def expected(workload: Workload, entity: Entity, ask: Ask) -> int | None:
-    """How many items of an entity an ask finds by the numbers in the document; None where these do not say."""
+    """The number of items of an entity that a question finds, by the document; None if it does not say."""
     given = {ask.attribute(entity.name, name) for name in ask.given}
     if not given and not ask.within:
         return count_of(workload, entity)

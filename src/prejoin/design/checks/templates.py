@@ -1,4 +1,4 @@
-"""Keys looked at for themselves: told apart, in order, never changing, whole, and what they keep unique."""
+"""Checks key templates: distinct, ordered, immutable, complete, and unique."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _flaws(r: Report) -> None:
 
 
 def _told_apart(r: Report) -> None:
-    """No two kinds of items may have the same key in the table; in an index they may."""
+    """No two types may share a key in the table; in an index they may."""
     here = [(key.name, key.forms, key.text) for key in r.keys if key.slot == TABLE]
     for guard in r.design.guards:
         entity, own = r.workload.entity(guard.entity), r.design.item(guard.entity)
@@ -87,7 +87,7 @@ def _told_apart(r: Report) -> None:
         try:
             pk, sk = guard_key(own.tag, guard.attributes, types, r.design.separator, bool(table and table.sk))
         except TemplateError:
-            continue  # nobody can have it, and that was said where the design was read
+            continue  # impossible, and reported when the design was read
         forms: tuple[KeyForm, ...] = (pk, sk) if sk else (pk,)
         here.append((f"the guard of {guard.entity}.{'+'.join(guard.attributes)}", forms, pk.text))
     for (one, forms, text), (other, theirs, theirs_text) in combinations(here, 2):
@@ -118,7 +118,7 @@ def _apart(ours: tuple[KeyForm, ...], theirs: tuple[KeyForm, ...]) -> bool:
 
 
 def _strict(r: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, ...]:
-    """The same keys, if values could not contain what separates them."""
+    """The same keys, if values could not contain the separator."""
     entity = r.workload.entity(name.partition("/")[0])
     if entity is None:
         return forms
@@ -143,7 +143,7 @@ def _order(r: Report, key: BoundKey) -> None:
     for field in sk.fields:
         attribute = key.entity.attribute(field.attribute)
         if field.spec == "plain":
-            continue  # its order does not matter, says who wrote it
+            continue  # its author says that the order does not matter
         if attribute and attribute.type.numeric and not field.encoding.ordered and not field.encoding.derived:
             r.say(
                 codes.UNPADDED,
@@ -155,7 +155,7 @@ def _order(r: Report, key: BoundKey) -> None:
 
 
 def _digits(r: Report, key: BoundKey) -> None:
-    """Numbers that are padded to fewer digits than their bounds need."""
+    """Numbers with less padding than their bounds need."""
     for form in key.forms:
         for field in form.fields:
             attribute = key.entity.attribute(field.attribute)
@@ -177,7 +177,7 @@ def _digits(r: Report, key: BoundKey) -> None:
 
 
 def check_dates(r: Report) -> None:
-    """Dates that the order of an answer depends on, and that are described as text."""
+    """Dates that a sort order depends on and that are declared as text."""
     found: dict[str, set[str]] = {}
     for id_, answer in r.answers.items():
         ask = answer.plan.ask

@@ -1,4 +1,4 @@
-"""A table-design document while it is read: what has been found so far, and the design and the rest that come of it."""
+"""The state of reading a table-design document, and the design and annotations built from it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _GENERATED = frozenset(
 
 @dataclass(slots=True)
 class ItemDraft:
-    """An item while it is read."""
+    """An item under construction."""
 
     entity: str
     copy: str
@@ -58,7 +58,7 @@ class ItemDraft:
 
 @dataclass(slots=True)
 class DesignDraft:
-    """What has been found so far."""
+    """A design under construction."""
 
     notes: Notes = field(default_factory=Notes)
     title: str = ""
@@ -73,9 +73,9 @@ class DesignDraft:
     decisions: list[Choice] = field(default_factory=list)
     validation: list[Validation] = field(default_factory=list)
     mapped: dict[str, list[TableRow]] = field(default_factory=dict)
-    """The rows of each pattern."""
+    """The table rows of each pattern."""
     tables: set[str] = field(default_factory=set)
-    """Which of Reads, Writes and Deletes there are."""
+    """Which of the tables Reads, Writes and Deletes exist."""
     prose: dict[str, list[str]] = field(default_factory=dict)
     cells: dict[str, dict[str, str]] = field(default_factory=dict)
     sections: list[Section] = field(default_factory=list)
@@ -86,7 +86,7 @@ class DesignDraft:
             self.prose.setdefault(place, []).append(text.strip("\n"))
 
     def rows(self, block: MarkdownBlock, place: str, columns: Sequence[str], *must: str) -> tuple[TableRow, ...] | None:
-        """The rows of a table of ours. One that has none of its columns is the author's own, and kept."""
+        """The rows of a known table. A table without any of its columns is the author's own, and kept."""
         known = headings.names(*columns)
         if not any(known.find(cell.text) or known.near(cell.text) for cell in block.header):
             self.keep(place, block.raw)

@@ -1,4 +1,7 @@
-"""The operation of each access pattern as rows for people. The keys decide; these rows only tell."""
+"""The operation of each access pattern as table rows, and warnings for rows that differ from the keys.
+
+The keys decide. The rows are for people.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ def read_rows_of(pattern: Pattern, operation: Operation) -> Iterator[Cells]:
 
 
 def write_rows_of(pattern: Pattern, operation: Operation) -> Iterator[Cells]:
-    """The rows of a write or delete: one for each item that it touches."""
+    """The rows of a write or delete: one for each item."""
     rows = [row for request in operation.requests for row in _actions(request)]
     yield from _headed(pattern, operation, rows)
 
 
 def _headed(pattern: Pattern, operation: Operation, rows: list[dict[str, str]]) -> Iterator[Cells]:
-    """The rows of one pattern; what is true of all of it stands in the first."""
+    """The rows of one pattern; the first one has what applies to all."""
     if not operation.served or not rows:
         rows = [{"Operation": NOT_SERVED}, *rows] if not operation.served else rows or [{}]
     assumed = f"the caller knows {', '.join(map(write_code, operation.assumes))}" if operation.assumes else ""
@@ -110,7 +113,7 @@ _FIX = "write the design again; the operation follows from the keys and the acce
 def stale_rows(
     design: Design, workload: Workload, found: Mapping[str, Sequence[TableRow]], tables: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """A warning for each pattern that is told in another way than the keys would have it. Missing tables are none."""
+    """A warning for each pattern whose rows differ from the mapped operation. Missing tables are ignored."""
     for kind, patterns, rows_of in (
         (headings.READS, workload.reads, read_rows_of),
         (headings.WRITES, workload.writes, write_rows_of),
@@ -132,7 +135,7 @@ def stale_rows(
 
 
 def _compared(id_: str, wanted: Sequence[Cells], rows: Sequence[TableRow]) -> Iterator[Diagnostic]:
-    """The first difference, if there is any."""
+    """A warning for the first difference, if there is one."""
     for expected, row in zip(wanted, rows, strict=False):
         for column in _COMPARED:
             cell = row.cells.get(column)
@@ -147,6 +150,6 @@ def _compared(id_: str, wanted: Sequence[Cells], rows: Sequence[TableRow]) -> It
 
 
 def _same(text: str) -> str:
-    """A cell without what makes no difference."""
+    """A cell without markup and spaces."""
     bare = "".join(text.replace("`", "").split())
     return "" if bare.lower() in NONE else bare

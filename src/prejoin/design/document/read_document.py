@@ -1,6 +1,6 @@
-"""Reads the table-design document: the design as far as it is exact, and a message for each place that is not.
+"""Reads the table-design document into a design, with a diagnostic for each part that is not exact.
 
-The tables below Access Patterns say nothing of their own: operations are planned again from the keys, and compared.
+The tables below Access Patterns are only compared: operations are mapped again from the keys.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _INSTEAD = re.compile(r"(?:instead|alternative|rejected)\s*+:\s*+", re.IGNORECAS
 
 
 def read_document(text: str, workload: Workload) -> DesignReading:
-    """The design that a document describes, for a workload; with the operation of each pattern where there is no error.
+    """The design in a document, for a workload; with mapped operations if there is no error.
 
     >>> read_document("# Shop", Workload(title="Shop")).diagnostics[0].code
     'PJ622'
@@ -62,7 +62,7 @@ def read_document(text: str, workload: Workload) -> DesignReading:
     found = draft.reading()
     said = [*found.diagnostics]
     if not any(d.code in {codes.UNREADABLE.id, codes.NO_SECTION.id} for d in said):
-        # Not said of what could not be read: that an entity has no key, when its table is not understood.
+        # An entity without a key is not reported if its table could not be read.
         said += misfits(found.design, workload, found.places)
     design = found.design
     if not has_errors(said):
@@ -75,7 +75,7 @@ def read_document(text: str, workload: Workload) -> DesignReading:
 
 
 def parse_document(text: str) -> DesignReading:
-    """The design as it is written, whatever the workload; without operations."""
+    """The design as written, without a workload and without operations."""
     return _parsed(text).reading()
 
 
@@ -100,7 +100,7 @@ def _parsed(text: str) -> DesignDraft:
 
 
 def _grouped(sections: tuple[MarkdownSection, ...]) -> Iterator[tuple[MarkdownSection, list[MarkdownSection]]]:
-    """Sections with the deeper ones below them."""
+    """Sections with their subsections."""
     at = 0
     while at < len(sections):
         section = sections[at]
@@ -148,7 +148,7 @@ def _section(section: MarkdownSection, below: list[MarkdownSection], draft: Desi
 
 
 def _reviewed(block: MarkdownBlock, draft: DesignDraft) -> None:
-    """What a reviewer is told follows from the design; what somebody added to the list is kept."""
+    """The generated part of the review list is skipped; additions are kept."""
     labels = [split_label(entry.text) for entry in block.items]
     own = [
         entry for entry, label in zip(block.items, labels, strict=True) if not label or label[0].text not in _REVIEWED
@@ -163,7 +163,7 @@ def _costs(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
 
 
 def _front(section: MarkdownSection, draft: DesignDraft) -> None:
-    """Title, and the lines of the header below it: `> Status: DRAFT`."""
+    """The title, and the header lines below it: `> Status: DRAFT`."""
     if section.level == 1:
         draft.title = section.title.text
         draft.notes.places.mark(("title",), section.title)
@@ -192,7 +192,7 @@ def _header(name: str, text: Text, draft: DesignDraft) -> None:
         case "access patterns":
             draft.source = text.text
         case "summary":
-            pass  # it is counted anew
+            pass  # it is counted again
         case _:
             draft.header[name] = text.text
 
@@ -318,7 +318,7 @@ def _labels(block: MarkdownBlock, stored: ItemDraft, path: Path, place: str, dra
 
 
 def _label(entry: ListItem, stored: ItemDraft, path: Path, draft: DesignDraft) -> bool:
-    """Reads one entry of a list; False where it is not for us."""
+    """Read one list item; False if it is the author's own."""
     labelled = split_label(entry.text)
     if labelled is None:
         return False
@@ -351,7 +351,7 @@ def _facet(row: TableRow, stored: ItemDraft, path: Path, draft: DesignDraft) -> 
 
 
 def _item_name(title: str) -> tuple[str, str]:
-    """Entity and copy of a heading.
+    """The entity and copy in a heading.
 
     >>> _item_name("Order (copy by-user)"), _item_name("`first name`")
     (('Order', 'by-user'), ('first name', ''))
@@ -365,7 +365,7 @@ def _item_name(title: str) -> tuple[str, str]:
 
 
 def _collections(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
-    """Pictures of ours, each below the name of its slot; what else stands there is kept."""
+    """Generated samples, below the name of their slot; everything else is kept."""
     place = headings.COLLECTIONS
     for one in (section, *below):
         place = place if one is section else f"{headings.COLLECTIONS}/{one.title.text}"
@@ -390,5 +390,5 @@ def _alternative(entry: ListItem) -> str:
 
 
 def _with(text: str, *more: str) -> str:
-    """A text, and what was written below it."""
+    """A text with further paragraphs."""
     return "\n".join((text, *(part for part in more if part)))

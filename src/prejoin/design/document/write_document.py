@@ -37,13 +37,13 @@ from prejoin.workload.document.write_document import UnwritableError, difference
 from prejoin.workload.model import Pattern, Status, Workload
 
 _WIDEST = 48
-"""Cells are filled up to a column's width as far as this; a long one does not widen all the others."""
+"""Cells are padded up to this width, so that a long one does not widen the column."""
 
 
 def write_document(
     design: Design, workload: Workload, kept: Annotations | None = None, validation: Sequence[Validation] = ()
 ) -> str:
-    """The document of a design, with what its authors wrote into it before, and what was checked.
+    """The document of a design, with its authors' text and the results of checks.
 
     >>> from prejoin.design.model import KeyAttribute
     >>> shop = Design("shop", (Slot("table", (KeyAttribute("pk"),)),))
@@ -63,10 +63,10 @@ def write_document(
 def rewrite_document(
     text: str, design: Design, workload: Workload, source: str = "", validation: Sequence[Validation] = ()
 ) -> str:
-    """A document written again for a design: all that its authors wrote is kept.
+    """The document written again for a changed design, with all text of its authors.
 
-    One that was approved and whose keys are others now is a draft again, and what was checked then is not said of
-    these. Where it kept all its keys and others came to them it stays approved, and says which nobody has looked at.
+    An approved document whose keys changed becomes a draft without its checks. If it only got additions, it stays
+    approved and lists them as not reviewed.
     """
     before = read_document(text, workload)
     kept = before.kept
@@ -81,7 +81,7 @@ def rewrite_document(
 
 
 def _added(before: Design, after: Design) -> Iterator[str]:
-    """What a design has that it had not, a few words each."""
+    """The additions of a design, in a few words each."""
     yield from (slot.name for slot in after.indexes if before.slot(slot.name) is None)
     for item in after.items:
         was = before.item(item.entity, item.copy)
@@ -100,7 +100,7 @@ class _Document:
         self.workload = workload
         self.kept = kept
         self._left = dict(kept.prose)
-        """Prose that has not been put anywhere yet."""
+        """Authors' text that is not placed yet."""
 
     def parts(self) -> Iterator[str]:
         kept = self.kept
@@ -148,20 +148,20 @@ class _Document:
         if body or always:
             yield textwrap.fill(headings.INTRODUCTIONS.get(name, ""), 120)
         if name == headings.REVIEW:
-            # All of it is written anew. What people add stands below, before the next heading.
+            # The generated part is written again. The authors' additions come below it, before the next heading.
             yield from (*body, prose, *left, *own)
         else:
             yield from (prose, *body, *left, *own)
 
     def _own(self, after: str) -> Iterator[str]:
-        """The authors' own sections that follow a known one."""
+        """The authors' own sections after a known one."""
         for section in self.kept.sections:
             if section.after == after:
                 yield f"{'#' * section.level} {section.title}"
                 yield section.text
 
     def _homeless(self, place: str) -> Iterator[str]:
-        """What was written about an item or index that is no more: it stays, for someone to move or delete."""
+        """Text about an item or index that no longer exists. It is kept, for someone to move or delete."""
         text = self._left.pop(place, "")
         if text:
             yield f"{place.partition('/')[2]}:\n\n{text}"
@@ -270,7 +270,7 @@ class _Document:
                 pk, sk = (template.text if template else "" for template in templates)
                 example = templates[0].build(values)
             except (TemplateError, KeyValueError):
-                pass  # the reader says so; here it only has no example
+                pass  # the reader reports that; here the example is omitted
         return {
             "Entity": write_name(guard.entity),
             "Attributes": write_list(guard.attributes, " + "),
@@ -280,7 +280,7 @@ class _Document:
         }
 
     def _collections(self) -> Iterator[str]:
-        """Each slot with a few items in it, as one sees them there."""
+        """Sample items of each slot, in key order."""
         for slot in self.design.slots:
             rows = sorted(row for item in self.design.items for row in self._pictured(slot, item))
             if not rows:
@@ -329,7 +329,7 @@ class _Document:
         yield self._table(headings.VALIDATION, headings.VALIDATION_COLUMNS, rows) if rows else headings.NOT_CHECKED
 
     def _table(self, place: str, columns: Sequence[str], rows: Sequence[tuple[str, Cells]]) -> str:
-        """A table of ours, with the columns that its authors added."""
+        """A table with the authors' additional columns."""
         if not rows:
             return ""
         own = [self.kept.cells.get(f"{place}/{name}", {}) for name, _ in rows]
@@ -344,11 +344,11 @@ class _Document:
 
 _TABLES = frozenset({headings.READS, headings.WRITES, headings.DELETES})
 _OPTIONAL = frozenset({"Only When", "Remarks", "Over", "Detail", "Purpose", "Serves", "Action", "Kind"})
-"""Columns that are left out where nothing stands in them."""
+"""Columns that are omitted if they are empty."""
 
 
 def item_title(item: Item) -> str:
-    """The heading of an item: its entity, and which copy of it."""
+    """The heading of an item: its entity and its copy."""
     title = write_title(item.entity)
     return f"{title} (copy {write_title(item.copy)})" if item.copy else title
 
@@ -377,7 +377,7 @@ def _facet(facet: Facet) -> Mapping[str, str]:
 
 
 def _decision(choice: Choice) -> str:
-    """`- **Order**: lives under its user.`, and below it what else there was."""
+    """A decision, `- **Order**: lives under its user.`, with its alternatives below."""
     bold = choice.about and not set(choice.about) & set("*`\\_[]<>\n") and choice.about == choice.about.strip(" :")
     about = f"**{choice.about}**" if bold and write_code(choice.about)[1] != '"' else write_code(choice.about)
     text = write_prose(choice.text) if choice.text else write_code("")
@@ -387,7 +387,7 @@ def _decision(choice: Choice) -> str:
 
 def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [
-        max(3, *(min(len(row[at]), _WIDEST) for row in (header, *rows)))  # `---` takes three
+        max(3, *(min(len(row[at]), _WIDEST) for row in (header, *rows)))  # `---` needs three
         for at in range(len(header))
     ]
     lines = [header, ["-" * width for width in widths], *rows]

@@ -1,4 +1,4 @@
-"""The file of a NoSQL Workbench data model, version 3.0, as plain data. What is not here is ignored in a file."""
+"""The file format of NoSQL Workbench data models, version 3.0, as data. Unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import msgspec
 SERVICE = "Amazon DynamoDB"
 VERSION = "3.0"
 DATE = "Jan 01, 2026, 12:00 AM"
-"""The form wants dates; the day's own would make another file of the same model each day."""
+"""The format requires dates. A fixed one keeps the file of a model unchanged."""
 
 Sample = dict[str, Any]
 """An item in DynamoDB's JSON: `{"pk": {"S": "USER#1"}}`."""
 
 
 class WorkbenchPart(msgspec.Struct, frozen=True, rename="pascal"):
-    """What all parts of the file have in common: names as DynamoDB writes them."""
+    """The base of all parts, with field names in Pascal case."""
 
 
 class WorkbenchAttribute(WorkbenchPart, frozen=True):
@@ -41,14 +41,14 @@ class WorkbenchIndex(WorkbenchPart, frozen=True):
 
 
 class Alias(WorkbenchPart, frozen=True):
-    """What the keys are called in the view of a facet; people write there what they are made of."""
+    """The names of the keys in the view of a facet. People often write key templates there."""
 
     partition_key_alias: str = ""
     sort_key_alias: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class TableFacet(WorkbenchPart, frozen=True):
-    """A view of some items of the table, and their samples."""
+    """A view of some items of the table, with samples."""
 
     facet_name: str
     key_attribute_alias: Alias = Alias()
@@ -64,7 +64,7 @@ class WorkbenchTable(WorkbenchPart, frozen=True):
     table_facets: tuple[TableFacet, ...] = ()
     global_secondary_indexes: tuple[WorkbenchIndex, ...] = ()
     table_data: tuple[Sample, ...] = ()
-    """Samples that are in no facet."""
+    """Samples without a facet."""
     data_access: dict[str, Any] = msgspec.field(default_factory=lambda: {"MySql": {}})
     billing_mode: str = "PROVISIONED"
     provisioned_capacity_settings: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
@@ -98,4 +98,4 @@ PROVISIONED: dict[str, Any] = {
     "AutoScalingRead": _SCALING,
     "AutoScalingWrite": _SCALING,
 }
-"""What Workbench itself writes for a provisioned table that nobody has set figures for."""
+"""The settings that Workbench writes for a provisioned table by default."""

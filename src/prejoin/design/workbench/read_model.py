@@ -1,4 +1,4 @@
-"""A NoSQL Workbench model as a design, and as the workload that it would be for: whatever the text, with messages."""
+"""Reads a NoSQL Workbench model into a design and a workload, with diagnostics for any text."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.model import Attribute, Entity, Status, Workload
 
 GUARD = ".unique."
-"""What stands between the entity and the attributes in the name of a guard's facet."""
+"""Separates the entity from the attributes in the name of a guard's facet."""
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkbenchReading:
-    """What a model says. Where the messages have errors, neither can be used."""
+    """The design and workload of a model. If the diagnostics have errors, neither can be used."""
 
     design: Design
     workload: Workload
@@ -71,12 +71,12 @@ class WorkbenchReading:
 
 
 def is_model(text: str) -> bool:
-    """Whether a text looks like a model of NoSQL Workbench, without reading it."""
+    """Whether a text looks like a NoSQL Workbench model, without parsing it."""
     return '"DataModel"' in text and '"ModelName"' in text
 
 
 def read_workbench(text: str, table: str = "") -> WorkbenchReading:
-    """The design in a model's file, and a sketch of the workload. Of several tables the one named, or the first."""
+    """Read the design in a model's file, and sketch the workload. Of several tables, use the named or the first one."""
     fix = "export it from NoSQL Workbench as “NoSQL Workbench model”"
     if len(text) > MOST_CHARACTERS:
         return _failed(None, f"the model has more than {MOST_CHARACTERS:,} characters", "leave out most of the samples")
@@ -112,7 +112,7 @@ class _Reader:
     said: list[Diagnostic] = field(default_factory=list)
     told: Described = field(default_factory=Described)
     type_attribute: str = ""
-    """What says of which kind an item is, if the samples have such an attribute."""
+    """The attribute with the type of an item, if the samples have one."""
 
     def say(self, code: Code, path: Path, message: str, fix: str) -> None:
         here: Path = ("Data_model", self.at, *path)
@@ -153,7 +153,7 @@ class _Reader:
         return WorkbenchReading(design, workload, in_order(self.said))
 
     def _asked(self, workload: Workload, design: Design) -> Workload:
-        """The workload with its access patterns: those of the description, or a sketch of what the keys serve."""
+        """The workload with access patterns: from the description, or a sketch of what the keys serve."""
         told = self.told.patterns
         if told.patterns:
             asked = replace(workload, reads=told.reads, writes=told.writes, deletes=told.deletes)
@@ -237,7 +237,7 @@ class _Reader:
         return groups, tuple(guards), separator
 
     def _usable(self, samples: Sequence[Sample], path: Path, must: Mapping[str, str]) -> list[Sample]:
-        """The samples with a whole key, without what are no values of DynamoDB's."""
+        """The samples with a complete key and valid values."""
         found = []
         for number, sample in enumerate(samples):
             lacking = [name for name, type_ in must.items() if not _has(sample, name, type_)]
@@ -255,7 +255,7 @@ class _Reader:
     def _stored(
         self, group: SampleGroup, slots: Sequence[Slot], separator: str, owners: Mapping[str, str]
     ) -> tuple[Item, Entity]:
-        """The item of a group and its entity: as the description tells, and else as the samples show."""
+        """The item of a group and its entity, from the description or from the samples."""
         name, copy = _split_copy(group.name, ours=bool(self.told.separator))
         described = self.told.facets.get((name, copy))
         known = self.told.entities.get(name)
@@ -272,7 +272,7 @@ class _Reader:
         seen = self._entity(name, group, shown, there)
         if not known or not described:
             return item, seen
-        # What the keys are made of that were not described, the description does not know.
+        # The description does not know the attributes of keys that it does not list.
         used = {one for facet in there for text in (*facet.pk, *facet.sk) for one in fields_of(text)}
         added = [a for a in seen.attributes if a.name in used and known.attribute(a.name) is None]
         return item, replace(known, attributes=(*known.attributes, *added))
@@ -300,7 +300,7 @@ class _Reader:
         return Facet(slot.name, pk, sk, when)
 
     def _compare(self, group: SampleGroup, slot: Slot, told: Facet, inside: Sequence[Sample]) -> None:
-        """Says where a sample has another key than the description tells."""
+        """Report samples whose key differs from the description."""
         entity = self.told.entities.get(_split_copy(group.name, ours=True)[0])
         types = {a.name: a.type for a in entity.attributes} if entity else {}
         for attribute, text in zip((*slot.pk, *slot.sk), (*told.pk, *told.sk), strict=True):
@@ -310,7 +310,7 @@ class _Reader:
                 template = Template.of(text, types, self.told.separator, self.told.raw)
                 wrong = [s for s in inside if not template.matches(text_of(s.get(attribute.name)) or "")]
             except (TemplateError, KeyValueError):
-                continue  # whether it can be a template at all is said of the design
+                continue  # the design's validation reports whether it can be a template
             if wrong:
                 value = text_of(wrong[0].get(attribute.name))
                 message = f"`{value}` of a sample of `{group.name}` is not a key of `{text}`"
@@ -355,7 +355,7 @@ def _split_copy(name: str, ours: bool) -> tuple[str, str]:
 
 
 def _name_apart(groups: Sequence[SampleGroup], ours: bool) -> None:
-    """Gives each kind a name that can be an entity's, and no other has."""
+    """Give each type a unique name that an entity can have."""
     taken: set[str] = set()
     for group in groups:
         name = group.name if ours else entity_name(group.name)
@@ -367,7 +367,7 @@ def _name_apart(groups: Sequence[SampleGroup], ours: bool) -> None:
 
 
 def _merged(entities: Iterable[Entity]) -> list[Entity]:
-    """Each entity once, with what its item and its copies have."""
+    """Each entity once, with the attributes of its item and its copies."""
     found: dict[str, Entity] = {}
     for entity in entities:
         first = found.setdefault(entity.name, entity)
@@ -378,7 +378,7 @@ def _merged(entities: Iterable[Entity]) -> list[Entity]:
 
 
 def _referring(entities: Sequence[Entity], told: Collection[str]) -> list[Entity]:
-    """Entities that hold the id of another under its name refer to it. Those that the description tells are as told."""
+    """Mark attributes with the name of another entity's id as references. Described entities stay as they are."""
     owners: dict[str, list[str]] = {}
     for entity in entities:
         if len(entity.id) == 1:
