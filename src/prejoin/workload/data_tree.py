@@ -1,4 +1,4 @@
-"""YAML and JSON as plain values, with the place of each: whatever the text, in bounded time and depth."""
+"""Reads YAML and JSON into plain values with their places, in bounded time and depth for any text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WAY = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
 class NotATreeError(ValueError):
-    """The text is not YAML or JSON, or more than what JSON can say. `span` is where."""
+    """The text is not YAML or JSON, or uses more of YAML than JSON has. `span` is the place."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class NotATreeError(ValueError):
 
 
 def read_tree(source: str, form: TreeForm) -> tuple[Any, dict[Path, Span]]:
-    """The values in a text, and where each stands, by the names that the models use."""
+    """The values in a text, and their places by the field names of the models."""
     return _read_json(source) if form == "json" else _read_yaml(source)
 
 
@@ -43,7 +43,7 @@ def _read_yaml(source: str) -> tuple[Any, dict[Path, Span]]:
             loader.dispose()
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        last = source.count("\n") + 1  # where the text ends too early, the parser names the line after it
+        last = source.count("\n") + 1  # at an early end of the text the parser names the line after it
         where = Span(min(mark.line + 1, last), mark.column + 1) if mark else None
         raise NotATreeError(str(problem.problem or problem.context), where) from None
     except (yaml.YAMLError, UnicodeError) as problem:
@@ -54,7 +54,9 @@ def _read_yaml(source: str) -> tuple[Any, dict[Path, Span]]:
 
 
 def _follow(tree: _Tree, event: Any) -> None:
-    """One event of the YAML parser. Only what JSON can say too: no aliases, which expand without end, no dates."""
+    """Handle one event of the YAML parser. Only what JSON has, too: no aliases, which expand without end, and no
+    dates.
+    """
     mark = event.start_mark
     where = Span(mark.line + 1, mark.column + 1, getattr(event, "value", None) or "") if mark else Span(1, 1)
     match event:
@@ -71,7 +73,7 @@ def _follow(tree: _Tree, event: Any) -> None:
 
 
 def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
-    """JSON is not quite YAML, so it has a reader of its own: msgspec for the values, a scan for the places."""
+    """Read JSON, which is not quite YAML: msgspec reads the values, a scan finds the places."""
     tree = _Tree()
     line, start, at = 1, 0, 0
     for token in _JSON_TOKEN.finditer(source):
@@ -90,7 +92,7 @@ def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
                 case text:
                     tree.add(msgspec.json.decode(text.encode()), where)
         except (IndexError, msgspec.DecodeError, UnicodeError):
-            break  # not JSON; what is wrong with it is said below
+            break  # not JSON; the error is raised below
     try:
         return msgspec.json.decode(source.encode()), tree.spans
     except (msgspec.DecodeError, UnicodeError) as problem:
@@ -109,7 +111,7 @@ def write_tree(plain: Any, form: TreeForm) -> str:
 
 
 def convert_tree(plain: Any, spans: dict[Path, Span], kind: type[Any]) -> Any:
-    """The model that plain values are, or NotATreeError with the place of what does not fit."""
+    """The model of plain values; NotATreeError with the place of the first mismatch."""
     try:
         return msgspec.convert(plain, kind)
     except msgspec.ValidationError as problem:
@@ -120,12 +122,12 @@ def convert_tree(plain: Any, spans: dict[Path, Span], kind: type[Any]) -> Any:
 
 
 def _field(name: str) -> str:
-    """The model's name of a key: `copyOf` is `copy_of` there."""
+    """The field name of a key: `copyOf` is `copy_of`."""
     return re.sub(r"(?<=[a-z])([A-Z])", lambda m: "_" + m[1].lower(), name)
 
 
 class _Tree:
-    """Plain values put together without recursion, with the place of each."""
+    """Builds plain values without recursion, with the place of each."""
 
     def __init__(self) -> None:
         self.spans: dict[Path, Span] = {}
@@ -146,7 +148,7 @@ class _Tree:
         self._put(value, where)
 
     def _place(self, where: Span) -> Path:
-        """The way to the value that begins here, noted; a key has none."""
+        """The path of the value that begins here, recorded; a key has none."""
         if not self._stack:
             return ()
         above, node, keys = self._stack[-1]

@@ -1,4 +1,4 @@
-"""Workloads in files: Markdown, YAML or JSON by their ending; read with every check."""
+"""Reads and writes workloads in Markdown, YAML or JSON, with all checks, and their JSON Schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def form_of(path: Path) -> Form | None:
 
 
 def read_file(path: Path) -> WorkloadReading:
-    """The workload in a file, and all that is to be said about it; a file that cannot be read is a message too."""
+    """The workload in a file and its diagnostics. An unreadable file gives a diagnostic."""
     form = form_of(path)
     if form is None:
         return _unreadable(f"{path} is not .md, .yaml or .json", "name it by what it holds")
@@ -84,7 +84,7 @@ def write_data(workload: Workload, form: TreeForm) -> str:
 
 
 def read_data(source: str, form: TreeForm) -> WorkloadReading:
-    """The workload in a YAML or JSON text; a message where it is not one."""
+    """The workload in a YAML or JSON text; a diagnostic if it is not one."""
     notes = Notes()
     try:
         plain, notes.places.spans = read_tree(source, form)

@@ -1,4 +1,4 @@
-"""What is to be said about a workload, whatever it was read from: names, types, what is missing, what people forget."""
+"""Checks of a workload: names, types, decisions, completeness, and things people forget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prejoin.workload.reading import Places
 
 
 def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
-    """Every message about a workload, in the order of the places they are about."""
+    """All diagnostics about a workload, in the order of their places."""
     reporter = Reporter(workload, places or Places())
     for one in (check_names, check_tenants, check_types, check_decisions, check_completeness, check_forgotten):
         one(reporter)

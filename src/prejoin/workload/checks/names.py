@@ -1,4 +1,4 @@
-"""Names: every entity, attribute and pattern that is named exists, once."""
+"""Checks that every entity, attribute and pattern that is named exists, and only once."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _AFFIXES = (
     (re.compile(r"(.+?)_?(?:range|between)", re.IGNORECASE), "{} between"),
     (re.compile(r"(.+?)(?:s|_?list)", re.IGNORECASE), "{}[]"),
 )
-"""Names that people give to a use of an attribute, and how that use is written."""
+"""Prefixes and suffixes that people add to an attribute's name, and the grammar for them."""
 
 _IMPOSSIBLE = re.compile(r'[{}:?."\\\x00-\x1f\ud800-\udfff]')
-"""Not in an attribute's name: `{name:form}` is a place in a key, `Order.name` an attribute of another entity."""
+"""Characters that an attribute's name cannot have: `{name:form}` is a field of a key, `Order.name` a qualified name."""
 
 
 def check_names(r: Reporter) -> None:
@@ -61,7 +61,7 @@ def check_names(r: Reporter) -> None:
 
 
 def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str, punctuated: bool = True) -> None:
-    """No name twice, in whatever case; where punctuation does not count either, as in the words of keys, without it."""
+    """No two equal names, in any case; and without punctuation where keys ignore it."""
     seen: dict[str, str] = {}
     for path, name in named:
         plain = name.lower() if punctuated else re.sub(r"[\W_]+", "", name.lower()) or name.lower()
@@ -73,7 +73,7 @@ def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str,
 
 
 def _known_entity(r: Reporter, path: Path, name: str, touched: Iterable[Entity] = ()) -> bool:
-    """Whether there is an entity of that name; else it is said. Of `touched` an attribute may be meant."""
+    """Whether an entity of that name exists; otherwise it is reported. `touched` helps to recognise an attribute."""
     if r.workload.entity(name):
         return True
     if r.full:
@@ -95,7 +95,7 @@ def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[En
     found = list(entities)
     plain = name.rpartition(".")[2]
     if r.full or any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in found):
-        return  # Its line could not be read, and that was said.
+        return  # Its line could not be read, which is reported.
     names = [a.name for e in found for a in e.attributes]
     prefix = name.removesuffix(plain)
     where = " or ".join(f"`{e.name}`" for e in found) or "any entity"

@@ -1,4 +1,4 @@
-"""What people forget: questions that come up later, asked while they are still cheap to answer. Hints only."""
+"""Hints about things people often forget, while they are still cheap to add."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _lists(r: Reporter) -> None:
 
 
 def _asked(r: Reporter) -> frozenset[tuple[str, str]]:
-    """Entity and attribute, where some read finds items of the entity by the attribute."""
+    """Whether some read finds items of the entity by the attribute."""
     return frozenset(
         pair
         for p in r.workload.reads

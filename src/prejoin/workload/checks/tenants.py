@@ -1,4 +1,4 @@
-"""Tenants: the line of the context names what there is, and every pattern about a tenant's items is for one tenant."""
+"""Checks tenants: the line names existing parts, and every pattern on a tenant's items is for one tenant."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ def _check_pattern(r: Reporter, path: Path, pattern: Pattern, tenant: Tenant) ->
 
 
 def _is_one(one: Input) -> bool:
-    """Whether an input is the tenant that the caller is."""
+    """Whether an input is the caller's own tenant."""
     return one == Input(one.attribute) and one.op is Op.EQ

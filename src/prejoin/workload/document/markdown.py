@@ -1,4 +1,4 @@
-"""Markdown as sections of blocks, each with its place in the source. What the blocks mean is not known here."""
+"""Parses Markdown into sections of blocks with their places in the source, without knowing their meaning."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _BREAK = re.compile(r"(?:(?<!\s)\s++)?<br\s*+/?>\s*+", re.IGNORECASE)
 
 MOST_COLUMNS = 100
 MOST_LINE = 20_000
-"""Characters of a line. The grammars of cells are not made for more, and people do not write more."""
+"""The most characters in a line. The grammar of cells is not made for longer ones."""
 
 
 class DocumentTooLargeError(ValueError):
-    """A line or a table is larger than any that people write."""
+    """A line or a table is too large."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -30,13 +30,13 @@ class DocumentTooLargeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of text and where it begins."""
+    """A piece of text and its place."""
 
     text: str
     line: int
     column: int
     raw: str | None = None
-    """As it stands in the source, where escapes make that longer than the text."""
+    """The text in the source, if escapes make it longer."""
 
     def __bool__(self) -> bool:
         return bool(self.text)
@@ -50,26 +50,26 @@ class Text:
         return Span(line, column, self.text if text is None else text)
 
     def slice(self, start: int) -> Text:
-        """From `start` on, without the space in front."""
+        """The text from `start` on, without leading space."""
         rest = self.text[start:]
         span = self.span(start + len(rest) - len(rest.lstrip()))
         return Text(rest.strip(), span.line, span.column)
 
     def lines(self) -> str:
-        """With `<br>` as the line breaks that they are."""
+        """The text with `<br>` as line breaks."""
         return _BREAK.sub("\n", self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """An entry of a list: its text, the entries below it, and what else it holds, as it stands."""
+    """A list item: its text, its nested items, and other content as raw text."""
 
     text: Text
     items: tuple[ListItem, ...] = ()
     rest: str = ""
 
     def flat(self) -> str:
-        """All of it on lines of its own."""
+        """All of its text, one line each."""
         return "\n".join(part for part in (self.text.lines(), *(i.flat() for i in self.items), self.rest) if part)
 
 
@@ -90,24 +90,24 @@ class MarkdownBlock:
 
 @dataclass(frozen=True, slots=True)
 class MarkdownSection:
-    """A heading and what follows it up to the next; level 0 is what comes before any heading."""
+    """A heading and its content up to the next heading; level 0 is the content before the first."""
 
     level: int
     title: Text
     blocks: tuple[MarkdownBlock, ...]
     first: int
-    """The line after the heading."""
+    """The first line after the heading."""
     last: int
     raw: str = field(repr=False, default="")
 
 
 def parse(source: str) -> tuple[MarkdownSection, ...]:
-    """The sections of a document, in order and not nested. TooLargeError where a line or a table is too large."""
+    """The sections of a document in order, not nested. Raises DocumentTooLargeError."""
     lines = source.split("\n")
     for number, line in enumerate(lines, 1):
         if len(line) > MOST_LINE:
             raise DocumentTooLargeError(f"line {number} has more than {MOST_LINE:,} characters", number)
-        # The parser takes time that grows with the cube of the columns, so it must not see them.
+        # The parser takes cubic time in the number of columns, so it must not see large tables.
         if line.count("|") > MOST_COLUMNS and line.count("|") - line.count("\\|") > MOST_COLUMNS + 1:
             raise DocumentTooLargeError(f"the table in line {number} has more than {MOST_COLUMNS} columns", number)
     parser = MarkdownIt("commonmark").enable("table")
@@ -207,7 +207,7 @@ def _table(token: Token, raw: str, lines: Sequence[str]) -> MarkdownBlock:
 
 
 def _cells(line: str, number: int) -> tuple[Text, ...]:
-    r"""The cells of a row. A pipe inside a cell is written `\|`, in code spans too.
+    r"""The cells of a row. A pipe in a cell is written `\|`, in code spans, too.
 
     >>> [c.text for c in _cells(r"| a | b \| c |", 1)]
     ['a', 'b | c']
@@ -237,16 +237,16 @@ def _raw_offset(raw: str, offset: int) -> int:
 
 
 def escape_cell(text: str) -> str:
-    """A text as it stands in a cell."""
+    """A text escaped for a cell."""
     return text.replace("|", "\\|").replace("\n", "<br>")
 
 
 def write_row(cells: Iterable[str]) -> str:
-    """A row of a table, of cells that are escaped already."""
+    """A row of a table, from escaped cells."""
     return "| " + " | ".join(cells) + " |"
 
 
 def whole_text(section: MarkdownSection, below: Sequence[MarkdownSection]) -> str:
-    """What stands in a section and in the deeper ones below it, as it stands, without its own heading."""
+    """The raw text of a section and its subsections, without its own heading."""
     parts = [section.raw, *(f"{'#' * s.level} {s.title.text}\n\n{s.raw}" for s in below)]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()).rstrip()

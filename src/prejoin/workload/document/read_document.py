@@ -1,4 +1,4 @@
-"""Reads the Markdown document: the workload as far as it is exact, and a message for each place that is not."""
+"""Reads the Markdown document into a workload, with a diagnostic for each part that is not exact."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PIN_WORDS = re.compile(
 
 @dataclass(slots=True)
 class _Document:
-    """What has been found so far."""
+    """The state of reading."""
 
     notes: Notes = field(default_factory=Notes)
     title: str = ""
@@ -64,7 +64,7 @@ class _Document:
     prose: dict[str, list[str]] = field(default_factory=dict)
     sections: list[Section] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
-    """The known sections that there were, in order."""
+    """The known sections so far, in order."""
     headings: dict[str, Text] = field(default_factory=dict)
     """The first heading of each of them."""
 
@@ -92,7 +92,7 @@ class _Document:
 
 
 def read_document(source: str) -> WorkloadReading:
-    """The workload that a document describes.
+    """The workload in a document.
 
     >>> read_document("# Shop").workload.title
     'Shop'
@@ -126,7 +126,7 @@ def read_document(source: str) -> WorkloadReading:
 
 
 def _missing(name: str, document: _Document) -> None:
-    """Says that there is nothing in a section that has to be there, or that there is no such section."""
+    """Report a required section that is missing or empty."""
     heading = document.headings.get(name)
     if heading is None:
         fix = f"add `## {name}`; `prejoin init` writes a document to start from"
@@ -140,7 +140,7 @@ def _missing(name: str, document: _Document) -> None:
 
 
 def _grouped(sections: tuple[MarkdownSection, ...]) -> Iterator[tuple[MarkdownSection, list[MarkdownSection]]]:
-    """Sections with the deeper ones below them that belong to them."""
+    """Sections with their subsections."""
     at = 0
     while at < len(sections):
         section = sections[at]
@@ -181,7 +181,7 @@ def _section(section: MarkdownSection, below: list[MarkdownSection], document: _
 
 
 def _own(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
-    """A section of the author's own: kept, not read."""
+    """Keep a section of the author's own without reading it."""
     if near := _SECTIONS.near(section.title.text):
         message = f"the section `{section.title.text}` is not read"
         document.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?", near)
@@ -200,7 +200,7 @@ def _own(section: MarkdownSection, below: list[MarkdownSection], document: _Docu
 
 
 def _front(section: MarkdownSection, document: _Document) -> None:
-    """Title, and the lines of the header below it: `> Status: DRAFT`."""
+    """The title, and the header lines below it: `> Status: DRAFT`."""
     if section.level == 1:
         document.title = section.title.text
         document.notes.places.mark(("title",), section.title)
@@ -234,7 +234,7 @@ def _status(text: Text, document: _Document) -> None:
 
 
 def _tenant(text: Text, document: _Document) -> None:
-    """`> Tenant: tenantId` below the title says the same as the line of the context."""
+    """`> Tenant: tenantId` below the title means the same as the line in the context."""
     document.notes.places.mark(("context", "tenant"), text)
     tenant = document.notes.attempt(codes.TENANTS, text, read_tenant)
     if tenant is None:
@@ -271,7 +271,7 @@ def _context(section: MarkdownSection, below: list[MarkdownSection], document: _
             _context_line(labelled[0], labelled[1], item, fields, verbatim, document)
     for extra in below:
         document.keep("Context", whole_text(extra, []))
-    above = document.context  # the tenant may stand below the title
+    above = document.context  # the tenant may be below the title
     fields.setdefault("tenant", above.tenant if above else None)
     document.context = Context(**fields, verbatim=verbatim)  # type: ignore[arg-type]
 
@@ -290,7 +290,7 @@ def _context_line(
             document.notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
     else:
         document.notes.places.mark(("context", _FIELDS[label][0]), text)
-        # A tenant's line that is left aside would be a table without tenants.
+        # Ignoring a tenant line would give a table without tenants.
         code = codes.TENANTS if label == "Tenant" else codes.WORDING
         value = document.notes.attempt(code, text, _FIELDS[label][1])
         if value is not None:
@@ -399,7 +399,7 @@ def _decisions(section: MarkdownSection, below: list[MarkdownSection], document:
 
 
 def read_decision(text: str) -> Decision:
-    """A pin, a pin and its reason (`no copies - they drift`), or a note."""
+    """A pin, a pin with its reason (`no copies - they drift`), or a note."""
     if pin := read_pin(text):
         return Decision(pin)
     for dash in (" - ", " – ", " — "):

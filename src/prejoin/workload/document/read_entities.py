@@ -1,4 +1,4 @@
-"""Entities as the document has them: a heading each, a description, and labelled lists below it."""
+"""Reads entities: a heading each, a description, and labelled lists."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Draft:
 
 
 def read_entity(head: MarkdownSection, below: Sequence[MarkdownSection], notes: Notes, path: Path) -> Entity:
-    """One entity: its section, and the sub-sections below it (`#### Attributes`)."""
+    """Read one entity: its section and its subsections (`#### Attributes`)."""
     draft = _Draft(head.title.text.strip("`"))
     notes.places.mark(path, head.title)
     for block in head.blocks:
@@ -77,7 +77,7 @@ def _block(block: MarkdownBlock, draft: _Draft, notes: Notes, path: Path) -> Non
 
 
 def _entry(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> bool:
-    """Reads one entry of a list; False where it is not for us."""
+    """Read one list item; False if it is the author's own."""
     if labelled := split_label(item.text, _BARE_LABEL):
         _label_or_keep(labelled[0], labelled[1], item.items, draft, notes, path, item.rest)
         return True
@@ -92,7 +92,7 @@ def _entry(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> bool:
 
 
 def split_label(text: Text, bare: re.Pattern[str] | None = None) -> tuple[Text, Text] | None:
-    """Label and what follows it: `**Size**: 400 B`; without the stars only where the label is a known one."""
+    """A label and the text after it, `**Size**: 400 B`; without the stars only for a known label."""
     match = LABEL.match(text.text) or (bare.match(text.text) if bare else None)
     if not match:
         return None

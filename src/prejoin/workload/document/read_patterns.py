@@ -1,4 +1,4 @@
-"""Access patterns as the document has them: a row each, in the tables below Reads, Writes and Deletes."""
+"""Reads access patterns: one row each, in the tables Reads, Writes and Deletes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from prejoin.workload.reading import Notes, Path
 
 T = TypeVar("T")
 NONE = frozenset({"-", "–", "—", "n/a", "none"})
-"""What stands for none. An empty cell is something else: there nothing was said."""
+"""Text for "none". An empty cell means "not said"."""
 _SAY = TableCodes(codes.COLUMN, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
 _COLUMNS = {
     "reads": KnownNames((*READS, NAME)),
@@ -55,7 +55,7 @@ _MUST = {
 
 @dataclass(slots=True)
 class _Row:
-    """One row while it is read: its cells by column, what was found, and what has to be kept as it stands."""
+    """A row while it is read: its cells by column, and the text to keep."""
 
     cells: Mapping[str, Text]
     notes: Notes
@@ -85,7 +85,7 @@ class _Row:
 def read_table(
     block: MarkdownBlock, kind: str, notes: Notes, count: int
 ) -> list[Read] | list[Write] | list[ItemCollection]:
-    """The patterns of one table; `count` is how many of the kind there are already."""
+    """The patterns of one table; `count` is the number of patterns of this kind before it."""
     found = read_rows(block, _COLUMNS[kind], _MUST[kind], notes, _SAY)
     rows = []
     for index, one in enumerate(found or ()):
@@ -162,7 +162,7 @@ def _write(row: _Row) -> Write:
 
 
 def _meant(row: _Row) -> Verb:
-    """What a pattern probably does, by its description: advice only."""
+    """The verb that a description suggests, for the advice in a diagnostic."""
     if row.path[0] == "deletes":
         return Verb.DELETE
     changing = re.match(

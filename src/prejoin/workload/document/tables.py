@@ -1,4 +1,4 @@
-"""Tables of a document: columns by the names that are known, and rows of cells. What those mean is not known here."""
+"""The tables of a document: known columns and labels with their synonyms, and rows of cells."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from prejoin.workload.document.markdown import MarkdownBlock, Text
 from prejoin.workload.reading import Notes
 
 OVERFLOW = "Overflow"
-"""The column for cells past the last one."""
+"""The column for cells after the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
     first: Text
-    """Where the row begins."""
+    """The place where the row begins."""
     cells: Mapping[str, Text]
-    """By column: the known name, or the author's own."""
+    """Cells by column: the known name, or the author's own."""
     own: Mapping[str, str]
-    """What stands in columns of the author's own."""
+    """Cells in the author's own columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableCodes:
-    """The messages about a table's form."""
+    """The codes of diagnostics about a table."""
 
     near: Code
     missing: Code
@@ -37,7 +37,7 @@ class TableCodes:
 def read_rows(
     block: MarkdownBlock, columns: KnownNames, must: Sequence[str], notes: Notes, say: TableCodes
 ) -> tuple[TableRow, ...] | None:
-    """The rows of a table; None, and a message, where it lacks a column that it must have."""
+    """The rows of a table; None, with a diagnostic, if it lacks a required column."""
     header = _header(block, columns, must, notes, say)
     if header is None:
         return None
@@ -99,7 +99,7 @@ SECTIONS = (
     "Item Collection Candidates", "Decisions", "Notes",
 )  # fmt: skip
 NAME = "Name"
-"""A column of its own where patterns have names."""
+"""The optional column with the names of patterns."""
 
 _OTHER_NAMES = {
     "input parameters": ("input", "inputs", "parameters", "input parameter"),
@@ -134,7 +134,7 @@ def normal(title: str) -> str:
 
 
 class KnownNames:
-    """A set of known names, found under any of the names they go by."""
+    """A set of known names with their synonyms."""
 
     def __init__(self, known: Iterable[str], others: Mapping[str, Sequence[str]] = _OTHER_NAMES) -> None:
         self.known = tuple(known)
@@ -147,6 +147,6 @@ class KnownNames:
         return self.by_name.get(normal(title))
 
     def near(self, title: str) -> str | None:
-        """The known name that a title was probably meant to be."""
+        """The known name that a title probably means."""
         match = get_close_matches(normal(title)[:60], self.by_name, 1, 0.8)
         return self.by_name[match[0]] if match else None

@@ -1,4 +1,4 @@
-"""What a read gives back: result, sort, pages, consistency, and how several entities are put together."""
+"""The result of a read: count, sort order, pages, consistency, and the combination of several entities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONSISTENCY_FIX = "write `Eventual`, `Strong` or `Transactional`"
 
 
 def read_result(text: str) -> tuple[Result, tuple[str, ...], int | None]:
-    """The result, the attributes wanted, and how many at the most.
+    """The result, the wanted attributes, and the limit.
 
     >>> read_result("Collection (orderId, total), limit 20")
     (<Result.MANY: 'Collection'>, ('orderId', 'total'), 20)
@@ -53,7 +53,7 @@ def write_result(result: Result, needs: tuple[str, ...], limit: int | None) -> s
 
 
 def read_sort(text: str) -> tuple[Sort, ...]:
-    """The order of the items.
+    """The sort order.
 
     >>> read_sort("status, createdAt DESC")[1]
     Sort(attribute='createdAt', direction=<Direction.DESC: 'DESC'>)
@@ -83,7 +83,7 @@ def read_yes_no(text: str, fix: str = YES_NO_FIX) -> bool:
 
 
 def read_page(text: str) -> tuple[bool, int | None]:
-    """Whether there are pages, and how large one is.
+    """Whether there are pages, and their size.
 
     >>> read_page("Yes (20)")
     (True, 20)
@@ -105,9 +105,9 @@ def read_consistency(text: str) -> Consistency:
 
 
 def read_combine(text: str) -> tuple[Combine | bool, str]:
-    """How the entities are put together, and the attribute that a join follows.
+    """How the entities are combined, and the attribute that a join follows.
 
-    False stands for a single entity, True for a plain yes that does not say how.
+    False stands for a single entity, True for a plain yes.
 
     >>> read_combine("Join via followerId")
     (<Combine.JOIN: 'Join'>, 'followerId')

@@ -35,7 +35,7 @@ _OTHER_NAMES = {
 
 
 def read_attribute(text: str) -> Attribute:
-    """One line of an attribute list.
+    """Read one line of an attribute list.
 
     >>> read_attribute("`status` (PENDING | SHIPPED, mutable) - where it stands").type.values
     ('PENDING', 'SHIPPED')
@@ -60,7 +60,7 @@ def read_attribute(text: str) -> Attribute:
 
 
 def _closing(rest: str, shift: int) -> tuple[str, str]:
-    """What stands before the parenthesis that closes, and after it; parentheses in quotes do not count."""
+    """The text before and after the closing parenthesis; parentheses in quotes do not count."""
     quoted = ""
     at = 0
     while at < len(rest):
@@ -138,7 +138,7 @@ def _flag(tokens: Tokens) -> dict[str, object]:
 
 
 def _bound(tokens: Tokens) -> int:
-    """The whole number after `min` or `max`."""
+    """The integer after `min` or `max`."""
     sign = -1 if tokens.sign("-") else 1
     token = tokens.take()
     try:
@@ -181,7 +181,7 @@ def _enum(tokens: Tokens) -> Type:
         if token.kind not in {TokenKind.STRING, TokenKind.WORD, TokenKind.NAME, TokenKind.NUMBER}:
             raise tokens.inexact("a member of the enum is missing", "write `A | B | C`", token)
         member = token.text
-        # Members like `in-progress` are words with a dash; a dash cannot mean anything else here.
+        # Members like `in-progress` are words with a dash, which has no other meaning here.
         while token.kind is TokenKind.WORD and tokens.next.text == "-" and tokens.peek().kind is TokenKind.WORD:
             tokens.take()
             member = f"{member}-{tokens.take().text}"
@@ -193,7 +193,7 @@ def _enum(tokens: Tokens) -> Type:
 
 
 def write_type(type_: Type) -> str:
-    """A type as it is written.
+    """The text of a type.
 
     >>> write_type(Type(types.Kind.ENUM, values=("Resort Data",)))
     '"Resort Data"'

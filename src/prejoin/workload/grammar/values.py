@@ -1,4 +1,4 @@
-"""Values and comparisons: what follows an operator. `>= now - 7 days`, `= PENDING`, `between 1 and 5`."""
+"""Values and comparisons: `>= now - 7 days`, `= PENDING`, `between 1 and 5`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIGNS = {op.value: op for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)}
 
 
 def read_op(tokens: Tokens) -> Op | None:
-    """Takes an operator, if one is next."""
+    """Take an operator, if one is next."""
     for phrase, op in _PHRASES.items():
         if tokens.words(phrase):
             return op
@@ -36,10 +36,10 @@ def read_op(tokens: Tokens) -> Op | None:
 
 
 def read_values(tokens: Tokens, op: Op, inputs: frozenset[str]) -> tuple[Value, ...]:
-    """The values of an operator; none where the caller gives them.
+    """The values of an operator; none if the caller gives them.
 
-    A bare word is an input where it is one of `inputs`, and a constant otherwise; `:word` is always an input, and
-    what stands in quotes always a constant.
+    A bare word is an input if it is one of `inputs`, otherwise a constant. `:word` is always an input, and text in
+    quotes always a constant.
     """
     if op is Op.IN:
         return _listed(tokens, inputs)
@@ -93,7 +93,7 @@ def _value(tokens: Tokens, inputs: frozenset[str]) -> Value:
     if token.named and token.text in inputs:
         return Value(param=token.text)
     text = sign + (token.text.replace("_", "") if token.kind is TokenKind.NUMBER else token.text)
-    # Dates, times and hyphenated words are constants that need no quotes: 2024-01-15, in-progress.
+    # Dates, times and hyphenated words are constants without quotes: 2024-01-15, in-progress.
     while (
         tokens.next.text in {"-", ":", "."}
         and _touches(tokens)
@@ -104,7 +104,7 @@ def _value(tokens: Tokens, inputs: frozenset[str]) -> Value:
 
 
 def read_constant(tokens: Tokens, fix: str) -> str:
-    """Takes a constant, as text."""
+    """Take a constant, as text."""
     token = tokens.next
     value = _value(tokens, frozenset())
     if value.const is None:
@@ -113,7 +113,7 @@ def read_constant(tokens: Tokens, fix: str) -> str:
 
 
 def _touches(tokens: Tokens) -> bool:
-    """Whether the next two tokens stand together without a space."""
+    """Whether there is no space between the next two tokens."""
     return tokens.peek().offset == tokens.next.offset + len(tokens.next.raw)
 
 
@@ -144,7 +144,7 @@ def write_value(value: Value, inputs: frozenset[str]) -> str:
 
 
 def write_constant(const: str, inputs: frozenset[str] = frozenset()) -> str:
-    """A constant as it is written: in quotes where it is more than a word or a number.
+    """A constant as written, in quotes if it is more than a word or a number.
 
     >>> write_constant("en"), write_constant("not yet")
     ('en', '"not yet"')
@@ -174,4 +174,4 @@ def write_comparison(op: Op, values: tuple[Value, ...], inputs: frozenset[str]) 
 
 
 _RESERVED = frozenset({"now", "and", "filter", "last", "not", "exists", "unique", "as", "via", "remove", "append"})
-"""Words that mean something to the grammar where a constant may stand: these need quotes."""
+"""Keywords that need quotes as constants."""

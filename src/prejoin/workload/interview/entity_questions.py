@@ -1,4 +1,4 @@
-"""Questions about what is stored: the application, its entities, their ids and attributes, how they relate."""
+"""Questions about stored data: the application, its entities, ids, attributes and relationships."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _take_attributes(name: str, w: Workload, text: str) -> Taken:
 
 
 def _likely_references(w: Workload, entity: Entity) -> list[tuple[Entity, Attribute]]:
-    """Attributes named as another entity's id, which probably hold it."""
+    """Attributes with the name of another entity's id, which are probably references."""
     ids = {e.id[0].name: e for e in w.entities if len(e.id) == 1 and e.name != entity.name}
     own = [a.name for a in entity.id]
     return [(ids[a.name], a) for a in entity.attributes if a.name in ids and not a.copy_of and own != [a.name]]
@@ -224,7 +224,7 @@ def _take_relationship(w: Workload, text: str) -> Taken:
 
 
 def _connect(w: Workload, r: Relationship) -> tuple[Workload, Relationship]:
-    """Makes sure that the right side has the attribute that holds the left side's id, and that it says so."""
+    """Make sure that the right side has an attribute with a reference to the left side."""
     left, right = _known(w, r.left), _known(w, r.right)
     hierarchy = r.kind is RelationshipKind.HIERARCHY or left is right
     via = r.via

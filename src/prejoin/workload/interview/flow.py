@@ -1,4 +1,4 @@
-"""The order of the questions: which comes first and next, and where an interview stands that was broken off."""
+"""The order of the questions, and the position of an interview."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prejoin.workload.interview.step import HELP, Question, Step, StepKind, Take
 from prejoin.workload.model import Status, Workload
 
 MARK = "Interview"
-"""The line of the document's header that says where the interview stands."""
+"""The header line with the position of the interview."""
 _THEN = ", then "
 MORE = "more"
 FIGURES = ("cardinality of ", "frequency of ")
@@ -34,11 +34,11 @@ _INCOMPLETE = frozenset(
         codes.NO_ATTRIBUTES, codes.NO_ENTITY,
     )
 )  # fmt: skip
-"""Errors that only say that a question is still to come."""
+"""Errors that a later question resolves."""
 
 
 def begin(workload: Workload) -> Workload:
-    """The workload with its interview begun: at the first thing that is missing, or where it stood."""
+    """The workload with its interview started at the first missing part, or at its last position."""
     if MARK in workload.header and _here(workload):
         return workload
     workload = replace(workload, status=workload.status or Status.DRAFT)
@@ -47,16 +47,16 @@ def begin(workload: Workload) -> Workload:
 
 
 def question(workload: Workload) -> Question | None:
-    """What is to be asked next; None where the interview is over, or was not begun."""
+    """The next question; None if the interview is over or not started."""
     here = _here(workload)
     return here[0].ask(workload) if here else None
 
 
 def answer(workload: Workload, text: str) -> Workload:
-    """The workload with the answer to its question, and its interview at the next one. Raises `Inexact`.
+    """The workload with an answer, and its interview at the next question. Raises `Inexact`.
 
-    `back` goes to the question before; `done` ends a list; `drop` takes out the pattern that is asked about; an empty
-    answer takes the default.
+    `back` returns to the question before, `done` ends a list, `drop` removes the current pattern, and an empty answer
+    takes the default.
     """
     here = _here(workload)
     if here is None:
@@ -77,7 +77,7 @@ def answer(workload: Workload, text: str) -> Workload:
     after = settle(after)
     if after != workload:
         _object(workload, after)
-        after = replace(after, status=Status.DRAFT)  # What was approved is not what it is now.
+        after = replace(after, status=Status.DRAFT)  # A changed document is no longer approved.
     return _forward(after, step, then, jump)
 
 
@@ -127,9 +127,9 @@ def _over(workload: Workload) -> Workload:
 
 
 def _here(workload: Workload) -> tuple[Step, str] | None:
-    """The step where the interview stands, and the one to go to when its unit is through.
+    """The current step, and the step to go to after its unit.
 
-    A document that was changed by hand may have lost what was asked about: then it goes on at what is missing.
+    If the document was edited and the step no longer exists, the interview continues at the first missing part.
     """
     mark = workload.header.get(MARK)
     if mark is None:
@@ -143,7 +143,7 @@ def _here(workload: Workload) -> tuple[Step, str] | None:
 
 
 def _forward(w: Workload, step: Step, then: str, jump: str | None = None) -> Workload:
-    """The interview at the step after this one, or at the one that the answer leads to."""
+    """The interview at the next step, or at the one that the answer leads to."""
     if jump is not None:
         key, _, after = jump.partition(_THEN)
         return _at(w, key, then or after or (step.key if step.kind is StepKind.PROBE else ""))
@@ -178,7 +178,7 @@ def _done(w: Workload, step: Step, then: str) -> Workload:
 
 
 def _back(w: Workload, step: Step, then: str) -> Workload:
-    """The interview at the question before, to be answered again."""
+    """The interview at the previous question."""
     steps = list(_steps(w))
     for s in reversed(steps[: _index(steps, step.key)]):
         if then and s.unit != step.unit:
@@ -196,7 +196,7 @@ def _drop(w: Workload, step: Step, then: str) -> Workload:
 
 
 def _object(before: Workload, after: Workload) -> None:
-    """Refuses an answer that brings in an error, unless it is one that the next questions mend."""
+    """Refuse an answer that adds an error, unless a later question resolves it."""
     known = {(d.code, d.message) for d in check(before)}
     for d in check(after):
         if d.severity is Severity.ERROR and d.code not in _INCOMPLETE and (d.code, d.message) not in known:

@@ -1,4 +1,4 @@
-"""Questions about one access pattern: which entities, what is given, what comes back or is written, how often."""
+"""Questions about one access pattern: its entities, inputs, result or items, and rate."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _WORDS = {
 
 
 def another(kind: str) -> Step:
-    """The question that each pattern of a kind begins with."""
+    """The first question about a pattern of a kind."""
 
     def ask(w: Workload) -> Question:
         found: tuple[Pattern, ...] = getattr(w, kind)
@@ -176,7 +176,7 @@ def _ask_entities(w: Workload, p: Pattern) -> Prompt:
 
 
 def _mentioned(w: Workload, description: str) -> str | None:
-    """The entity that a description speaks of first, if it speaks of one by its name."""
+    """The first entity that a description names; None if it names none."""
     spoken = description.lower().replace(" ", "")
     places = {e.name: at for e in w.entities if (at := spoken.find(e.name.lower())) >= 0}
     return write_name(min(places, key=lambda name: (places[name], -len(name)))) if places else None
@@ -201,7 +201,7 @@ def _ask_inputs(w: Workload, p: Pattern) -> Prompt:
 
 
 def _likely_inputs(w: Workload, p: Pattern, entities: list[Entity]) -> str:
-    """For a read the id, or the parent that its description speaks of; for a write all there is to write."""
+    """The likely inputs: for a read the id or the parent in its description, for a write all attributes."""
     if not entities:
         return NONE
     first = entities[0]
