@@ -53,6 +53,49 @@ class When(Model, frozen=True):
     values: tuple[str, ...] = ()
 
 
+class ItemName(Model, frozen=True):
+    """The name of an item: an entity's own item, a copy of it, or a guard.
+
+    >>> [str(ItemName.parse(text)) for text in ("Order", "Order/lookup", "User!tenantId+email")]
+    ['Order', 'Order/lookup', 'User!tenantId+email']
+    >>> ItemName.parse("User!tenantId+email").guard
+    ('tenantId', 'email')
+    """
+
+    entity: str
+    copy: str = ""
+    guard: tuple[str, ...] = ()
+    """The attributes that the guard makes unique."""
+
+    @classmethod
+    def parse(cls, text: str) -> ItemName:
+        owner, _, guard = text.partition("!")
+        entity, _, copy = owner.partition("/")
+        return cls(entity, copy, tuple(guard.split("+")) if guard else ())
+
+    def __str__(self) -> str:
+        owner = f"{self.entity}/{self.copy}" if self.copy else self.entity
+        return f"{owner}!{'+'.join(self.guard)}" if self.guard else owner
+
+
+class SortCondition(Model, frozen=True):
+    """A condition on a sort key: an operator and one or two templates.
+
+    >>> SortCondition.parse("between A#{low} and A#{high}").high
+    'A#{high}'
+    """
+
+    op: str
+    low: str
+    high: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> SortCondition:
+        op, _, rest = text.partition(" ")
+        low, _, high = rest.partition(" and ") if op == "between" else (rest, "", "")
+        return cls(op, low, high)
+
+
 class Facet(Model, frozen=True):
     """The key of an item in a slot: a template for each attribute of the slot's key."""
 
@@ -78,6 +121,11 @@ class Item(Model, frozen=True):
     known: tuple[str, ...] = ()
     """The attributes that the entity had when the design was written; empty if not recorded. Not for copies."""
 
+    @property
+    def name(self) -> str:
+        """`Order`, or `Order/lookup` for a copy."""
+        return str(ItemName(self.entity, self.copy))
+
     def facet(self, slot: str) -> Facet | None:
         return next((f for f in self.facets if f.slot == slot), None)
 
@@ -90,6 +138,11 @@ class Guard(Model, frozen=True):
 
     entity: str
     attributes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`User!email`."""
+        return str(ItemName(self.entity, guard=self.attributes))
 
 
 # --- What each access pattern becomes -------------------------------------------------------------------------------
@@ -128,6 +181,11 @@ class ItemAction(Model, frozen=True):
     changes: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
 
+    @property
+    def target(self) -> ItemName:
+        """The name of the item, parsed."""
+        return ItemName.parse(self.item)
+
 
 class Request(Model, frozen=True):
     """One request to DynamoDB, with placeholders for values."""
@@ -153,6 +211,11 @@ class Request(Model, frozen=True):
     """One such request for each value of this attribute, of a list input or of the items found before."""
     copies: tuple[str, ...] = ()
     """The copies among the items read: `Order/lookup`."""
+
+    @property
+    def sort_condition(self) -> SortCondition | None:
+        """The condition on the sort key, parsed; None for the whole partition."""
+        return SortCondition.parse(self.sk) if self.sk else None
 
 
 class Units(Model, frozen=True):

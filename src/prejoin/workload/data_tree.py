@@ -96,6 +96,7 @@ def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
     try:
         return msgspec.json.decode(source.encode()), tree.spans
     except (msgspec.DecodeError, UnicodeError) as problem:
+        # msgspec has the position of an error only in its message.
         message, _, place = str(problem).partition(" (byte ")
         before = (
             source.encode("utf-8", "replace")[: int(place.rstrip(")"))].decode("utf-8", "ignore") if place else source
@@ -115,6 +116,7 @@ def convert_tree(plain: Any, spans: dict[Path, Span], kind: type[Any]) -> Any:
     try:
         return msgspec.convert(plain, kind)
     except msgspec.ValidationError as problem:
+        # msgspec has the path to the value only in its message.
         message, _, way = str(problem).partition(" - at `")
         path = tuple(int(index) if index.isdigit() else _field(name or index) for name, index in _WAY.findall(way))
         span = next((spans[path[:n]] for n in range(len(path), 0, -1) if path[:n] in spans), None)

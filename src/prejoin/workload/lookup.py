@@ -29,6 +29,11 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
+def bare_name(name: str) -> str:
+    """A name without its entity: `Order.userId` becomes `userId`."""
+    return name.rpartition(".")[2]
+
+
 def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute] | None:
     """The entity and id attribute that a reference holds; None if that is ambiguous."""
     name, _, field = attribute.references.partition(".")

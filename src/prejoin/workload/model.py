@@ -51,6 +51,11 @@ class Attribute(Model, frozen=True):
     """The largest allowed number. Sort keys pad it to as many digits."""
 
     @property
+    def referenced_entity(self) -> str:
+        """The entity whose id it holds; empty if it is no reference."""
+        return self.references.partition(".")[0]
+
+    @property
     def bounds(self) -> tuple[int | None, int | None]:
         """The smallest and the largest allowed number, None without a bound."""
         return (0 if self.min is None and self.max is not None else self.min), self.max

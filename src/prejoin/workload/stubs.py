@@ -67,7 +67,7 @@ def add(workload: Workload, kind: str, pattern: Pattern) -> Workload:
 def parents(workload: Workload, entity: Entity) -> Iterator[tuple[Entity, Attribute]]:
     """The entities that one refers to, with the attribute."""
     for attribute in entity.attributes:
-        parent = workload.entity(attribute.references.partition(".")[0]) if attribute.references else None
+        parent = workload.entity(attribute.referenced_entity) if attribute.references else None
         if parent is not None:
             yield parent, attribute
 

@@ -113,7 +113,7 @@ class _Expansion:
             attributes = (Attribute(tenant, self._type, id=True, references=refers), *attributes)
         else:
             # The tenant of a comment is the tenant of its ticket, which is the tenant itself.
-            through = is_owned(self._workload, found.references.partition(".")[0])
+            through = is_owned(self._workload, found.referenced_entity)
             other = "" if through else found.references
             own = replace(found, id=True, optional=False, unique=False, references=refers or other)
             attributes = tuple(own if a.name == tenant else a for a in attributes)

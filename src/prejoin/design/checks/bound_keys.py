@@ -29,7 +29,9 @@ _COARSER = ("Y", "M", "D", "h", "m", "s", "S")
 
 class FlawKind(Enum):
     UNKNOWN = "unknown"
-    """It names an unknown attribute, or cannot be parsed."""
+    """It names an unknown attribute."""
+    UNREADABLE = "unreadable"
+    """It cannot be parsed."""
     TOGETHER = "together"
     """Two values follow each other without a separator."""
     PICTURE = "picture"
@@ -46,7 +48,7 @@ class Flaw(msgspec.Struct, frozen=True):
     slot: str
     text: str
     about: str
-    """The attribute, or the message."""
+    """The attribute and its format; for an unreadable template, the message."""
 
 
 class BoundKey(msgspec.Struct, frozen=True):
@@ -64,7 +66,7 @@ class BoundKey(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return f"{self.item.entity}/{self.item.copy}" if self.item.copy else self.item.entity
+        return self.item.name
 
     @property
     def text(self) -> str:
@@ -133,7 +135,7 @@ def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot
         form = planner_facet(design, shown, item, replace(facet, pk=pk, sk=sk))
         form = replace(form, pk=_in_order(form.pk), sk=form.sk and _in_order(form.sk), local=place.local)
     except TemplateError as problem:
-        flaws.append(Flaw(FlawKind.UNKNOWN, entity.name, facet.slot, " / ".join((*pk, *sk)), str(problem)))
+        flaws.append(Flaw(FlawKind.UNREADABLE, entity.name, facet.slot, " / ".join((*pk, *sk)), str(problem)))
         return None
     return BoundKey(item, shown, facet, form, place)
 

@@ -20,6 +20,7 @@ from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.keys import Ask, fields_of
 from prejoin.protocol import limits
 from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import Op, Read
 
 MANY = 5
@@ -182,7 +183,7 @@ def _projections(r: Report) -> None:
         reads = [read for read in r.reads if (found := r.answers.get(read.id)) and found.plan.slot == slot.name]
         if not reads or not all(read.needs for read in reads):
             continue
-        needed = {name.rpartition(".")[2] for read in reads for name in read.needs}
+        needed = {bare_name(name) for read in reads for name in read.needs}
         whole = {
             a.name for read in reads for name in read.entities if (e := r.workload.entity(name)) for a in e.attributes
         }
@@ -233,7 +234,7 @@ def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]
         read = r.workload.pattern(operation.pattern)
         inputs = read.inputs if isinstance(read, Read) and len(read.entities) == 1 else ()
         found[operation.pattern] = {
-            (one.attribute.rpartition(".")[2], one.values[0].const)
+            (bare_name(one.attribute), one.values[0].const)
             for one in inputs
             if one.op is Op.EQ and not one.filter and one.values and one.values[0].const is not None
         }

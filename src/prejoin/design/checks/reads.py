@@ -18,6 +18,7 @@ from prejoin.design.model import TABLE, Call, Request, Units
 from prejoin.keys import Ask, KeyForm, Literal, Plan, Template, disjoint
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
+from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 
 MOST_REQUESTS = 10
@@ -158,8 +159,11 @@ def _any_order(ask: Ask, plan: Plan) -> bool:
 
 
 def _prefix(r: Report, read: Read, ask: Ask, request: Request) -> None:
-    verb, _, prefix = request.sk.partition(" ")
-    if verb != "begins_with" or "{" in prefix or prefix.endswith(r.design.separator):
+    condition = request.sort_condition
+    if condition is None or condition.op != "begins_with":
+        return
+    prefix = condition.low
+    if "{" in prefix or prefix.endswith(r.design.separator):
         return
     there = [key for key in r.keys if key.slot == request.slot]
     mine = [key for key in there if key.item.entity in ask.entities and _begins(key, prefix)]
@@ -233,7 +237,7 @@ def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
     if entity is None or sorting:
         return
     for one in read.inputs:
-        name = one.attribute.rpartition(".")[2]
+        name = bare_name(one.attribute)
         attribute = entity.attribute(name)
         if not one.filter or one.optional or one.op is not Op.EQ or attribute is None:
             continue
@@ -276,7 +280,7 @@ def _unasked(r: Report, read: Read) -> None:
 
 
 def _instead(one: Input) -> str:
-    name = one.attribute.rpartition(".")[2]
+    name = bare_name(one.attribute)
     accept = f"`filter {filter_text(one)}` accepts it"
     if one.op is Op.NOT_EXISTS:
         marker = f"no{name[:1].upper()}{name[1:]}"
@@ -335,7 +339,7 @@ def _side(r: Report, read: Read) -> None:
 
 
 def _expired(r: Report, read: Read) -> None:
-    asked = {i.attribute.rpartition(".")[2] for i in read.inputs}
+    asked = {bare_name(i.attribute) for i in read.inputs}
     for name in read.entities:
         entity = r.workload.entity(name)
         for attribute in entity.attributes if entity else ():

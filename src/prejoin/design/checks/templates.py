@@ -58,11 +58,10 @@ def check_keys(r: Report) -> None:
 
 def _flaws(r: Report) -> None:
     for flaw in r.flaws:
-        if flaw.what is FlawKind.UNKNOWN:
-            known = bool(re.fullmatch(r"\w+", flaw.about))
-            message = (
-                f"{flaw.entity} has no attribute `{flaw.about}`, and `{flaw.text}` needs it" if known else flaw.about
-            )
+        if flaw.what in (FlawKind.UNKNOWN, FlawKind.UNREADABLE):
+            message = f"{flaw.entity} has no attribute `{flaw.about}`, and `{flaw.text}` needs it"
+            if flaw.what is FlawKind.UNREADABLE:
+                message = flaw.about
             fix = f"add it to {flaw.entity}, or leave it out of the key"
             r.say(codes.NO_SUCH_PART, message, fix, flaw.entity, flaw.slot)
         else:
@@ -77,7 +76,9 @@ def _flaws(r: Report) -> None:
 
 def _told_apart(r: Report) -> None:
     """No two types may share a key in the table; in an index they may."""
-    here = [(key.name, key.forms, key.text) for key in r.keys if key.slot == TABLE]
+    here: list[tuple[str, str, tuple[KeyForm, ...], str]] = [
+        (key.name, key.entity.name, key.forms, key.text) for key in r.keys if key.slot == TABLE
+    ]
     for guard in r.design.guards:
         entity, own = r.workload.entity(guard.entity), r.design.item(guard.entity)
         if entity is None or own is None or not set(guard.attributes) <= {a.name for a in entity.attributes}:
@@ -89,12 +90,12 @@ def _told_apart(r: Report) -> None:
         except TemplateError:
             continue  # impossible, and reported when the design was read
         forms: tuple[KeyForm, ...] = (pk, sk) if sk else (pk,)
-        here.append((f"the guard of {guard.entity}.{'+'.join(guard.attributes)}", forms, pk.text))
-    for (one, forms, text), (other, theirs, theirs_text) in combinations(here, 2):
+        here.append((f"the guard of {guard.entity}.{'+'.join(guard.attributes)}", "", forms, pk.text))
+    for (one, owner, forms, text), (other, their_owner, theirs, theirs_text) in combinations(here, 2):
         if _apart(forms, theirs):
             continue
-        strictly = _apart(_strict(r, one, forms), _strict(r, other, theirs))
-        name = one.partition("/")[0]
+        strictly = _apart(_strict(r, owner, forms), _strict(r, their_owner, theirs))
+        name = owner or one
         if strictly:
             r.say(
                 codes.HARDLY_APART,
@@ -119,8 +120,8 @@ def _apart(ours: tuple[KeyForm, ...], theirs: tuple[KeyForm, ...]) -> bool:
 
 def _strict(r: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, ...]:
     """The same keys, if values could not contain the separator."""
-    entity = r.workload.entity(name.partition("/")[0])
-    if entity is None:
+    entity = r.workload.entity(name)
+    if entity is None:  # a guard
         return forms
     found: list[KeyForm] = []
     for form in forms:

@@ -16,7 +16,7 @@ from prejoin.keys import Ask, Template, fields_of
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.grammar.values import write_value
-from prejoin.workload.lookup import chain, changes
+from prejoin.workload.lookup import bare_name, chain, changes
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
 _SELF = re.compile(r"SET\s++(\w++)\s*+=\s*+(?:\1\s*+[+-]|list_append\(\s*+\1\s*+,)")
@@ -48,7 +48,7 @@ def check_writes(r: Report) -> None:
 def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozenset[str]:
     """The attributes of an item that a write knows: by name, by another attribute with the same value, or generated."""
     every = frozenset(a.name for a in entity.attributes)
-    given = {i.attribute.rpartition(".")[2] for i in write.inputs}
+    given = {bare_name(i.attribute) for i in write.inputs}
     if action.verb in _MAKES or entity.name in given:
         return every
     whole = [found for name in given if (found := r.workload.entity(name))]
@@ -178,18 +178,18 @@ def _copies(
 ) -> None:
     names = {change.attribute for change in changed}
     for copy in r.design.copies:
-        if copy.entity != entity.name or f"{entity.name}/{copy.copy}" in done:
+        if copy.entity != entity.name or copy.name in done:
             continue
         held = set(copy.attributes) | {a for f in copy.facets for t in (*f.pk, *f.sk) for a in fields_of(t)}
         if action.verb is not Verb.UPDATE or not copy.attributes or names & held:
             r.say(
                 codes.STALE_COPY,
                 f"{write.id} writes {entity.name} and leaves its copy `{copy.copy}` as it was",
-                f"add the {action.verb} of {entity.name}/{copy.copy} to the transaction",
+                f"add the {action.verb} of {copy.name} to the transaction",
                 write.id,
             )
     for guard in r.design.guards:
-        item = f"{guard.entity}!{'+'.join(guard.attributes)}"
+        item = guard.name
         touches = action.verb in (Verb.CREATE, Verb.DELETE) or names & {*guard.attributes, ending(r.design, entity)}
         if guard.entity == entity.name and touches and item not in done:
             r.say(
@@ -231,12 +231,7 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
 
 def _sparse(r: Report, name: str) -> set[str]:
     """The attributes that decide whether a copy exists."""
-    return {
-        when.attribute
-        for item in r.design.items
-        if f"{item.entity}/{item.copy}" == name
-        for when in item.facets[0].when
-    }
+    return {when.attribute for item in r.design.items if item.name == name for when in item.facets[0].when}
 
 
 def _same(one: Action, other: Action) -> bool:
@@ -259,7 +254,7 @@ def _atomic(r: Report, write: Write, operation: Operation) -> None:
 def _counters(r: Report, write: Write, operation: Operation) -> None:
     for request in operation.requests:
         for one in request.actions:
-            entity = r.workload.entity(one.item.partition("/")[0])
+            entity = r.workload.entity(one.target.entity)
             for change in one.changes:
                 match = _SELF.match(change)
                 attribute = entity.attribute(match[1]) if match and entity else None

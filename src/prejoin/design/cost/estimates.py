@@ -37,6 +37,7 @@ from prejoin.design.model import (
     Did,
     Item,
     ItemAction,
+    ItemName,
     Operation,
     Projection,
     ProjectionKind,
@@ -75,7 +76,7 @@ class Estimates:
 
     def _looked_up(self, write: Write, operation: Operation, request: Request) -> int:
         """The number of items that a write finds before it writes them."""
-        actions = [a for r in operation.requests for a in r.actions if a.many and _whose(a.item)[0] in request.entities]
+        actions = [a for r in operation.requests for a in r.actions if a.many and a.target.entity in request.entities]
         return self._times(write, actions[0]) if actions and request.call is Call.QUERY else 1
 
     def items(self, read: Read, request: Request) -> float:
@@ -150,7 +151,7 @@ class Estimates:
 
     def _read(self, request: Request) -> list[str]:
         """The items that a request reads: those of its entities, or their copies."""
-        copies = {copy.partition("/")[0]: copy for copy in request.copies}
+        copies = {ItemName.parse(copy).entity: copy for copy in request.copies}
         return [copies.get(name, name) for name in request.entities]
 
     # --- Writing ----------------------------------------------------------------------------------------------------
@@ -166,9 +167,10 @@ class Estimates:
 
     def touched(self, action: ItemAction) -> Iterator[EntryWrite]:
         """The effect of an action on one item and its index entries."""
-        name, copy = _whose(action.item)
+        target = action.target
+        name, copy = target.entity, target.copy
         entity, item = self.workload.entity(name), self.design.item(name, copy)
-        if "!" in action.item:
+        if target.guard:
             yield _changed(TABLE, GUARD, action.action)
         elif entity is None or item is None:
             return
@@ -212,16 +214,17 @@ class Estimates:
         return not changed & set(projection.attributes)
 
     def _times(self, write: Write, action: ItemAction) -> int:
-        entity = self.workload.entity(_whose(action.item)[0])
+        entity = self.workload.entity(action.target.entity)
         return (several(self.workload, write, entity) if entity else None) or SEVERAL
 
     # --- Sizes ------------------------------------------------------------------------------------------------------
 
     def size(self, name: str, slot: str = TABLE) -> int:
         """Bytes of a typical item, `Order` or `Order/lookup`, in a slot."""
-        owner, copy = _whose(name)
-        if "!" in name:
+        target = ItemName.parse(name)
+        if target.guard:
             return GUARD
+        owner, copy = target.entity, target.copy
         entity, item = self.workload.entity(owner), self.design.item(owner, copy)
         if entity is None or item is None:
             return 0
@@ -247,7 +250,7 @@ class Estimates:
             entity = self.workload.entity(item.entity)
             if entity is None:
                 continue
-            name = f"{item.entity}/{item.copy}" if item.copy else item.entity
+            name = item.name
             count = float(count_of(self.workload, entity))
             for facet in self._facets[item.entity, item.copy]:
                 share = share_in(self.workload, entity, facet)
@@ -255,7 +258,7 @@ class Estimates:
         for guard in self.design.guards:
             if entity := self.workload.entity(guard.entity):
                 count = float(count_of(self.workload, entity))
-                yield f"{guard.entity}!{'+'.join(guard.attributes)}", TABLE, count, GUARD
+                yield guard.name, TABLE, count, GUARD
 
     def _key_size(self, facet: keys.Facet, sizes: Mapping[str, int]) -> int:
         slot = self.design.slot(facet.slot)
@@ -292,19 +295,13 @@ def _part_size(part: keys.Literal | keys.Field, sizes: Mapping[str, int]) -> int
     return part.encoding.width or sizes.get(part.attribute, 0)
 
 
-def _whose(item: str) -> tuple[str, str]:
-    """The entity and the copy of an item's name."""
-    owner, _, copy = item.partition("!")[0].partition("/")
-    return owner, copy
-
-
 def _changed(slot: str, size: int, did: Did) -> EntryWrite:
     return EntryWrite(slot, 0 if did is Did.PUT else size, 0 if did is Did.DELETE else size)
 
 
 def _expires(write: Write, action: ItemAction) -> bool:
-    name, _ = _whose(action.item)
-    return action.action is Did.DELETE and any(a.verb is Verb.EXPIRE and a.entity == name for a in write.actions)
+    expiring = {a.entity for a in write.actions if a.verb is Verb.EXPIRE}
+    return action.action is Did.DELETE and action.target.entity in expiring
 
 
 def _filtered(read: Read, request: Request) -> list[Input]:

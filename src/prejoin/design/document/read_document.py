@@ -235,7 +235,7 @@ def _guards(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
             draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
             draft.cell(row, "Attributes", (*path, "attributes"), lambda text: read_list(text, r"\+|,"), ()),
         )
-        draft.own(place, f"{guard.entity}!{'+'.join(guard.attributes)}", row)
+        draft.own(place, guard.name, row)
         draft.guards.append(guard)
 
 

@@ -254,7 +254,7 @@ class _Document:
                 yield f"```json\n{json.dumps(sample, indent=2, ensure_ascii=_has_surrogates(sample))}\n```"
 
     def _guards(self) -> Iterator[str]:
-        rows = [(f"{g.entity}!{'+'.join(g.attributes)}", self._guard(g)) for g in self.design.guards]
+        rows = [(g.name, self._guard(g)) for g in self.design.guards]
         yield self._table(headings.UNIQUE, headings.UNIQUE_COLUMNS, rows)
 
     def _guard(self, guard: Guard) -> Cells:

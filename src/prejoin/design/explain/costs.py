@@ -33,6 +33,8 @@ class Costs(msgspec.Struct, frozen=True):
     copies: dict[str, float]
     """By copy, `Order/lookup`: the saving without it."""
     written: dict[str, tuple[WriteExplanation, ...]]
+    write_sentences: dict[str, tuple[str, ...]]
+    """By entity: the sentences about creating and deleting an item, one for both if they are equal."""
 
     @property
     def total(self) -> float:
@@ -55,10 +57,12 @@ def costs_of(workload: Workload, design: Design) -> Costs:
     for item in design.copies:
         rest = replace(design, items=tuple(one for one in design.items if one is not item))
         less = _keeping(workload, bill(workload, map_patterns(rest, workload)))
-        copies[f"{item.entity}/{item.copy}"] = _rounded(keeping - less)
+        copies[item.name] = _rounded(keeping - less)
     written: dict[str, tuple[WriteExplanation, ...]] = {}
+    clauses: dict[str, dict[str, list[str]]] = {}
     for one in amplification(workload, design):
         written[one.entity] = (*written.get(one.entity, ()), _written(one))
+        clauses.setdefault(one.entity, {}).setdefault(_clause(one), []).append(_DOING[one.verb])
     reads = sum((dollars(reads=one.calls * one.units.read) for one in whole.patterns), Decimal())
     return Costs(
         whole,
@@ -68,6 +72,10 @@ def costs_of(workload: Workload, design: Design) -> Costs:
         {slot.name: _index(workload, design, whole, slot.name) for slot in design.indexes},
         copies,
         written,
+        {
+            name: tuple(f"{' or '.join(doing).capitalize()} {clause}" for clause, doing in found.items())
+            for name, found in clauses.items()
+        },
     )
 
 
@@ -95,13 +103,17 @@ def _index(workload: Workload, design: Design, whole: Bill, name: str) -> float:
 
 
 def _written(one: Amplification) -> WriteExplanation:
+    text = f"{_DOING[one.verb]} {_clause(one)}"
+    return WriteExplanation(one.verb, one.items, one.entries, one.units, one.alone, text)
+
+
+def _clause(one: Amplification) -> str:
     parts = [count(one.items, "item") if one.items > 1 else "one item"]
     if one.entries:
         parts.append(count(one.entries, "index entry", "index entries"))
     more = f", where the item alone would cost {amount(one.alone)}" if one.units != one.alone else ""
     how = " in a transaction" if one.transaction else ""
-    text = f"{_DOING[one.verb]} one writes {' and '.join(parts)}{how}: {count(one.units, 'write unit')}{more}."
-    return WriteExplanation(one.verb, one.items, one.entries, one.units, one.alone, text)
+    return f"one writes {' and '.join(parts)}{how}: {count(one.units, 'write unit')}{more}."
 
 
 def _rounded(number: Decimal | float) -> float:

@@ -8,7 +8,7 @@ from prejoin.design.cost.assumptions import count_of, size_of
 from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.keys import key_shape
-from prejoin.design.explain.model import AboutEntity, AboutKey, WriteExplanation
+from prejoin.design.explain.model import AboutEntity, AboutKey
 from prejoin.design.explain.phrases import coded, count, in_order, listed, size, verb
 from prejoin.design.model import TABLE, Design
 from prejoin.keys import Plan
@@ -34,7 +34,7 @@ def entities(
             *_unique(workload, entity, own, design),
             *_stored(workload, entity),
             *_elsewhere(mine),
-            *_written(written),
+            *costs.write_sentences.get(entity.name, ()),
         )
         guards = tuple("+".join(g.attributes) for g in design.guards if g.entity == entity.name)
         found.append(AboutEntity(entity.name, own, size_of(entity), count_of(workload, entity), guards, written, said))
@@ -107,13 +107,3 @@ def _elsewhere(mine: Sequence[AboutKey]) -> Iterator[str]:
     parts = [f"in {listed(indexes)}" if indexes else "", f"as the copy {listed(copies)}" if copies else ""]
     if any(parts):
         yield f"It is found {' and '.join(p for p in parts if p)}, too."
-
-
-def _written(written: Sequence[WriteExplanation]) -> Iterator[str]:
-    """The units of creating and deleting an item, in one sentence if they are equal."""
-    said: dict[str, list[str]] = {}
-    for one in written:
-        doing, _, rest = one.text.partition(" ")
-        said.setdefault(rest, []).append(doing)
-    for rest, verbs in said.items():
-        yield f"{' or '.join(verbs).capitalize()} {rest}"

@@ -14,7 +14,7 @@ from prejoin.design.explain.model import AboutKey, Because, KeyPart
 from prejoin.design.explain.phrases import coded, in_order, listed, share, verb
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_reads import ask_of
-from prejoin.design.model import TABLE, Design, Request
+from prejoin.design.model import TABLE, Design, ItemName, Request
 from prejoin.keys import Plan, Refusal
 from prejoin.workload.model import Entity, Read, Workload
 
@@ -67,9 +67,10 @@ def _also(design: Design, facet: keys.Facet, planned: Mapping[str, Plan]) -> lis
 
 def _meant(facet: keys.Facet, request: Request) -> bool:
     """Whether a request uses this key: the words are the same, the attribute names may differ."""
-    condition = request.sk.rpartition(" ")[2]
+    condition = request.sort_condition
+    start = key_shape(condition.high or condition.low) if condition else ""
     sk = facet.sk.text if facet.sk else ""
-    return key_shape(request.pk) == key_shape(facet.pk.text) and key_shape(sk).startswith(key_shape(condition))
+    return key_shape(request.pk) == key_shape(facet.pk.text) and key_shape(sk).startswith(start)
 
 
 def key_shape(template: str) -> str:
@@ -123,9 +124,9 @@ def _shares(workload: Workload, design: Design) -> dict[tuple[str, str, str], fl
     """The fraction of an entity's items in each slot, as billed."""
     found = {}
     for item, slot, entries, _ in Estimates(design, workload).stored():
-        name, _, copy = item.partition("/")
-        if entity := workload.entity(name):
-            found[name, copy, slot] = min(1.0, entries / count_of(workload, entity))
+        name = ItemName.parse(item)
+        if (entity := workload.entity(name.entity)) and not name.guard:
+            found[name.entity, name.copy, slot] = min(1.0, entries / count_of(workload, entity))
     return found
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prejoin.design.explain.phrases import count, listed
-from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, Request
-from prejoin.workload.model import Op
+from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, Request, SortCondition
 
 _DONE = {Did.PUT: "puts", Did.UPDATE: "updates", Did.DELETE: "deletes", Did.CHECK: "checks"}
-_ASKING = frozenset(op.value.rpartition(" ")[2] for op in Op if op not in (Op.EXISTS, Op.NOT_EXISTS))
 _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.TRANSACT_WRITE})
 
 
@@ -22,39 +20,34 @@ def operation_words(operation: Operation) -> Iterator[str]:
         else:
             yield lead + _read(request)
             if request.filters:
-                kept = listed(map(_filter, request.filters))
+                kept = listed(request.filters)
                 yield f"Items are left out unless {kept}; those are read and paid for, too."
 
 
 def _read(request: Request) -> str:
     where = "the table" if request.slot == TABLE else request.slot
     what = listed(request.entities)
+    condition = request.sort_condition
     if not request.pk:
         return f"{request.call} of {what}, by the ids that the first one found."
     if request.call in (Call.GET, Call.BATCH_GET):
-        sk = f" / `{request.sk.removeprefix('= ')}`" if request.sk else ""
+        sk = f" / `{condition.low}`" if condition else ""
         return f"{request.call}: {what} by the whole key, `{request.pk}`{sk}{_how(request)}."
     number = "One Query"
     if request.shards > 1:
         number = f"{request.shards} Queries side by side, one a shard"
     if request.bucket:
         number = f"A Query for each {request.bucket}" + (" and shard" if request.shards > 1 else "")
-    sk = f", sort key {_condition(request.sk)}" if request.sk else ""
+    sk = f", sort key {_condition(condition)}" if condition else ""
     lie = " side by side" if len(request.entities) > 1 else ""
     return f"{number} on {where}: {what}{lie} in partition `{request.pk}`{sk}{_how(request)}."
 
 
-def _filter(text: str) -> str:
-    """A filter in words. A filter on an input ends with the operator."""
-    return f"{text} what is given" if text.rpartition(" ")[2] in _ASKING else text
-
-
-def _condition(text: str) -> str:
-    op, _, rest = text.partition(" ")
-    low, two, high = rest.partition(" and ")
-    if op == "between":
-        return f"between `{low}` and `{high}`" if two else f"from one `{low}` to another"
-    return f"{op.replace('_', ' ')} `{rest}`"
+def _condition(condition: SortCondition) -> str:
+    if condition.op == "between":
+        low, high = condition.low, condition.high
+        return f"between `{low}` and `{high}`" if high else f"from one `{low}` to another"
+    return f"{condition.op.replace('_', ' ')} `{condition.low}`"
 
 
 def _how(request: Request) -> str:
@@ -91,13 +84,10 @@ def _plain(condition: str) -> str:
 
 
 def _named(action: ItemAction) -> str:
-    entity, copied, copy = action.item.partition("/")
-    if copied:
-        return f"the copy {copy} of {entity}"
-    entity, guarded, attributes = action.item.partition("!")
-    if guarded:
-        return f"the guard of {entity}'s {listed(attributes.split('+'))}"
-    return entity
+    name = action.target
+    if name.copy:
+        return f"the copy {name.copy} of {name.entity}"
+    return f"the guard of {name.entity}'s {listed(name.guard)}" if name.guard else name.entity
 
 
 def shape(operation: Operation) -> str:

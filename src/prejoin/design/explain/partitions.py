@@ -11,8 +11,10 @@ from prejoin.design.cost.assumptions import per_second
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
 from prejoin.design.explain.phrases import amount, count, share
 from prejoin.design.layout.sharding import MOST_WRITES, Heat, heat
+from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import TABLE, Design
 from prejoin.design.solver.candidates import Candidate
+from prejoin.keys import Facet
 from prejoin.workload.model import Workload
 
 MOST_READS = 3000
@@ -24,18 +26,21 @@ WORTH_TELLING = 0.01
 
 def partitions(workload: Workload, design: Design, keys: tuple[AboutKey, ...]) -> tuple[AboutPartition, ...]:
     """The keys whose items are not spread by an id, and those with a declared hottest key."""
-    return tuple(found for key in keys if (found := _partition(workload, design, key)))
+    facets = {(facet.entity, facet.copy, facet.slot): facet for facet in planner_facets(design, workload)}
+    return tuple(
+        found for key in keys if (found := _partition(workload, design, key, facets[key.entity, key.copy, key.slot]))
+    )
 
 
-def _partition(workload: Workload, design: Design, key: AboutKey) -> AboutPartition | None:
+def _partition(workload: Workload, design: Design, key: AboutKey, facet: Facet) -> AboutPartition | None:
     entity = workload.entity(key.entity)
     assert entity is not None
     if entity.singleton:
         return None
     pk = tuple(dict.fromkeys(part.attribute for part in key.partition if part.because is not Because.SPREAD))
-    cuts = [part.attribute for part in key.partition if part.because is Because.SPREAD]
-    shards = math.prod(int(c.rpartition("(")[2].rstrip(")")) for c in cuts if ":shard(" in c)
-    bucket = next((c.partition(":")[2] for c in cuts if ":shard(" not in c), "")
+    cuts = [field.encoding for field in facet.pk.fields if field.encoding.derived]
+    shards = math.prod(cut.shards for cut in cuts if cut.shards)
+    bucket = next((cut.bucket for cut in cuts if not cut.shards), "")
     warm = heat(workload, entity, Candidate(key.entity, pk))
     reads = [_read_heat(workload, design, key, pattern, warm.share) for pattern in key.patterns]
     busiest = max(warm.hottest / MOST_WRITES, sum(reads) / MOST_READS)

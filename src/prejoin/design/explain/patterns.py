@@ -14,13 +14,12 @@ from prejoin.design.explain.model import AboutPattern, Alternative
 from prejoin.design.explain.operations import operation_words
 from prejoin.design.explain.phrases import amount, coded, count, listed, money, rate, verb
 from prejoin.design.explain.workarounds import alternatives
-from prejoin.design.mapping.map_reads import plain
 from prejoin.design.model import Design, Operation, Units
 from prejoin.design.solver.candidates import index_candidates
 from prejoin.design.solver.needs import read_needs
 from prejoin.protocol.prices import MONTH_SECONDS, dollars, write_units
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.lookup import bindings, changes, foreign_key
+from prejoin.workload.lookup import bare_name, bindings, changes, foreign_key
 from prejoin.workload.model import AtMost, Combine, Consistency, Entity, Pattern, Read, Verb, Without, Workload
 
 
@@ -83,13 +82,17 @@ def _repeated(
     workload: Workload, design: Design, read: Read, first: Entity, second: Entity, saved: float
 ) -> Alternative | None:
     """The alternative that repeats attributes of the second entity in each item of the first."""
-    via = read.via or next((a.name for a in first.attributes if a.references.partition(".")[0] == second.name), "")
-    named = [plain(name) for name in read.needs if second.attribute(plain(name)) and not first.attribute(plain(name))]
+    via = read.via or next((a.name for a in first.attributes if a.referenced_entity == second.name), "")
+    named = [
+        bare_name(name)
+        for name in read.needs
+        if second.attribute(bare_name(name)) and not first.attribute(bare_name(name))
+    ]
     wanted = named or [a.name for a in second.attributes if not a.id]
     if not via or not wanted:
         return None
     key = foreign_key(workload, first, second) or frozenset()
-    fan = count_by(workload, first, key if plain(via) in key else [plain(via)])
+    fan = count_by(workload, first, key if bare_name(via) in key else [bare_name(via)])
     item = design.item(first.name)
     places = len(item.facets) if item else 1
     larger = size_of(first) + sum(len(name) + value_sizes(second)[name] for name in wanted)

@@ -69,7 +69,7 @@ def copies(workload: Workload, design: Design, keys: Sequence[AboutKey], costs: 
     for item in design.copies:
         mine = tuple(key for key in keys if (key.entity, key.copy) == (item.entity, item.copy))
         patterns = tuple(in_order(read for key in mine for read in key.patterns))
-        name = f"{item.entity}/{item.copy}"
+        name = item.name
         kept = tuple(o.pattern for o in design.operations if any(a.item == name for r in o.requests for a in r.actions))
         dollars = costs.copies[name]
         said = tuple(_copy_words(workload, design, mine, kept, dollars))

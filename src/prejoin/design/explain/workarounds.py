@@ -16,12 +16,12 @@ from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.operations import shape
 from prejoin.design.explain.phrases import count, listed, money
 from prejoin.design.mapping.facets import planner_facets
-from prejoin.design.mapping.map_reads import map_read, plain
+from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.model import TABLE, Design, Operation, ProjectionKind
 from prejoin.keys import fields_of
 from prejoin.protocol.prices import EVENTUAL, MONTH_SECONDS, READ_UNIT_SIZE, STRONG, dollars, read_units
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.lookup import bindings
+from prejoin.workload.lookup import bare_name, bindings
 from prejoin.workload.model import (
     RANGES,
     Accept,
@@ -141,7 +141,7 @@ def _again(workload: Workload, read: Read) -> float:
     for name in read.entities:
         entity = workload.entity(name)
         if entity is not None:
-            given = [plain(i.attribute) for i in read.inputs if i.op is Op.EQ]
+            given = [bare_name(i.attribute) for i in read.inputs if i.op is Op.EQ]
             many = min(read.limit or read.page or count_of(workload, entity), count_by(workload, entity, given))
             units += many * read_units(size_of(entity), STRONG)
     return units

@@ -13,6 +13,7 @@ from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
+from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Without, Workload
 
 MOST_WRITES = 1000
@@ -118,7 +119,7 @@ def asked_of(entity: Entity, candidate: Candidate, questions: Sequence[ReadNeeds
 def starts_of(entity: Entity, read: Read) -> tuple[str, ...]:
     """The time attribute whose start a read gives; empty if it gives none."""
     for one in read.inputs:
-        attribute = entity.attribute(one.attribute.rpartition(".")[2])
+        attribute = entity.attribute(bare_name(one.attribute))
         known = one.op in _STARTING and not one.filter and not one.optional
         if known and attribute and attribute.type.kind in (Kind.DATETIME, Kind.DATE):
             return (attribute.name,)

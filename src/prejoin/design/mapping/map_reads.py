@@ -13,7 +13,7 @@ from prejoin.design.model import Call, Operation, Request
 from prejoin.keys import Ask, Facet, Order, Plan, Refusal
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import bindings, equalities, foreign_parts, target
+from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, target
 from prejoin.workload.model import (
     ARITY,
     RANGES,
@@ -68,7 +68,7 @@ def _planned(facets: Sequence[Facet], ask: Ask) -> Plan:
 def _batchable(found: Plan, read: Read) -> None:
     """Refuse further conditions on a list of keys: BatchGetItem has none."""
     if found.operation == "GetItem" and any(i.many for i in read.inputs):
-        beside = [i.attribute for i in read.inputs if plain(i.attribute) not in found.facets[0].attributes]
+        beside = [i.attribute for i in read.inputs if bare_name(i.attribute) not in found.facets[0].attributes]
         if beside:
             raise _NotServedError(
                 "a list of keys is one BatchGetItem, which tests nothing else",
@@ -92,7 +92,7 @@ def ask_of(read: Read, workload: Workload) -> Ask:
     names: dict[str, str] = {}
     roles: list[tuple[str, str, str]] = []
     for one in (*(i.attribute for i in read.inputs), *(s.attribute for s in read.sort)):
-        name = plain(one)
+        name = bare_name(one)
         names[one] = name
         for entity, attribute in bindings(workload, entities, one).items():
             if attribute != name and (entity, name, attribute) not in roles:
@@ -144,7 +144,7 @@ def _needs(read: Read, workload: Workload, entities: tuple[str, ...]) -> list[st
         return None
     wanted = [*wanted_of(read, workload, entities)]
     # An optional input may become a filter, depending on the keys.
-    wanted += [plain(i.attribute) for i in read.inputs if i.filter or i.optional or i.op not in {Op.EQ, *RANGES}]
+    wanted += [bare_name(i.attribute) for i in read.inputs if i.filter or i.optional or i.op not in {Op.EQ, *RANGES}]
     if read.combine is Combine.JOIN:
         wanted += [link.own.name for name in read.entities[1:] for link in followed(read, workload, name)]
     return list(dict.fromkeys(wanted))
@@ -153,7 +153,7 @@ def _needs(read: Read, workload: Workload, entities: tuple[str, ...]) -> list[st
 def wanted_of(read: Read, workload: Workload, entities: tuple[str, ...]) -> tuple[str, ...]:
     """The wanted attributes of some entities of a read; empty if it wants all or none."""
     having = [e for e in map(workload.entity, entities) if e]
-    return tuple(n for n in map(plain, read.needs) if any(e.attribute(n) for e in having))
+    return tuple(n for n in map(bare_name, read.needs) if any(e.attribute(n) for e in having))
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -177,7 +177,7 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[Link, ...]:
     asked = {bindings(workload, read.entities[:1], one).get(first.name) for one in equalities(read)}
     lists = {bindings(workload, read.entities[:1], i.attribute).get(first.name) for i in read.inputs if i.many}
     leading = [a for a in first.attributes if (held := target(workload, a)) and held[0] is other]
-    said = first.attribute(plain(read.via)) if read.via else None
+    said = first.attribute(bare_name(read.via)) if read.via else None
     lead = said or next((a for a in leading if a.name not in asked), None)
     held = target(workload, lead) if lead else None
     if lead is None or held is None or held[0] is not other:
@@ -192,11 +192,6 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[Link, ...]:
     )
 
 
-def plain(name: str) -> str:
-    """A name without its entity: `Order.userId` becomes `userId`."""
-    return name.rpartition(".")[2]
-
-
 def _order(
     name: str, direction: Direction, names: dict[str, str], workload: Workload, entities: tuple[str, ...]
 ) -> Order:
@@ -208,7 +203,7 @@ def _order(
 
 def _request(found: Plan, read: Read) -> Request:
     facet = found.facets[0]
-    many = next((plain(i.attribute) for i in read.inputs if i.many), "")
+    many = next((bare_name(i.attribute) for i in read.inputs if i.many), "")
     return Request(
         call=_call(found, read, bool(many)),
         slot=found.slot,
@@ -284,7 +279,7 @@ def varying(links: Sequence[Link]) -> tuple[Link, ...]:
 
 def is_filtered(one: Input, found: Plan) -> bool:
     """Whether an input becomes a filter with this plan."""
-    return is_tested(one) or plain(one.attribute) in found.filtered
+    return is_tested(one) or bare_name(one.attribute) in found.filtered
 
 
 def is_tested(one: Input) -> bool:
@@ -294,7 +289,7 @@ def is_tested(one: Input) -> bool:
 
 def is_compared(one: Input, found: Plan) -> bool:
     """Whether the single item under a key is compared with an input. Nothing more is read, so the key answers it."""
-    return plain(one.attribute) in found.compared
+    return bare_name(one.attribute) in found.compared
 
 
 def filter_text(one: Input) -> str:
@@ -303,7 +298,7 @@ def filter_text(one: Input) -> str:
     >>> filter_text(Input("Order.status")), filter_text(Input("total", Op.GE)), filter_text(Input("note", Op.EXISTS))
     ('status = {status}', 'total >= {total}', 'note exists')
     """
-    name = plain(one.attribute)
+    name = bare_name(one.attribute)
     said = write_comparison(one.op, one.values, _NONE).rstrip()
     return f"{name} {said}" if one.values or not ARITY.get(one.op, 1) else f"{name} {said} {{{name}}}"
 

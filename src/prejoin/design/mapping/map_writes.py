@@ -206,7 +206,7 @@ def _copy(copy: Item, holds: frozenset[str], action: Action, knowledge: _Knowled
     """The actions on a copy: put and deleted with its item, updated, or moved if its key changes."""
     facet = copy.facets[0]
     pk, sk = _key(facet)
-    name = f"{copy.entity}/{copy.copy}"
+    name = copy.name
     if action.verb in NEW:
         return [ItemAction(Did.PUT, name, pk, sk, action.many)]
     if action.verb is Verb.DELETE:
@@ -230,7 +230,7 @@ def _guard(
     templates = guard_key(tag, guard.attributes, types_of(entity), design.separator, bool(design.slots[0].sk))
     pk, sk = (template.text if template else "" for template in templates)
     name = design.slots[0].pk[0].name
-    item = f"{guard.entity}!{'+'.join(guard.attributes)}"
+    item = guard.name
     put = ItemAction(Did.PUT, item, pk, sk, action.many, conditions=(f"attribute_not_exists({name})",))
     if action.verb in NEW:
         return [put]

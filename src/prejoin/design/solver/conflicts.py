@@ -97,7 +97,7 @@ def _key(item: Item, facet: Facet) -> ConflictStatement:
 
 
 def _copy(item: Item) -> ConflictStatement:
-    return ConflictStatement("kept", f"the copy {item.entity}/{item.copy}")
+    return ConflictStatement("kept", f"the copy {item.name}")
 
 
 def _index(slot: Slot) -> ConflictStatement:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from prejoin.design.mapping.map_reads import ask_of, plain
+from prejoin.design.mapping.map_reads import ask_of
 from prejoin.keys import Ask
 from prejoin.workload.constants import constant_text
-from prejoin.workload.lookup import changes, means, root
+from prejoin.workload.lookup import bare_name, changes, means, root
 from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
 from prejoin.workload.tenants import common_tenant
 
@@ -117,7 +117,7 @@ def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
         return attribute if entity.attribute(attribute) else None
 
     given = {own(one) for one in ask.equal - ask.filtered} - {None}
-    optional = {plain(i.attribute) for i in read.inputs if i.optional}
+    optional = {bare_name(i.attribute) for i in read.inputs if i.optional}
     left = {own(one) for one in (ask.equal & ask.filtered) - optional} - {None}
     constants = {
         (a, constant_text(value)) for one, value in ask.constants if one not in ask.filtered and (a := own(one))

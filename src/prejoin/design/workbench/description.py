@@ -24,7 +24,7 @@ from prejoin.design.document.cells import (
     write_templates,
     write_when,
 )
-from prejoin.design.model import TABLE, Design, Facet, Item, Slot
+from prejoin.design.model import TABLE, Design, Facet, Item, ItemName, Slot
 from prejoin.diagnostics import Severity
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.document.write_document import write_document
@@ -99,7 +99,7 @@ def _entity(entity: Entity) -> str:
 
 
 def _key(design: Design, item: Item, facet: Facet) -> str:
-    name = f"{item.entity}/{item.copy}" if item.copy else item.entity
+    name = item.name
     when = f" when {write_when(facet.when)}" if facet.when else ""
     held = f" holding {write_list(item.attributes)}" if item.attributes and facet is item.facets[0] else ""
     return f"{write_code(name)} in {write_code(facet.slot)}: {write_templates((*facet.pk, *facet.sk))}{when}{held}"
@@ -203,16 +203,16 @@ def _read_key(found: Described, line: str) -> None:
     texts = read_templates(keys)
     if not 1 <= len(texts) <= 2:
         raise Inexact(f"`{keys}` is not a key", "write one template for the partition key, one for the sort key")
-    entity, _, copy = read_code(parts[0]).partition("/")
+    name = ItemName.parse(read_code(parts[0]))
     slot = read_code(parts[1])
     facet = Facet(slot, texts[:1], texts[1:], read_when(when))
-    mine = found.facets.setdefault((entity, copy), [])
+    mine = found.facets.setdefault((name.entity, name.copy), [])
     if any(other.slot == slot for other in mine):
         raise Inexact(f"`{line}` stands twice", "say it once")
     mine[0:0] = [facet] if slot == TABLE else []
     mine += [] if slot == TABLE else [facet]
     if held:
-        found.held[entity, copy] = read_list(held)
+        found.held[name.entity, name.copy] = read_list(held)
 
 
 def _parted(text: str, word: str) -> tuple[str, str, str]:

@@ -108,7 +108,7 @@ def _named(r: Reporter, entities: tuple[str, ...], name: str) -> bool:
     others = [e for e in map(r.workload.entity, entities) if e and e.name != name]
     far = r.workload.entity(name)
     ids = {a.name for a in far.id} if far else set()
-    return any(a.references.partition(".")[0] == name or a.name in ids for e in others for a in e.attributes)
+    return any(a.referenced_entity == name or a.name in ids for e in others for a in e.attributes)
 
 
 def _long(r: Reporter, path: Path, read: Read) -> None:

@@ -10,7 +10,7 @@ from prejoin.keys import fields_of
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.grammar.lexer import WORD
-from prejoin.workload.lookup import bindings, changes, suggest, target, undecided
+from prejoin.workload.lookup import bare_name, bindings, changes, suggest, target, undecided
 from prejoin.workload.model import (
     Accept,
     Check,
@@ -93,7 +93,7 @@ def _known_entity(r: Reporter, path: Path, name: str, touched: Iterable[Entity] 
 
 def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[Entity]) -> None:
     found = list(entities)
-    plain = name.rpartition(".")[2]
+    plain = bare_name(name)
     if r.full or any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in found):
         return  # Its line could not be read, which is reported.
     names = [a.name for e in found for a in e.attributes]
@@ -145,7 +145,7 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
             other = r.workload.entity(owner)
             if other and (field or code is codes.UNKNOWN_ATTRIBUTE) and not other.attribute(field):
                 _unknown_attribute(r, place, field or name, [other])
-        if attribute.references and r.workload.entity(attribute.references.partition(".")[0]):
+        if attribute.references and r.workload.entity(attribute.referenced_entity):
             _reference(r, place, entity, attribute.name)
     for index, relationship in enumerate(entity.relationships):
         place = (*path, "relationships", index)
@@ -173,7 +173,7 @@ def _reference(r: Reporter, path: Path, entity: Entity, name: str) -> None:
     if attribute is None:
         return
     found = target(r.workload, attribute)
-    other = r.workload.entity(attribute.references.partition(".")[0])
+    other = r.workload.entity(attribute.referenced_entity)
     if found is None and other and "." not in attribute.references and other.id:
         ids = listed([f"→ {other.name}.{a.name}" for a in other.id])
         message = f"`{other.name}` is identified by several attributes; `{name}` does not say which it holds"

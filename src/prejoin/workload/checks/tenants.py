@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
-from prejoin.workload.lookup import suggest
+from prejoin.workload.lookup import bare_name, suggest
 from prejoin.workload.model import FixedKey, Input, Op, Pattern, Tenant
 from prejoin.workload.reading import Path
 
@@ -50,7 +50,7 @@ def _check_entity(r: Reporter, tenant: Tenant) -> None:
 
 def _check_pattern(r: Reporter, path: Path, pattern: Pattern, tenant: Tenant) -> None:
     owned = [name for name in pattern.entities if name in r.workload.owned]
-    given = [i for i in pattern.inputs if i.attribute.rpartition(".")[2] == tenant.attribute]
+    given = [i for i in pattern.inputs if bare_name(i.attribute) == tenant.attribute]
     if not owned or all(map(_is_one, given)):
         return
     r.say(

@@ -264,6 +264,7 @@ def figures(w: Workload) -> Iterator[Step]:
                 partial(_take_cardinality, entity.name),
                 lambda w, name=entity.name: not _known(w, name).cardinality,  # type: ignore[misc]
                 required=True,
+                figure=True,
             )
 
 

@@ -19,7 +19,6 @@ MARK = "Interview"
 """The header line with the position of the interview."""
 _THEN = ", then "
 MORE = "more"
-FIGURES = ("cardinality of ", "frequency of ")
 _ADDED = {
     "entity": "entities",
     "relationship": "relationships",
@@ -172,7 +171,7 @@ def _done(w: Workload, step: Step, then: str) -> Workload:
         if step.key == entity_questions.ENTITIES and step.missing(w):
             raise Inexact("there has to be at least one", "`?` tells more")
         return _over(w) if step.key == MORE else _forward(w, step, then)
-    if step.key.startswith(FIGURES):
+    if step.figure:
         return _at(w, MORE)
     raise Inexact("`done` ends a list, and this is one question", "an empty answer takes the default; `back` goes back")
 

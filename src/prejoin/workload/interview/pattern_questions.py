@@ -229,6 +229,7 @@ def rates(w: Workload) -> Iterator[Step]:
                 partial(_take_rate, kind, pattern.id),
                 lambda w, id_=pattern.id: _pattern(w, id_).rate is None,  # type: ignore[misc]
                 required=True,
+                figure=True,
             )
 
 

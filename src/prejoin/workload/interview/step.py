@@ -67,6 +67,8 @@ class Step:
     """The entity or pattern that it belongs to; questions of a unit are asked in a row."""
     required: bool = False
     """Whether an interview of an existing document starts here if the answer is missing."""
+    figure: bool = False
+    """Whether it asks for a rate or a cardinality. `done` skips all of these."""
 
 
 def yes(text: str) -> bool:
