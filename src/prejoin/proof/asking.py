@@ -14,6 +14,7 @@ from prejoin.proof.constants import value_of
 from prejoin.proof.inputs import Given
 from prejoin.proof.reference import Found, Reference
 from prejoin.table import Get, NotServed, begins_with, between, contains, exists, one_of
+from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import RANGES, Consistency, Direction, Input, Op, Result
 
 _COMPARE: dict[Op, Callable[[Any, Any], Any]] = {Op.EQ: eq, Op.NE: ne, Op.LT: lt, Op.LE: le, Op.GT: gt, Op.GE: ge}
@@ -37,7 +38,7 @@ class Asking:
         self.order = self._order()
         self.many = next((i for i in read.inputs if i.many), None)
         self.single = len(asked.entities) == 1
-        wanted = {n.rpartition(".")[2] for n in read.needs}
+        wanted = {bare_name(n) for n in read.needs}
         self.needs = wanted & {a.name for a in bench.entity(self.first).attributes} if self.single else set()
         self.into = bench.view(self.first, sorted(self.needs)) if self.needs else None
 

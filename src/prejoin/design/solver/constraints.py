@@ -1,4 +1,4 @@
-"""What somebody decided, as the designer obeys it: limits, the goal, and what an entity must or must not have."""
+"""The decisions of a document in the form that the solver obeys: limits, the goal, and rules for entities."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import msgspec
 from prejoin.workload.model import Accept, AtMost, FixedKey, Minimise, OutOfScope, Pin, Under, Without, Workload
 
 MOST_INDEXES = 20
-"""Global secondary indexes that a table may have; DynamoDB's limit unless it is raised."""
+"""DynamoDB's default limit of global secondary indexes for a table."""
 UNLIMITED = 1_000
 
 
-class Decided(msgspec.Struct, frozen=True):
-    """The pins of a workload."""
+class Constraints(msgspec.Struct, frozen=True):
+    """The decisions that constrain the solver."""
 
     indexes: int = MOST_INDEXES
     copies: int = UNLIMITED
     structures: int = UNLIMITED
     money: bool = False
-    """Whether the money is looked at before the number of structures."""
+    """Whether cost comes before the number of structures."""
     without_indexes: frozenset[str] = frozenset()
     without_copies: frozenset[str] = frozenset()
     under: tuple[Under, ...] = ()
@@ -27,7 +27,7 @@ class Decided(msgspec.Struct, frozen=True):
     """Patterns that no key has to serve."""
 
 
-def decided(workload: Workload) -> Decided:
+def constraints_of(workload: Workload) -> Constraints:
     pins: list[Pin] = [d.pin for d in workload.decisions if d.pin is not None]
 
     def most(what: str, otherwise: int) -> int:
@@ -36,9 +36,9 @@ def decided(workload: Workload) -> Decided:
     def without(what: str) -> frozenset[str]:
         return frozenset(pin.entity for pin in pins if isinstance(pin, Without) and pin.what in (what, "structures"))
 
-    # A filter is asked of a key all the same; the others are not.
+    # A pattern with an accepted filter still needs a key; the other accepted patterns do not.
     aside = {p.pattern for p in pins if isinstance(p, OutOfScope) or (isinstance(p, Accept) and p.how != "filter")}
-    return Decided(
+    return Constraints(
         most("GSIs", MOST_INDEXES),
         most("copies", UNLIMITED),
         most("structures", UNLIMITED),

@@ -1,4 +1,4 @@
-"""What people forget: questions that come up later, asked while they are still cheap to answer. Hints only."""
+"""Hints about things people often forget, while they are still cheap to add."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.lookup import bindings, equalities, root
 from prejoin.workload.model import Entity, Level, Rate, Result, Verb
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 from prejoin.workload.tenants import common_tenant, own_id
 
 Asked = frozenset[tuple[str, str]]
@@ -86,7 +86,7 @@ def _lists(r: Reporter) -> None:
 
 
 def _asked(r: Reporter) -> frozenset[tuple[str, str]]:
-    """Entity and attribute, where some read finds items of the entity by the attribute."""
+    """Whether some read finds items of the entity by the attribute."""
     return frozenset(
         pair
         for p in r.workload.reads

@@ -1,7 +1,12 @@
-"""The choice of keys: every read served that can be, with the fewest structures, and of those the cheapest.
+"""The search for the best selection of keys, in lexicographic order of goals.
 
-Entities that nothing asks for together are chosen for apart. Indexes are shared by all, so there are as many as the
-part that needs most; copies add up.
+The goals: as few patterns not served as possible, weighted by their rates; then as few indexes and copies; then as few
+copies; then as few writes that read first; then the least cost. The search counts indexes upwards and asks for the
+fewest copies with each number, because a program with a fixed number of indexes is small.
+
+Entities that no read asks for together are independent: each connected component has its own program. Indexes are
+shared, so the table needs as many as the component that needs most. Copies add up. Where a decision limits copies,
+`_limited` distributes them by dynamic programming over the components.
 """
 
 from __future__ import annotations
@@ -13,86 +18,86 @@ from zlib import crc32
 import msgspec
 
 from prejoin.design.model import Design
-from prejoin.design.solver.broken_decisions import beyond, opposed
-from prejoin.design.solver.choice import MOST_COPIES, Chosen, Part, Task
-from prejoin.design.solver.decisions import UNLIMITED, Decided, decided
-from prejoin.design.solver.fixed_keys import frozen
-from prejoin.design.solver.formulate import Formulation, Model
+from prejoin.design.solver.constraints import UNLIMITED, Constraints, constraints_of
+from prejoin.design.solver.fixed_keys import fixed_keys
+from prejoin.design.solver.formulation import ComponentProgram, Formulation
 from prejoin.design.solver.integer_program import InfeasibleError, TimeLimit
-from prejoin.design.solver.read_needs import Question, finds
+from prejoin.design.solver.needs import ReadNeeds, find_needs
+from prejoin.design.solver.placement import MOST_COPIES, CollectionPlace, Component, Placement, Problem, Selection
+from prejoin.design.solver.violations import has_contradiction, violations
 from prejoin.workload.model import Entity, Workload
 
 
-def task_of(
+def problem_of(
     workload: Workload,
-    questions: Sequence[Question],
+    questions: Sequence[ReadNeeds],
     kept: Design | None = None,
     told: Callable[[str], None] | None = None,
     limit: TimeLimit | None = None,
-) -> Task:
-    pins = decided(workload)
-    stay = frozen(workload, pins.keys, kept)
-    # Local ones are indexes to the solver, and no GSIs to who sets a limit for these.
+) -> Problem:
+    pins = constraints_of(workload)
+    stay = fixed_keys(workload, pins.keys, kept)
+    # A local index counts as an index for the solver, but not for a decision that limits GSIs.
     pins = msgspec.structs.replace(pins, indexes=pins.indexes + sum(slot.local for slot in stay.design.slots))
     asked = tuple(q for q in questions if q.read.id not in pins.aside)
-    sought = tuple(f for f in finds(workload) if f.read.id not in pins.aside)
-    return Task(workload, asked, sought, pins, stay, told or _nobody, limit)
+    sought = tuple(f for f in find_needs(workload) if f.read.id not in pins.aside)
+    return Problem(workload, asked, sought, pins, stay, told or _nobody, limit)
 
 
 def _nobody(text: str) -> None:
     pass
 
 
-def parts(task: Task) -> list[Part]:
-    """The workload taken apart, in an order that does not depend on the document's."""
-    group = {e.name: e.name for e in task.workload.entities}
+def components(problem: Problem) -> list[Component]:
+    """The connected components of a workload, in an order that does not depend on the document."""
+    group = {e.name: e.name for e in problem.workload.entities}
 
     def head(name: str) -> str:
         while group[name] != name:
             name = group[name]
         return name
 
-    linked = [question.ask.entities for question in task.questions]
-    linked += [(pin.entity, pin.parent) for pin in task.decided.under]
-    linked += [tuple(placed.entity for placed in one) for one in task.forbidden]
+    linked = [question.ask.entities for question in problem.reads]
+    linked += [(pin.entity, pin.parent) for pin in problem.constraints.under]
+    linked += [tuple(placed.entity for placed in one) for one in problem.forbidden]
     for first, *others in linked:
         for other in others:
             group[head(other)] = head(first)
     found: dict[str, list[Entity]] = {}
-    for entity in sorted(task.workload.entities, key=lambda e: e.name):
+    for entity in sorted(problem.workload.entities, key=lambda e: e.name):
         found.setdefault(head(entity.name), []).append(entity)
-    asked = sorted(task.questions, key=lambda q: q.read.id)
+    asked = sorted(problem.reads, key=lambda q: q.read.id)
     return [
-        Part(tuple(entities), tuple(q for q in asked if head(q.ask.entities[0]) == name))
+        Component(tuple(entities), tuple(q for q in asked if head(q.ask.entities[0]) == name))
         for name, entities in found.items()
     ]
 
 
-def choose(task: Task) -> Chosen:
-    """The best choice: what can be served is, with the fewest structures, for the least money.
+def choose(problem: Problem) -> Selection:
+    """The best selection: all that can be served is served, with the fewest structures, at the least cost.
 
-    Where limits leave no room for that, as little as can be is left unserved, by how often it is asked. What stays and
-    is beyond them already is an InfeasibleError.
+    If limits do not allow that, patterns of the lowest rate are not served. Raises InfeasibleError if an approved
+    design exceeds a limit already.
     """
-    if opposed(task.workload) or any(beyond(task.frozen.design, task.workload)):
+    if has_contradiction(problem.workload) or any(violations(problem.fixed.design, problem.workload)):
         raise InfeasibleError
-    limits = task.decided
-    pieces = [_Search(task, part) for part in parts(task)]
+    limits = problem.constraints
+    pieces = [_Search(problem, component) for component in components(problem)]
     if limits.money:
-        return _bounded(task, _cheapest(pieces, limits) or _limited(task, pieces))
-    already = task.frozen.indexes
+        return _bounded(problem, _cheapest(pieces, limits) or _limited(problem, pieces))
+    already = problem.fixed.indexes
     fewest: int | None = None
     counts: dict[int, int] = {}
     untried = UNLIMITED
-    """The smallest number of indexes that was not looked at because the time was over."""
+    """The smallest number of indexes that was not tried, because the time was over."""
     for indexes in range(already, limits.indexes + 1):
         if fewest is not None and indexes > fewest:
             break
-        if fewest is not None and _out_of_time(task):
+        if fewest is not None and _out_of_time(problem):
             untried = indexes
             break
         known = f": with {_counted(fewest, 'structure', 'structures')} it can be done" if fewest is not None else ""
-        task.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
+        problem.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
         room = min(limits.copies, (limits.structures if fewest is None else fewest) - indexes)
         copies = _copies(pieces, indexes, room) if room >= 0 else None
         if copies is not None:
@@ -101,25 +106,25 @@ def choose(task: Task) -> Chosen:
         if copies == 0:
             break
     if fewest is None:
-        return _bounded(task, _limited(task, pieces))
-    # Of as many structures the most indexes, for then the copies are fewest.
+        return _bounded(problem, _limited(problem, pieces))
+    # Of the same number of structures, the most indexes leave the fewest copies.
     found = _joined([piece.solve(max(at for at, count in counts.items() if count == fewest)) for piece in pieces])
     least = min(at + sum(piece.least.get(at, piece.copies(at, UNLIMITED) or 0) for piece in pieces) for at in counts)
-    ended = found.ended and all(piece.ended for piece in pieces) and not (task.limit and task.limit.struck)
+    ended = found.ended and all(piece.ended for piece in pieces) and not (problem.limit and problem.limit.struck)
     return msgspec.structs.replace(found, ended=ended, least=fewest if ended else min(least, fewest, untried))
 
 
-def _out_of_time(task: Task) -> bool:
-    """Whether to make do with what was found."""
-    if task.limit is None or task.limit.left > 0:
+def _out_of_time(problem: Problem) -> bool:
+    """Whether the time is over, so that the best selection so far is used."""
+    if problem.limit is None or problem.limit.left > 0:
         return False
-    task.limit.struck = True
+    problem.limit.struck = True
     return True
 
 
-def _bounded(task: Task, chosen: Chosen) -> Chosen:
-    """A choice whose search knows no bound of its own: if it was cut short, nothing is claimed."""
-    if task.limit is None or not task.limit.struck:
+def _bounded(problem: Problem, chosen: Selection) -> Selection:
+    """A selection of a search without a bound of its own: if the search was cut short, it claims nothing."""
+    if problem.limit is None or not problem.limit.struck:
         return chosen
     return msgspec.structs.replace(chosen, ended=False, least=0)
 
@@ -129,7 +134,7 @@ def _counted(number: int, one: str, many: str) -> str:
 
 
 def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
-    """How many copies all parts need together with so many indexes; None if there is no room for them."""
+    """The number of copies that all components need with this many indexes; None if that exceeds `room`."""
     total = 0
     for piece in pieces:
         needed = piece.copies(indexes, room - total)
@@ -139,21 +144,21 @@ def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
     return total
 
 
-def _cheapest(pieces: Sequence[_Search], limits: Decided) -> Chosen | None:
-    """The choice that costs least, with as many structures as that takes; None if that is more than there may be."""
+def _cheapest(pieces: Sequence[_Search], limits: Constraints) -> Selection | None:
+    """The selection of the least cost, with any number of structures; None if that exceeds a limit."""
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
     found = msgspec.structs.replace(_joined([piece.solve(most, cheapest=True) for piece in pieces]), least=0)
     fits = found.copies <= limits.copies and found.indexes + found.copies <= limits.structures
     return found if fits else None
 
 
-def _limited(task: Task, pieces: Sequence[_Search]) -> Chosen:
-    """The best choice where not all can be served that keys could serve: the parts share the copies there may be."""
-    limits = task.decided
+def _limited(problem: Problem, pieces: Sequence[_Search]) -> Selection:
+    """The best selection if limits leave patterns unserved: the components share the copies."""
+    limits = problem.constraints
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
     best: tuple[int, int, int, tuple[int, ...]] | None = None
-    for indexes in range(task.frozen.indexes, max(most, task.frozen.indexes) + 1):
-        task.told(f"not all can be served: {_counted(indexes, 'index', 'indexes')}")
+    for indexes in range(problem.fixed.indexes, max(most, problem.fixed.indexes) + 1):
+        problem.told(f"not all can be served: {_counted(indexes, 'index', 'indexes')}")
         for copies, (lost, shares) in _shared(pieces, indexes, min(limits.copies, limits.structures - indexes)).items():
             found = (lost, indexes + copies, copies, shares)
             best = min(best or found, found)
@@ -166,7 +171,7 @@ def _limited(task: Task, pieces: Sequence[_Search]) -> Chosen:
 
 
 def _shared(pieces: Sequence[_Search], indexes: int, most: int) -> dict[int, tuple[int, tuple[int, ...]]]:
-    """For each number of copies, the least that is left unserved, and how many copies each part then has."""
+    """For each number of copies, the least that is not served and the copies of each component."""
     found: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())} if most >= 0 else {}
     for piece in pieces:
         further: dict[int, tuple[int, tuple[int, ...]]] = {}
@@ -178,10 +183,10 @@ def _shared(pieces: Sequence[_Search], indexes: int, most: int) -> dict[int, tup
     return found
 
 
-def _joined(found: Sequence[Chosen]) -> Chosen:
+def _joined(found: Sequence[Selection]) -> Selection:
     indexes = max((chosen.indexes for chosen in found), default=0)
     copies = sum(chosen.copies for chosen in found)
-    return Chosen(
+    return Selection(
         tuple(sorted(one for chosen in found for one in chosen.placed)),
         tuple(sorted(one for chosen in found for one in chosen.together)),
         tuple(sorted({one for chosen in found for one in chosen.unserved})),
@@ -195,31 +200,33 @@ def _joined(found: Sequence[Chosen]) -> Chosen:
 
 
 class _Search:
-    """The best choice for one part, by the number of indexes it may use."""
+    """The search in one component, by the number of indexes."""
 
-    def __init__(self, task: Task, part: Part) -> None:
-        self._task = task
-        self._part = part
-        self._formulation = Formulation(task, part)
+    def __init__(self, problem: Problem, component: Component) -> None:
+        self._problem = problem
+        self._component = component
+        self._formulation = Formulation(problem, component)
         self._kept = self._formulation.kept
         self._copies: dict[int, int] = {}
         self._left: dict[tuple[int, int], int] = {}
         self.most_indexes = self._formulation.most_indexes
         self.ended = True
-        """Whether all that was asked of it was answered for certain."""
+        """Whether every answer so far is proven."""
         self.least: dict[int, int] = {}
-        """By the number of indexes, the copies that are needed at least."""
+        """A lower bound of the copies, by the number of indexes."""
 
     @cached_property
     def _floor(self) -> int:
-        """How much no key can serve; with copies enough, or indexes where there may be none, everything else is."""
-        barred = self._task.decided.without_copies & {e.name for e in self._part.entities}
-        most = min(self.most_indexes, self._task.decided.indexes) if barred else 0
-        model = self._formulation.model(max(self._task.frozen.indexes, most), len(self._part.questions))
+        """The weight of patterns that no key can serve. Enough copies, or indexes if copies are not allowed, serve
+        the rest.
+        """
+        barred = self._problem.constraints.without_copies & {e.name for e in self._component.entities}
+        most = min(self.most_indexes, self._problem.constraints.indexes) if barred else 0
+        model = self._formulation.model(max(self._problem.fixed.indexes, most), len(self._component.reads))
         return model.program.minimise(self._formulation.lost(model))
 
     def copies(self, indexes: int, most: int) -> int | None:
-        """The fewest copies with which all is served that can be, with so many indexes; None if `most` are too few."""
+        """The fewest copies that serve all that can be served with this many indexes; None if that exceeds `most`."""
         if self._copies.get(indexes - 1) == self._kept:
             self._copies[indexes] = self._kept
         if indexes not in self._copies:
@@ -235,8 +242,8 @@ class _Search:
             self.least[indexes] = self._kept + model.program.bound
         return self._copies[indexes]
 
-    def solve(self, indexes: int, cheapest: bool = False) -> Chosen:
-        """The cheapest of the choices with the fewest copies; or of all."""
+    def solve(self, indexes: int, cheapest: bool = False) -> Selection:
+        """The cheapest selection with the fewest copies; or the cheapest of all."""
         fewest = self.copies(indexes, UNLIMITED)
         assert fewest is not None
         model = self._formulation.model(indexes, MOST_COPIES if cheapest else fewest)
@@ -246,7 +253,7 @@ class _Search:
         return self._finished(model, cheapest)
 
     def left(self, indexes: int, most: int) -> Iterator[tuple[int, int]]:
-        """For each number of copies up to `most`, as long as more of them help: what is left unserved."""
+        """For each number of copies up to `most`, while more copies help: the weight of what is not served."""
         for copies in range(self._kept, most + 1):
             if (indexes, copies) not in self._left:
                 model = self._formulation.model(indexes, copies)
@@ -259,33 +266,33 @@ class _Search:
             if self._left[indexes, copies] <= self._floor or copies == self._kept + MOST_COPIES:
                 return
 
-    def solve_within(self, indexes: int, copies: int) -> Chosen:
-        """The choice that leaves least unserved with so many indexes and copies."""
+    def solve_within(self, indexes: int, copies: int) -> Selection:
+        """The selection that serves most with this many indexes and copies."""
         model = self._formulation.model(indexes, min(copies, MOST_COPIES))
         model.program.at_most(copies - self._kept, dict.fromkeys(model.copies, 1))
         model.program.minimise(self._formulation.lost(model))
         model.program.minimise(dict.fromkeys((*model.copies, *model.used), 1))
         return self._finished(model)
 
-    def _finished(self, model: Model, cheapest: bool = False) -> Chosen:
+    def _finished(self, model: ComponentProgram, cheapest: bool = False) -> Selection:
         program = model.program
         price = self._formulation.price(model)
         money = program.minimise(price) if cheapest else 0
-        # An index that others need in any case is better than all items of an entity in one partition of the table.
+        # An index that exists in any case is better than one partition for all items of an entity.
         program.minimise(dict.fromkeys((*model.used, *self._formulation.everything(model)), 1))
         program.minimise(dict.fromkeys(model.copies, 1))
-        if self._task.frozen.facets:  # least change: as few new keys as can be
+        if self._problem.fixed.facets:  # least change: as few new keys as possible
             program.minimise({at: 1 for place, at in model.places.items() if not place.candidate.fixed})
         program.minimise(dict.fromkeys(model.twice.values(), 1))
         money = program.minimise(price)
         program.minimise(self._formulation.taste(model))
-        # Of what is equal in all that matters always the same, whatever way the solver went.
+        # What is equal by all goals so far is decided by a fixed draw, so the path of the solver does not matter.
         program.minimise(
-            {at: _lot(str(one)) for one, at in model.places.items()}
-            | {at: _lot(str(one)) for one, at in model.together.items()}
+            {at: _draw(_placement_text(one)) for one, at in model.places.items()}
+            | {at: _draw(_collection_text(one)) for one, at in model.together.items()}
         )
         chosen = program.chosen
-        return Chosen(
+        return Selection(
             tuple(place for place, at in sorted(model.places.items()) if at in chosen),
             tuple(way for way, at in sorted(model.together.items()) if at in chosen),
             tuple(name for name, at in sorted(model.unserved.items()) if at in chosen),
@@ -297,6 +304,28 @@ class _Search:
         )
 
 
-def _lot(choice: str) -> int:
-    """A number drawn for a choice: always the same for the same one, and hardly ever the same for two."""
-    return 1 + crc32(choice.encode()) % 100_000
+# The canonical tie-break. Designs that are equal by every goal are common: two orders of the same attributes in a sort
+# key, two indexes with the same load. Which of them HiGHS returns depends on its seed and on the order of variables,
+# so a last goal gives each variable a weight from a checksum of its own description, and the sum of these weights is
+# minimised. The description names entities, attributes and slots only: it does not depend on the order of the
+# document. The texts below are frozen. Another spelling would draw other weights and so change the keys of documents
+# that have a design already.
+
+
+def _draw(text: str) -> int:
+    return 1 + crc32(text.encode()) % 100_000
+
+
+def _placement_text(placement: Placement) -> str:
+    key = placement.candidate
+    sort = [f"Tail(attribute={one.attribute!r}, descending={one.descending})" for one in key.sk]
+    sk = f"({', '.join(sort)}{',' * (len(sort) == 1)})"
+    candidate = (
+        f"Candidate(entity={key.entity!r}, pk={key.pk!r}, sk={sk}, when={key.when!r}, mingled={key.mingled}, "
+        f"fixed={key.fixed})"
+    )
+    return f"Placed(entity={placement.entity!r}, item={placement.item}, slot={placement.slot}, candidate={candidate})"
+
+
+def _collection_text(place: CollectionPlace) -> str:
+    return f"Together(read={place.read!r}, slot={place.slot}, names={place.names!r}, rest={place.rest!r})"

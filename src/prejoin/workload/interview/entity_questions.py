@@ -1,4 +1,4 @@
-"""Questions about what is stored: the application, its entities, their ids and attributes, how they relate."""
+"""Questions about stored data: the application, its entities, ids, attributes and relationships."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.lexer import Inexact, Tokens, write_name
 from prejoin.workload.grammar.quantities import read_cardinality, write_cardinality
 from prejoin.workload.grammar.statements import RELATIONSHIP_FIX, read_relationship, write_relationship
-from prejoin.workload.interview.step import HELP, NONE, Kind, Question, Step, Taken, put_entity, read_attributes, yes
+from prejoin.workload.interview.step import (
+    HELP,
+    NONE,
+    Question,
+    Step,
+    StepKind,
+    Taken,
+    put_entity,
+    read_attributes,
+    yes,
+)
 from prejoin.workload.model import Attribute, Entity, Relationship, RelationshipKind, Workload
 from prejoin.workload.stubs import one, parents, plural
 
@@ -27,11 +37,11 @@ def front() -> Iterator[Step]:
         return Question("overview", "What is it for? A sentence or two.", HELP["overview"], w.overview or NONE)
 
     yield Step(
-        "title", Kind.FIELD, title, lambda w, t: (replace(w, title=t), None), lambda w: not w.title, required=True
+        "title", StepKind.FIELD, title, lambda w, t: (replace(w, title=t), None), lambda w: not w.title, required=True
     )
     yield Step(
         "overview",
-        Kind.FIELD,
+        StepKind.FIELD,
         overview,
         lambda w, t: (replace(w, overview="" if t == NONE else t), None),
         lambda w: not w.overview,
@@ -47,7 +57,7 @@ def entities() -> Step:
         words = "What else does it store?" if names else "What does it store? Name the entities, such as `User, Order`."
         return Question(ENTITIES, words, HELP["entities"], "done" if names else None, names, several=True)
 
-    return Step(ENTITIES, Kind.LIST, ask, _take_entities, lambda w: not w.entities, required=True)
+    return Step(ENTITIES, StepKind.LIST, ask, _take_entities, lambda w: not w.entities, required=True)
 
 
 def _take_entities(w: Workload, text: str) -> Taken:
@@ -85,7 +95,7 @@ def about(w: Workload, entity: Entity) -> Iterator[Step]:
     name = entity.name
     yield Step(
         f"id of {name}",
-        Kind.FIELD,
+        StepKind.FIELD,
         partial(_ask_id, name),
         partial(_take_id, name),
         lambda w: not _known(w, name).id and not _known(w, name).singleton,
@@ -94,7 +104,7 @@ def about(w: Workload, entity: Entity) -> Iterator[Step]:
     )
     yield Step(
         f"attributes of {name}",
-        Kind.LIST,
+        StepKind.LIST,
         partial(_ask_attributes, name),
         partial(_take_attributes, name),
         lambda w: False,
@@ -103,7 +113,7 @@ def about(w: Workload, entity: Entity) -> Iterator[Step]:
     for other, attribute in _likely_references(w, entity):
         yield Step(
             f"reference {name}.{attribute.name}",
-            Kind.PROBE,
+            StepKind.PROBE,
             partial(_ask_reference, name, attribute.name, other.name),
             partial(_take_reference, name, attribute.name, other.name),
             lambda w, given=bool(attribute.references): not given,  # type: ignore[misc]
@@ -159,7 +169,7 @@ def _take_attributes(name: str, w: Workload, text: str) -> Taken:
 
 
 def _likely_references(w: Workload, entity: Entity) -> list[tuple[Entity, Attribute]]:
-    """Attributes named as another entity's id, which probably hold it."""
+    """Attributes with the name of another entity's id, which are probably references."""
     ids = {e.id[0].name: e for e in w.entities if len(e.id) == 1 and e.name != entity.name}
     own = [a.name for a in entity.id]
     return [(ids[a.name], a) for a in entity.attributes if a.name in ids and not a.copy_of and own != [a.name]]
@@ -186,7 +196,7 @@ def relationships() -> Step:
         known = tuple(write_relationship(r) for e in w.entities for r in e.relationships) + tuple(_implied(w))
         return Question(RELATIONSHIPS, "How do they relate?", HELP["relationships"], "done", known, several=True)
 
-    return Step(RELATIONSHIPS, Kind.LIST, ask, _take_relationship, lambda w: False)
+    return Step(RELATIONSHIPS, StepKind.LIST, ask, _take_relationship, lambda w: False)
 
 
 def _implied(w: Workload) -> Iterator[str]:
@@ -214,7 +224,7 @@ def _take_relationship(w: Workload, text: str) -> Taken:
 
 
 def _connect(w: Workload, r: Relationship) -> tuple[Workload, Relationship]:
-    """Makes sure that the right side has the attribute that holds the left side's id, and that it says so."""
+    """Make sure that the right side has an attribute with a reference to the left side."""
     left, right = _known(w, r.left), _known(w, r.right)
     hierarchy = r.kind is RelationshipKind.HIERARCHY or left is right
     via = r.via
@@ -249,11 +259,12 @@ def figures(w: Workload) -> Iterator[Step]:
         if not entity.singleton:
             yield Step(
                 f"cardinality of {entity.name}",
-                Kind.FIELD,
+                StepKind.FIELD,
                 partial(_ask_cardinality, entity.name),
                 partial(_take_cardinality, entity.name),
                 lambda w, name=entity.name: not _known(w, name).cardinality,  # type: ignore[misc]
                 required=True,
+                figure=True,
             )
 
 

@@ -1,23 +1,45 @@
-"""Questions about one access pattern: which entities, what is given, what comes back or is written, how often."""
+"""Questions about one access pattern: its entities, inputs, result or items, and rate."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import cast
 
 from msgspec.structs import replace
 
+from prejoin import types
 from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.answers import (
+    COMBINE_FIX,
+    read_combine,
+    read_page,
+    read_result,
     read_sort,
+    write_combine,
+    write_page,
+    write_result,
+    write_sort,
 )
 from prejoin.workload.grammar.inputs import read_inputs, write_inputs
 from prejoin.workload.grammar.lexer import Inexact, write_name
 from prejoin.workload.grammar.quantities import read_rate, write_rate
-from prejoin.workload.interview import about_reads, about_writes
-from prejoin.workload.interview.about_writes import CREATING
-from prejoin.workload.interview.step import HELP, NONE, Asked, Kind, Question, Step, Taken, found_entities, several, yes
-from prejoin.workload.model import Combine, Entity, Input, Pattern, Read, Result, Verb, Workload, Write
+from prejoin.workload.grammar.writes import read_actions, read_checks, write_actions, write_checks
+from prejoin.workload.interview.step import (
+    HELP,
+    NONE,
+    Prompt,
+    Question,
+    Step,
+    StepKind,
+    Taken,
+    found_entities,
+    several,
+    yes,
+)
+from prejoin.workload.lookup import equalities
+from prejoin.workload.model import Action, Change, Combine, Entity, Input, Pattern, Read, Result, Verb, Workload, Write
 from prejoin.workload.stubs import add, create, delete, parents
 
 KINDS = ("reads", "writes", "deletes")
@@ -38,7 +60,7 @@ _WORDS = {
 
 
 def another(kind: str) -> Step:
-    """The question that each pattern of a kind begins with."""
+    """The first question about a pattern of a kind."""
 
     def ask(w: Workload) -> Question:
         found: tuple[Pattern, ...] = getattr(w, kind)
@@ -51,7 +73,7 @@ def another(kind: str) -> Step:
         w = add(w, kind, made)
         return w, f"entities of {getattr(w, kind)[-1].id}"
 
-    return Step(kind, Kind.LIST, ask, take, lambda w: not getattr(w, kind), required=kind != "deletes")
+    return Step(kind, StepKind.LIST, ask, take, lambda w: not getattr(w, kind), required=kind != "deletes")
 
 
 def about(kind: str, pattern: Pattern) -> Iterator[Step]:
@@ -60,7 +82,7 @@ def about(kind: str, pattern: Pattern) -> Iterator[Step]:
 
     def field(
         name: str,
-        ask: Callable[[Workload, Pattern], Asked],
+        ask: Callable[[Workload, Pattern], Prompt],
         take: Callable[[Workload, Pattern, str], Pattern],
         missing: Callable[[Pattern], bool] = lambda p: False,
     ) -> Step:
@@ -75,7 +97,7 @@ def about(kind: str, pattern: Pattern) -> Iterator[Step]:
         def taken(w: Workload, text: str) -> Taken:
             return put_pattern(w, kind, take(w, _pattern(w, id_), text)), None
 
-        return Step(key, Kind.FIELD, question, taken, lambda w: missing(_pattern(w, id_)), id_, True)
+        return Step(key, StepKind.FIELD, question, taken, lambda w: missing(_pattern(w, id_)), id_, True)
 
     yield field("description", _ask_description, lambda w, p, t: replace(p, description=t))
     yield field("entities", _ask_entities, _take_entities, lambda p: not p.entities)
@@ -83,25 +105,25 @@ def about(kind: str, pattern: Pattern) -> Iterator[Step]:
     if isinstance(pattern, Read):
         yield field(
             "result",
-            about_reads.ask_result,
-            about_reads.take_result,
+            ask_result,
+            take_result,
             lambda p: isinstance(p, Read) and p.result is None,
         )
         if len(pattern.entities) > 1:
-            yield field("combination", about_reads.ask_combine, about_reads.take_combine)
+            yield field("combination", ask_combine, take_combine)
         if pattern.result in {None, Result.MANY}:
-            yield field("order", about_reads.ask_sort, lambda w, p, t: replace(p, sort=several(t, read_sort)))
-            yield field("pages", about_reads.ask_page, about_reads.take_page)
+            yield field("order", ask_sort, lambda w, p, t: replace(p, sort=several(t, read_sort)))
+            yield field("pages", ask_page, take_page)
     else:
         yield field(
             "items",
-            partial(about_writes.ask_actions, kind),
-            about_writes.take_actions,
+            partial(ask_actions, kind),
+            take_actions,
             lambda p: isinstance(p, Write) and not p.actions,
         )
         if len(pattern.actions) > 1 or any(a.many for a in pattern.actions):
-            yield field("transaction", about_writes.ask_atomic, lambda w, p, t: replace(p, atomic=yes(t)))
-        yield field("conditions", about_writes.ask_checks, about_writes.take_checks)
+            yield field("transaction", ask_atomic, lambda w, p, t: replace(p, atomic=yes(t)))
+        yield field("conditions", ask_checks, take_checks)
 
 
 def _pattern(w: Workload, id_: str) -> Pattern:
@@ -142,11 +164,11 @@ def _choices(w: Workload, name: str, p: Pattern) -> tuple[str, ...]:
 # --- What both kinds have -------------------------------------------------------------------------------------------
 
 
-def _ask_description(w: Workload, p: Pattern) -> Asked:
+def _ask_description(w: Workload, p: Pattern) -> Prompt:
     return "What is it, in words?", p.description or None
 
 
-def _ask_entities(w: Workload, p: Pattern) -> Asked:
+def _ask_entities(w: Workload, p: Pattern) -> Prompt:
     reading = isinstance(p, Read)
     words = "Which entity does it give?" if reading else "Which entity does it write?"
     default = ", ".join(write_name(e) for e in p.entities) or _mentioned(w, p.description)
@@ -154,7 +176,7 @@ def _ask_entities(w: Workload, p: Pattern) -> Asked:
 
 
 def _mentioned(w: Workload, description: str) -> str | None:
-    """The entity that a description speaks of first, if it speaks of one by its name."""
+    """The first entity that a description names; None if it names none."""
     spoken = description.lower().replace(" ", "")
     places = {e.name: at for e in w.entities if (at := spoken.find(e.name.lower())) >= 0}
     return write_name(min(places, key=lambda name: (places[name], -len(name)))) if places else None
@@ -171,7 +193,7 @@ def _take_entities(w: Workload, p: Pattern, text: str) -> Pattern:
     return replace(p, entities=names)
 
 
-def _ask_inputs(w: Workload, p: Pattern) -> Asked:
+def _ask_inputs(w: Workload, p: Pattern) -> Prompt:
     entities = found_entities(w, p)
     named = ", ".join(dict.fromkeys(write_name(a.name) for e in entities for a in e.attributes))
     words = f"What is known when it is asked? ({named})" if isinstance(p, Read) else f"What is it given? ({named})"
@@ -179,7 +201,7 @@ def _ask_inputs(w: Workload, p: Pattern) -> Asked:
 
 
 def _likely_inputs(w: Workload, p: Pattern, entities: list[Entity]) -> str:
-    """For a read the id, or the parent that its description speaks of; for a write all there is to write."""
+    """The likely inputs: for a read the id or the parent in its description, for a write all attributes."""
     if not entities:
         return NONE
     first = entities[0]
@@ -202,11 +224,12 @@ def rates(w: Workload) -> Iterator[Step]:
             key = f"frequency of {pattern.id}"
             yield Step(
                 key,
-                Kind.FIELD,
+                StepKind.FIELD,
                 partial(_ask_rate, key, pattern.id),
                 partial(_take_rate, kind, pattern.id),
                 lambda w, id_=pattern.id: _pattern(w, id_).rate is None,  # type: ignore[misc]
                 required=True,
+                figure=True,
             )
 
 
@@ -220,3 +243,114 @@ def _ask_rate(key: str, id_: str, w: Workload) -> Question:
 def _take_rate(kind: str, id_: str, w: Workload, text: str) -> Taken:
     rate = None if text.strip() == NONE else read_rate(text.strip())
     return put_pattern(w, kind, replace(_pattern(w, id_), rate=rate)), None
+
+
+def ask_result(w: Workload, p: Pattern) -> Prompt:
+    read = cast(Read, p)
+    given = write_result(read.result, read.needs, read.limit) if read.result else _likely_result(w, read)
+    return "What comes back: Single, Collection or Count?", given
+
+
+def _likely_result(w: Workload, read: Read) -> str:
+    if len(read.entities) != 1 or any(i.many for i in read.inputs):
+        return Result.MANY.value
+    entity, known = found_entities(w, read), set(equalities(read))
+    if not entity:
+        return Result.MANY.value
+    unique = any(a.unique and a.name in known for a in entity[0].attributes)
+    whole = bool(entity[0].id) and all(a.name in known for a in entity[0].id)
+    return Result.ONE.value if unique or whole or entity[0].singleton else Result.MANY.value
+
+
+def take_result(w: Workload, p: Pattern, text: str) -> Pattern:
+    result, needs, limit = read_result(text)
+    if result is not Result.MANY:
+        p = replace(p, sort=(), paginated=False if result is Result.ONE else None, page=None)
+    return replace(p, result=result, needs=needs, limit=limit)
+
+
+def ask_combine(w: Workload, p: Pattern) -> Prompt:
+    read = cast(Read, p)
+    default = write_combine(read.combine or Combine.COLLECTION, read.via)
+    return "How do they belong together: Collection or Join?", default
+
+
+def take_combine(w: Workload, p: Pattern, text: str) -> Pattern:
+    combine, via = read_combine(text)
+    if isinstance(combine, bool):
+        raise Inexact("there are several entities, so it has to be said how", COMBINE_FIX)
+    return replace(p, combine=combine, via=via)
+
+
+def ask_sort(w: Workload, p: Pattern) -> Prompt:
+    attributes = [a for e in found_entities(w, p) for a in e.attributes]
+    dated = next((a for a in attributes if a.type.kind in {types.Kind.DATETIME, types.Kind.DATE}), None)
+    example = (
+        f"{write_name(dated.name)} DESC" if dated else f"{write_name(attributes[-1].name)} ASC" if attributes else ""
+    )
+    words = f"In which order? Such as `{example}`." if example else "In which order?"
+    return words, write_sort(cast(Read, p).sort) or NONE
+
+
+def ask_page(w: Workload, p: Pattern) -> Prompt:
+    read = cast(Read, p)
+    default = "No" if read.limit else "Yes" if read.paginated is None else write_page(read.paginated, read.page)
+    return "Does it come in pages?", default
+
+
+def take_page(w: Workload, p: Pattern, text: str) -> Pattern:
+    paginated, page = read_page({"y": "yes", "n": "no"}.get(text.strip().lower(), text))
+    return replace(p, paginated=paginated, page=page)
+
+
+CREATING = re.compile(
+    r"\b(create|add|new|place|register|sign ?up|open|start|submit|post|send|book|join|lend|borrow)", re.IGNORECASE
+)
+
+
+def ask_actions(kind: str, w: Workload, p: Pattern) -> Prompt:
+    write = cast(Write, p)
+    inputs = frozenset(i.attribute for i in write.inputs)
+    default = write_actions(write.actions or tuple(_likely_actions(kind, w, write)), inputs) or None
+    return "Which items does it write, and what happens to each?", default
+
+
+def _likely_actions(kind: str, w: Workload, p: Write) -> Iterator[Action]:
+    given = {i.attribute for i in p.inputs}
+    for entity in found_entities(w, p):
+        changed = tuple(Change(a.name) for a in entity.attributes if a.name in given and not a.id)
+        if kind == "deletes":
+            yield Action(Verb.DELETE, entity.name)
+        elif CREATING.search(p.description) or not changed:
+            yield Action(Verb.CREATE, entity.name)
+        else:
+            yield Action(Verb.UPDATE, entity.name, changes=changed)
+
+
+def take_actions(w: Workload, p: Pattern, text: str) -> Pattern:
+    actions = read_actions(text, frozenset(i.attribute for i in p.inputs))
+    if not actions:
+        raise Inexact(
+            "that says nothing about what is written", "write `create Order`, `update Order (status)` or `delete Order`"
+        )
+    touched = dict.fromkeys((*p.entities, *(a.entity for a in actions if w.entity(a.entity))))
+    alone = len(actions) == 1 and not actions[0].many
+    return replace(p, actions=actions, entities=tuple(touched), atomic=None if alone else cast(Write, p).atomic)
+
+
+def ask_atomic(w: Workload, p: Pattern) -> Prompt:
+    atomic = cast(Write, p).atomic
+    return "Must all of it happen, or none of it?", "no" if atomic is False else "yes"
+
+
+def ask_checks(w: Workload, p: Pattern) -> Prompt:
+    write = cast(Write, p)
+    inputs = frozenset(i.attribute for i in write.inputs)
+    created = [w.entity(a.entity) for a in write.actions if a.verb is Verb.CREATE]
+    likely = tuple(c for e in created if e and e.name == write.entities[0] for c in create(e).checks)
+    return "What must be true for it?", write_checks(write.checks or likely, inputs) or NONE
+
+
+def take_checks(w: Workload, p: Pattern, text: str) -> Pattern:
+    inputs = frozenset(i.attribute for i in p.inputs)
+    return replace(p, checks=several(text, lambda t: read_checks(t, inputs)))

@@ -1,6 +1,6 @@
-"""What units are counted from: how large is what a request reads, and what becomes of each entry that it writes.
+"""The footprint of a request: the bytes it reads and the entries it writes, from which units are counted.
 
-The document's figures are such facts (`figures`), and so is what stands in a table (`entries_of`).
+It is estimated from the document (`estimates.Estimates`) or measured in a table (`entries_of`).
 """
 
 from __future__ import annotations
@@ -15,54 +15,54 @@ from prejoin.protocol.values import Item
 from prejoin.workload.model import Model
 
 
-class Page(Model, frozen=True):
-    """What is charged at once when reading: a page of a Query, or one item."""
+class PageRead(Model, frozen=True):
+    """One charge for reading: a page of a Query, or one item."""
 
     size: int
-    """Bytes of all that is looked at, filtered out or not; 0 where nothing is there."""
+    """Bytes of everything examined, filtered out or not; 0 if nothing is there."""
     times: float = 1
-    """How many such pages one call reads."""
+    """The number of such pages in one call."""
 
 
-class Entry(Model, frozen=True):
-    """What a write does to an item in the table, or to its entry in an index."""
+class EntryWrite(Model, frozen=True):
+    """The effect of a write on an item in the table, or on its entry in an index."""
 
     slot: str
     before: int = 0
-    """Bytes; 0 where it was not there."""
+    """Bytes before; 0 if it did not exist."""
     after: int = 0
-    """Bytes; 0 where it is not there any more."""
+    """Bytes after; 0 if it is gone."""
     moved: bool = False
-    """Its key in the index is another."""
+    """Whether its key in the index changed."""
     same: bool = False
-    """Nothing of what the index holds is another."""
+    """Whether nothing that the index holds changed."""
     times: float = 1
-    """How many such entries one call writes; a part of one where only some items are there."""
+    """The number of such entries in one call; a fraction if only some items have one."""
 
 
-class Facts(Protocol):
-    """Says how large and how many."""
+class Footprint(Protocol):
+    """The sizes and counts of requests."""
 
-    def pages(self, operation: Operation, request: Request) -> Iterable[Page]:
-        """What one of the operation's requests reads."""
+    def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
+        """What a request reads."""
         ...
 
-    def entries(self, operation: Operation, request: Request) -> Iterable[Entry]:
-        """What one of the operation's requests writes."""
+    def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
+        """What a request writes."""
         ...
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Facts that somebody looked up: by the number of the request, the pages or the entries."""
+class MeasuredFootprint:
+    """A measured footprint, by the number of the request."""
 
-    read: Mapping[int, Sequence[Page]] = field(default_factory=dict)
-    written: Mapping[int, Sequence[Entry]] = field(default_factory=dict)
+    read: Mapping[int, Sequence[PageRead]] = field(default_factory=dict)
+    written: Mapping[int, Sequence[EntryWrite]] = field(default_factory=dict)
 
-    def pages(self, operation: Operation, request: Request) -> Iterable[Page]:
+    def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
         return self.read.get(_number(operation, request), ())
 
-    def entries(self, operation: Operation, request: Request) -> Iterable[Entry]:
+    def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
         return self.written.get(_number(operation, request), ())
 
 
@@ -71,7 +71,7 @@ def _number(operation: Operation, request: Request) -> int:
 
 
 def held(slot: Slot, design: Design, item: Item) -> Item | None:
-    """As much of an item, in DynamoDB's JSON, as a slot holds; None where it is not there."""
+    """The attributes of an item in DynamoDB's JSON that a slot holds; None if the item is not in it."""
     keys = [key.name for key in (*slot.pk, *slot.sk)]
     if any(name not in item for name in keys):
         return None
@@ -82,8 +82,8 @@ def held(slot: Slot, design: Design, item: Item) -> Item | None:
     return {name: value for name, value in item.items() if name in names}
 
 
-def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple[Entry, ...]:
-    """What happens to one item, in DynamoDB's JSON, and to its entries in the indexes.
+def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple[EntryWrite, ...]:
+    """The effect of a write on one item, in DynamoDB's JSON, and on its index entries.
 
     >>> from prejoin.design.model import KeyAttribute, Slot
     >>> slots = tuple(Slot(n, (KeyAttribute(f"{n}pk"),), (KeyAttribute(f"{n}sk"),)) for n in ("table", "gsi1"))
@@ -101,7 +101,7 @@ def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple
             continue
         keys = [key.name for key in (*slot.pk, *slot.sk)]
         found.append(
-            Entry(
+            EntryWrite(
                 slot.name,
                 item_size(old) if old is not None else 0,
                 item_size(new) if new is not None else 0,

@@ -1,8 +1,8 @@
-"""The headings, columns and labels of a table design: their names, and the other names that people give them."""
+"""The headings, columns and labels of a table design, and their synonyms."""
 
 from __future__ import annotations
 
-from prejoin.workload.document.columns import Names
+from prejoin.workload.document.tables import KnownNames
 
 REVIEW = "For Reviewers"
 CONFIGURATION = "Table Configuration"
@@ -24,7 +24,7 @@ SOURCE = "Access patterns"
 SUMMARY = "Summary"
 STATUS = "Status"
 UNREVIEWED = "Not reviewed"
-"""What came to a design after it was approved. Who has looked at it deletes the line."""
+"""The line that lists additions since the approval. The reviewer deletes it."""
 
 SETTINGS = (
     "Table name", "Billing mode", "Partition key", "Sort key", "Type attribute", "Separator", "Raw keys",
@@ -36,7 +36,7 @@ SETTING_COLUMNS = ("Setting", "Value")
 INDEX_COLUMNS = ("Index", "Kind", "Partition Key", "Sort Key", "Projection", "Serves", "Purpose")
 KEY_COLUMNS = ("Table or Index", "Partition Key", "Sort Key", "Only When")
 ALL_KEY_COLUMNS = ("Entity", *KEY_COLUMNS)
-"""Keys can stand in one table, too, with the entity in front."""
+"""The columns of one table with the keys of all entities."""
 UNIQUE_COLUMNS = ("Entity", "Attributes", "Partition Key", "Sort Key", "Example")
 COLLECTION_COLUMNS = ("Partition Key", "Sort Key", "Item")
 READ_COLUMNS = (
@@ -66,12 +66,12 @@ INTRODUCTIONS = {
     ),
     PATTERNS: "This follows from the keys above. To change it, change those.",
 }
-"""Texts of ours: where one stands in a document it is not the author's."""
+"""Generated texts: in a document they are not the author's."""
 FORMER_INTRODUCTIONS = (
     "`{name}` stands for the value of that attribute, written so that no two keys are the same by accident and that "
     "keys sort as the values do.",
 )
-"""Texts that earlier versions wrote: a document that still has one does not keep it."""
+"""Texts of earlier versions, which are not kept."""
 NO_INDEXES = "There are none."
 NOT_CHECKED = "Nothing has been checked yet."
 SAMPLE = "For example:"
@@ -109,6 +109,6 @@ _OTHERS = {
 }
 
 
-def names(*known: str) -> Names:
-    """Known names, found under those that people give them."""
-    return Names(known, _OTHERS)
+def names(*known: str) -> KnownNames:
+    """Known names with their synonyms."""
+    return KnownNames(known, _OTHERS)

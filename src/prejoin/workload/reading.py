@@ -1,4 +1,4 @@
-"""What comes of reading: the workload, the messages, and where in the input each part of the workload stands."""
+"""The result of reading a workload: diagnostics, and the place of each part in the source."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.model import Workload
 
 Path = tuple[str | int, ...]
-"""The way to a part of the workload: `("reads", 0, "inputs")`."""
+"""The path to a part of the workload: `("reads", 0, "inputs")`."""
 
 T = TypeVar("T")
 MOST = 500
-"""Messages past this help nobody."""
+"""The most diagnostics that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class WorkloadReading:
     workload: Workload
     diagnostics: tuple[Diagnostic, ...]
     places: Places
@@ -28,7 +28,7 @@ class Reading:
 
 @dataclass(slots=True)
 class Places:
-    """Where the parts of a workload stand in the source it was read from."""
+    """The places of a workload's parts in its source."""
 
     spans: dict[Path, Span] = field(default_factory=dict)
 
@@ -45,7 +45,7 @@ class Places:
 
 @dataclass(slots=True)
 class Notes:
-    """Messages and places, gathered while reading."""
+    """Diagnostics and places, collected while reading."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     places: Places = field(default_factory=Places)
@@ -54,7 +54,7 @@ class Notes:
         self._add(code.at(None if text is None else text.span(), message, fix, replacement))
 
     def attempt(self, code: Code, text: Text, read: Callable[[str], T]) -> T | None:
-        """What `read` makes of a text, or None and a message that says what to write."""
+        """The result of `read` for a text; None with a diagnostic if it raises Inexact."""
         try:
             return read(text.text)
         except Inexact as problem:

@@ -1,4 +1,4 @@
-"""What each read needs of each entity's keys: what is given, the range and the order, by the entity's own names."""
+"""The needs of each read: given attributes, range and order, in the attribute names of each entity."""
 
 from __future__ import annotations
 
@@ -6,53 +6,53 @@ from collections.abc import Iterator
 
 import msgspec
 
-from prejoin.design.mapping.map_reads import ask_of, plain
+from prejoin.design.mapping.map_reads import ask_of
 from prejoin.keys import Lookup
 from prejoin.workload.constants import constant_text
-from prejoin.workload.lookup import changes, means, root
+from prejoin.workload.lookup import bare_name, changes, means, root
 from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
 from prejoin.workload.tenants import common_tenant
 
 
-class Tail(msgspec.Struct, frozen=True, order=True):
-    """An attribute that the items come in the order of."""
+class SortAttribute(msgspec.Struct, frozen=True, order=True):
+    """An attribute of a sort order, and its direction."""
 
     attribute: str
     descending: bool = False
 
 
 class Need(msgspec.Struct, frozen=True):
-    """What one read asks of the keys of one entity."""
+    """What one read needs of the keys of one entity."""
 
     read: str
     entity: str
     given: frozenset[str]
-    """Attributes whose value is known: by the caller, or as constants."""
+    """Attributes with a known value: from the caller, or constant."""
     constants: tuple[tuple[str, str], ...] = ()
     left: frozenset[str] = frozenset()
-    """Attributes whose value is known too, and may be left to a filter; not all of them, if nothing else is known."""
-    tail: tuple[Tail, ...] = ()
+    """More attributes with a known value, which may be left to a filter; not all of them, if nothing else is known."""
+    tail: tuple[SortAttribute, ...] = ()
     """The attribute of the range, then those of the order."""
     ranged: bool = False
-    """Whether the first attribute of the tail is in a range."""
+    """Whether the first attribute of the tail has a range."""
     shared: bool = False
-    """Other entities are asked for with it."""
+    """Whether the read asks for other entities, too."""
     mingled: bool = False
-    """Several entities in one order: the type comes after what they are sorted by."""
+    """Whether several entities come in one order, so that the type follows the attributes they are sorted by."""
     tenant: frozenset[str] = frozenset()
-    """The attribute that is the tenant, if the entity belongs to tenants. To know it is to know nothing of an item."""
+    """The tenant attribute, if the entity belongs to tenants. Knowing it says nothing about a single item."""
 
 
-class Question(msgspec.Struct, frozen=True):
-    """A read as the planner is asked it, and its needs, one for each entity."""
+class ReadNeeds(msgspec.Struct, frozen=True):
+    """A read as the planner sees it, and its needs, one for each entity."""
 
     read: Read
     ask: Lookup
     needs: tuple[Need, ...]
 
 
-def questions(workload: Workload) -> tuple[tuple[Question, ...], dict[str, str]]:
-    """All reads in scope; and those that cannot be asked of any key, with the reason."""
+def read_needs(workload: Workload) -> tuple[tuple[ReadNeeds, ...], dict[str, str]]:
+    """The needs of all reads in scope; and the reads that no key can answer, with the reason."""
     outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
     found, refused = [], {}
     for read in workload.reads:
@@ -63,17 +63,17 @@ def questions(workload: Workload) -> tuple[tuple[Question, ...], dict[str, str]]
         except ValueError as problem:
             refused[read.id] = str(problem)
             continue
-        found.append(Question(read, ask, tuple(_need(read, ask, name, workload) for name in ask.entities)))
+        found.append(ReadNeeds(read, ask, tuple(_need(read, ask, name, workload) for name in ask.entities)))
     return tuple(found), refused
 
 
-def finds(workload: Workload) -> tuple[Question, ...]:
-    """What writes have to find first: all that they change or delete of an entity, by what else they are given.
+def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
+    """The lookups of writes: items to change or delete, by the attributes that the write is given.
 
-    One that knows the key of its item has nothing to find; who chooses the keys knows.
+    A write that knows the key of its item needs no lookup; that depends on the chosen keys.
     """
-    found: dict[tuple[str, str], Question] = {}
-    for write, action in addressed(workload):
+    found: dict[tuple[str, str], ReadNeeds] = {}
+    for write, action in item_changes(workload):
         entity = workload.entity(action.entity)
         if entity is None:
             continue
@@ -84,12 +84,14 @@ def finds(workload: Workload) -> tuple[Question, ...]:
             ask = Lookup.of(entity.name, equal=given)
             read = Read(write.id, entities=(entity.name,), rate=write.rate)
             need = Need(write.id, entity.name, frozenset(given))
-            found[write.id, entity.name] = Question(read, ask, (need,))
+            found[write.id, entity.name] = ReadNeeds(read, ask, (need,))
     return tuple(found.values())
 
 
-def addressed(workload: Workload) -> Iterator[tuple[Write, Action]]:
-    """What writes do to items that are there, whose keys they have to know; to look at one is to change nothing."""
+def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
+    """The changes of writes to existing items, whose keys they must know. A condition on an item counts as an
+    update.
+    """
     for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
         yield from ((write, action) for action in write.actions if action.verb in (Verb.UPDATE, Verb.DELETE))
         written = {action.entity for action in write.actions}
@@ -98,7 +100,7 @@ def addressed(workload: Workload) -> Iterator[tuple[Write, Action]]:
 
 
 def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
-    """The attributes of an entity that a write's input gives: that of its name, or the one that holds the same id."""
+    """The attributes of an entity that an input of a write gives: by name, or because it holds the same id."""
     if attribute := entity.attribute(name):
         return [name] if means(workload, write, entity, attribute) else []
     roots = {root(workload, e, a) for e in workload.entities if (a := e.attribute(name))}
@@ -115,18 +117,18 @@ def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
         return attribute if entity.attribute(attribute) else None
 
     given = {own(one) for one in ask.equal - ask.filtered} - {None}
-    optional = {plain(i.attribute) for i in read.inputs if i.optional}
+    optional = {bare_name(i.attribute) for i in read.inputs if i.optional}
     left = {own(one) for one in (ask.equal & ask.filtered) - optional} - {None}
     constants = {
         (a, constant_text(value)) for one, value in ask.constants if one not in ask.filtered and (a := own(one))
     }
-    tail: dict[str, Tail] = {}
+    tail: dict[str, SortAttribute] = {}
     if ask.within and (attribute := own(ask.within.attribute)):
-        tail[attribute] = Tail(attribute)
+        tail[attribute] = SortAttribute(attribute)
     for order in ask.order:
         if order.entity in ("", name) and (attribute := own(order.attribute)) and attribute not in given:
-            # The direction of the order counts; a range has none.
-            tail[attribute] = Tail(attribute, order.descending)
+            # An order has a direction; a range has none.
+            tail[attribute] = SortAttribute(attribute, order.descending)
     mingled = len(ask.entities) > 1 and (bool(ask.within) or any(not order.entity for order in ask.order))
     known = frozenset(given) | {a for a, _ in constants}
     return Need(

@@ -1,4 +1,4 @@
-"""Decisions that a design does not keep: too many of something, another name or key, or no trace of the decision."""
+"""Decisions that a design violates or ignores."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from prejoin.workload.lookup import root
 from prejoin.workload.model import AtMost, Entity, FixedKey, Naming, Pin, Spread, Under, Without, Workload
 
 
-class Beyond(msgspec.Struct, frozen=True):
-    """A decision that a design does not keep."""
+class Violation(msgspec.Struct, frozen=True):
+    """A decision that a design violates."""
 
     pin: Pin
     there: tuple[str, ...]
-    """What there is too much of: names of indexes and copies, or what an entity has."""
+    """The indexes, copies or parts that the decision does not allow."""
     name: str
-    """The index, the copy or the entity that it is said about."""
+    """The index, copy or entity concerned."""
     slot: str = ""
 
 
-def beyond(design: Design, workload: Workload) -> Iterator[Beyond]:
-    """What a design has that a decision does not allow.
+def violations(design: Design, workload: Workload) -> Iterator[Violation]:
+    """The decisions that a design violates.
 
     >>> from prejoin.design.model import TABLE, KeyAttribute, Slot
     >>> from prejoin.workload.model import Decision
     >>> slots = tuple(Slot(name, (KeyAttribute(f"{name}pk"),)) for name in (TABLE, "gsi1", "gsi2"))
-    >>> [one.there for one in beyond(Design("shop", slots), Workload(decisions=(Decision(AtMost("GSIs", 1)),)))]
+    >>> [one.there for one in violations(Design("shop", slots), Workload(decisions=(Decision(AtMost("GSIs", 1)),)))]
     [('gsi1', 'gsi2')]
     """
     indexes = [slot.name for slot in design.indexes if not slot.local]
@@ -42,34 +42,34 @@ def beyond(design: Design, workload: Workload) -> Iterator[Beyond]:
         match decision.pin:
             case AtMost() as pin if pin.what in counted:
                 if len(counted[pin.what]) > pin.count:
-                    yield Beyond(pin, tuple(counted[pin.what]), counted[pin.what][-1])
+                    yield Violation(pin, tuple(counted[pin.what]), counted[pin.what][-1])
             case Without() as pin if pin.what in counted:
                 own = [item for item in design.items if item.entity == pin.entity]
                 if pin.what != "copies":
                     yield from (
-                        Beyond(pin, (f"{_name(item)} in {facet.slot}",), _name(item), facet.slot)
+                        Violation(pin, (f"{_name(item)} in {facet.slot}",), _name(item), facet.slot)
                         for item in own
                         for facet in item.facets
                         if facet.slot in indexes
                     )
                 if pin.what != "GSIs":
-                    yield from (Beyond(pin, (_name(item),), _name(item)) for item in own if item.copy)
+                    yield from (Violation(pin, (_name(item),), _name(item)) for item in own if item.copy)
             case AtMost() | Without() | Spread() as pin:
                 yield from _cut(pin, facets)
             case Naming() as pin:
                 found = _named(design, pin.what)
                 if found not in ("", pin.name):
-                    yield Beyond(pin, (found,), found)
+                    yield Violation(pin, (found,), found)
             case FixedKey() as pin:
                 item = design.item(pin.entity)
                 facet = item.facet(pin.index or TABLE) if item else None
                 if facet and (facet.pk, facet.sk) != ((pin.pk,), (pin.sk,) if pin.sk else ()):
                     key = " and ".join((*facet.pk, *facet.sk))
-                    yield Beyond(pin, (key,), pin.entity, facet.slot)
+                    yield Violation(pin, (key,), pin.entity, facet.slot)
 
 
 def _named(design: Design, what: str) -> str:
-    """What a design calls something; empty where it does not say."""
+    """The name that a design gives to something; empty if it gives none."""
     base = design.slot(TABLE)
     match what:
         case "partition key":
@@ -84,20 +84,20 @@ def _named(design: Design, what: str) -> str:
             return "" if design.table == TABLE else design.table
 
 
-class Unmet(msgspec.Struct, frozen=True):
-    """A decision that a design does not follow, and why."""
+class IgnoredDecision(msgspec.Struct, frozen=True):
+    """A decision without effect on a design, and why."""
 
     pin: Pin
     why: str
     fix: str
 
 
-def unmet(design: Design, workload: Workload) -> Iterator[Unmet]:
-    """The decisions that make no difference to a design, or that its author did not follow.
+def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDecision]:
+    """The decisions that have no effect on a design, or that its author did not follow.
 
     >>> from prejoin.workload.model import Decision, Entity
     >>> shop = Workload(entities=(Entity("Shop", singleton=True),), decisions=(Decision(Spread("Shop", shards=8)),))
-    >>> [one.why for one in unmet(Design("shop"), shop)]
+    >>> [one.why for one in ignored_decisions(Design("shop"), shop)]
     ['it has one item']
     """
     facets = tuple(usable_facets(design, workload))
@@ -109,17 +109,19 @@ def unmet(design: Design, workload: Workload) -> Iterator[Unmet]:
                 held = any((shards == pin.shards if pin.shards else bucket == pin.bucket) for shards, bucket in cuts)
                 entity = workload.entity(pin.entity)
                 if entity and not held and pin.shards != 1:
-                    yield Unmet(pin, *_uncut(pin, entity, workload, own))
+                    yield IgnoredDecision(pin, *_uncut(pin, entity, workload, own))
             case FixedKey() as pin if (item := design.item(pin.entity)) and item.facet(pin.index or TABLE) is None:
                 where = pin.index or "the table"
-                yield Unmet(pin, f"{pin.entity} has no key in {where}", "give it that key, or leave the decision out")
+                yield IgnoredDecision(
+                    pin, f"{pin.entity} has no key in {where}", "give it that key, or leave the decision out"
+                )
             case Under() as pin if not _lies_under(pin, workload, facets):
                 why = f"the partition of {pin.entity} is not made of the id of {pin.parent}, nor that of {pin.parent}"
-                yield Unmet(pin, why, f"key it by the id of {pin.parent}, or leave the decision out")
+                yield IgnoredDecision(pin, why, f"key it by the id of {pin.parent}, or leave the decision out")
 
 
 def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[keys.Facet]) -> tuple[str, str]:
-    """Why no partition of an entity is cut as was decided."""
+    """Why no partition of an entity is split as decided."""
     leave = "leave the decision out"
     if entity.singleton or not entity.id:
         return "it has one item" if entity.singleton else "nothing identifies its items", leave
@@ -139,10 +141,10 @@ def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[key
 
 
 def _lies_under(pin: Under, workload: Workload, facets: Sequence[keys.Facet]) -> bool:
-    """Whether the partition of an entity is made of its parent's id, or is the one its parent lies in."""
+    """Whether the partition of an entity is its parent's id, or is shared with its parent."""
     parent = workload.entity(pin.parent)
     if parent is None or workload.entity(pin.entity) is None:
-        return True  # told elsewhere
+        return True  # reported by another check
     bases = {facet.entity: facet for facet in facets if facet.slot == TABLE and not facet.copy}
     if pin.entity not in bases:
         return True
@@ -156,15 +158,15 @@ def _lies_under(pin: Under, workload: Workload, facets: Sequence[keys.Facet]) ->
     return roots(pin.entity) in (ids, roots(pin.parent))
 
 
-def _cut(pin: AtMost | Without | Spread, facets: Sequence[keys.Facet]) -> Iterator[Beyond]:
-    """Partitions that are cut in another way than was decided."""
+def _cut(pin: AtMost | Without | Spread, facets: Sequence[keys.Facet]) -> Iterator[Violation]:
+    """Partitions that are split in another way than decided."""
     for facet in facets:
         if not isinstance(pin, AtMost) and pin.entity != facet.entity:
             continue
         for cut in (field.encoding for field in facet.pk.fields):
             if _is_other(pin, cut.shards, cut.bucket):
                 how = f"{cut.shards} shards" if cut.shards else f"a partition each {cut.bucket}"
-                yield Beyond(pin, (f"{how} of {_name(facet)} in {facet.slot}",), _name(facet), facet.slot)
+                yield Violation(pin, (f"{how} of {_name(facet)} in {facet.slot}",), _name(facet), facet.slot)
 
 
 def _is_other(pin: AtMost | Without | Spread, shards: int, bucket: str) -> bool:
@@ -177,7 +179,7 @@ def _is_other(pin: AtMost | Without | Spread, shards: int, bucket: str) -> bool:
             return bool(bucket)
         case Spread() if pin.shards:
             return bool(bucket) or shards not in (0, pin.shards)
-        case Spread():  # which may be cut into shards beside
+        case Spread():  # it may be split into shards, too
             return bucket not in ("", pin.bucket)
 
 
@@ -185,11 +187,11 @@ def _name(one: Item | keys.Facet) -> str:
     return f"{one.entity}/{one.copy}" if one.copy else one.entity
 
 
-def opposed(workload: Workload) -> bool:
-    """Whether an entity is to be cut as another decision does not allow.
+def has_contradiction(workload: Workload) -> bool:
+    """Whether decisions about splitting an entity contradict each other.
 
     >>> from prejoin.workload.model import Decision
-    >>> opposed(Workload(decisions=(Decision(Spread("Order", shards=8)), Decision(AtMost("shards", 4)))))
+    >>> has_contradiction(Workload(decisions=(Decision(Spread("Order", shards=8)), Decision(AtMost("shards", 4)))))
     True
     """
     pins = [decision.pin for decision in workload.decisions]

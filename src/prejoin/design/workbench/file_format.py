@@ -1,4 +1,4 @@
-"""The file of a NoSQL Workbench data model, version 3.0, as plain data. What is not here is ignored in a file."""
+"""The file format of NoSQL Workbench data models, version 3.0, as data. Unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ import msgspec
 SERVICE = "Amazon DynamoDB"
 VERSION = "3.0"
 DATE = "Jan 01, 2026, 12:00 AM"
-"""The form wants dates; the day's own would make another file of the same model each day."""
+"""The format requires dates. A fixed one keeps the file of a model unchanged."""
 
 Sample = dict[str, Any]
 """An item in DynamoDB's JSON: `{"pk": {"S": "USER#1"}}`."""
 
 
-class Part(msgspec.Struct, frozen=True, rename="pascal"):
-    """What all parts of the file have in common: names as DynamoDB writes them."""
+class WorkbenchPart(msgspec.Struct, frozen=True, rename="pascal"):
+    """The base of all parts, with field names in Pascal case."""
 
 
-class Named(Part, frozen=True):
+class WorkbenchAttribute(WorkbenchPart, frozen=True):
     attribute_name: str
     attribute_type: str = "S"
 
 
-class Keys(Part, frozen=True):
-    partition_key: Named
-    sort_key: Named | msgspec.UnsetType = msgspec.UNSET
+class WorkbenchKeys(WorkbenchPart, frozen=True):
+    partition_key: WorkbenchAttribute
+    sort_key: WorkbenchAttribute | msgspec.UnsetType = msgspec.UNSET
 
 
-class Projected(Part, frozen=True):
+class WorkbenchProjection(WorkbenchPart, frozen=True):
     projection_type: str = "ALL"
     non_key_attributes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
-class Index(Part, frozen=True):
+class WorkbenchIndex(WorkbenchPart, frozen=True):
     index_name: str
-    key_attributes: Keys
-    projection: Projected = Projected()
+    key_attributes: WorkbenchKeys
+    projection: WorkbenchProjection = WorkbenchProjection()
 
 
-class Alias(Part, frozen=True):
-    """What the keys are called in the view of a facet; people write there what they are made of."""
+class Alias(WorkbenchPart, frozen=True):
+    """The names of the keys in the view of a facet. People often write key templates there."""
 
     partition_key_alias: str = ""
     sort_key_alias: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class TableFacet(Part, frozen=True):
-    """A view of some items of the table, and their samples."""
+class TableFacet(WorkbenchPart, frozen=True):
+    """A view of some items of the table, with samples."""
 
     facet_name: str
     key_attribute_alias: Alias = Alias()
@@ -57,20 +57,20 @@ class TableFacet(Part, frozen=True):
     data_access: dict[str, Any] = msgspec.field(default_factory=lambda: {"MySql": {}})
 
 
-class Table(Part, frozen=True):
+class WorkbenchTable(WorkbenchPart, frozen=True):
     table_name: str
-    key_attributes: Keys
-    non_key_attributes: tuple[Named, ...] = ()
+    key_attributes: WorkbenchKeys
+    non_key_attributes: tuple[WorkbenchAttribute, ...] = ()
     table_facets: tuple[TableFacet, ...] = ()
-    global_secondary_indexes: tuple[Index, ...] = ()
+    global_secondary_indexes: tuple[WorkbenchIndex, ...] = ()
     table_data: tuple[Sample, ...] = ()
-    """Samples that are in no facet."""
+    """Samples without a facet."""
     data_access: dict[str, Any] = msgspec.field(default_factory=lambda: {"MySql": {}})
     billing_mode: str = "PROVISIONED"
     provisioned_capacity_settings: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
-class Metadata(Part, frozen=True):
+class Metadata(WorkbenchPart, frozen=True):
     author: str = ""
     date_created: str = DATE
     date_last_modified: str = DATE
@@ -79,10 +79,10 @@ class Metadata(Part, frozen=True):
     version: str = VERSION
 
 
-class DataModel(Part, frozen=True):
+class DataModel(WorkbenchPart, frozen=True):
     model_name: str
     model_metadata: Metadata = Metadata()
-    data_model: tuple[Table, ...] = ()
+    data_model: tuple[WorkbenchTable, ...] = ()
 
 
 _SCALING = {
@@ -98,4 +98,4 @@ PROVISIONED: dict[str, Any] = {
     "AutoScalingRead": _SCALING,
     "AutoScalingWrite": _SCALING,
 }
-"""What Workbench itself writes for a provisioned table that nobody has set figures for."""
+"""The settings that Workbench writes for a provisioned table by default."""
