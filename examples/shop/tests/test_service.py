@@ -18,10 +18,7 @@ from uuid import uuid4
 import httpx
 import pytest
 import uvicorn
-from prejoin.engine import Embedded
-from prejoin.engine.http import Server
-from prejoin.table import Schema
-from prejoin.transport import ConnectionFailed
+from prejoin import ConnectionFailed, Embedded, Schema, Server
 
 from service import app
 from shop.schema import SCHEMA

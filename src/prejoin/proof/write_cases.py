@@ -484,6 +484,7 @@ def _change(case: Case, action: Action, entity: Entity, item: Values) -> Step:
                 old = after.get(name, set() if attribute.type.kind is Kind.SET else [])
                 sets[name] = after[name] = old | set(more) if isinstance(old, set) else [*old, *more]
             case _:
+                _draw_param(case, change, attribute, item)
                 new = _value(case, change, attribute) if change.value else _other(case, entity, attribute, item)
                 sets[name] = after[name] = new
     return Step(action, entity, item, after, Changes(sets, adds, frozenset(removes)))
@@ -491,6 +492,15 @@ def _change(case: Case, action: Action, entity: Entity, item: Values) -> Step:
 
 def _value(case: Case, change: Change, attribute: Attribute) -> Any:
     return None if change.value is None else case.value(change.value, attribute)
+
+
+def _draw_param(case: Case, change: Change, attribute: Attribute, item: Values) -> None:
+    """Draws the input that an attribute is set to, other than its old value: a status does not move to itself."""
+    name = change.value.param if change.value else None
+    if name is None or name in case.given or attribute.type.numeric:
+        return
+    drawn = (case.bench.maker.value(attribute) for _ in range(20))
+    case.given[name] = next((value for value in drawn if value != item.get(attribute.name)), item.get(attribute.name))
 
 
 def _move(case: Case, action: Action, entity: Entity, item: Values) -> None:

@@ -71,8 +71,9 @@ def _decoded(content: object) -> Item | None:
 
 def verify(engine: Engine) -> list[str]:
     """Everything that is wrong with the file, at one moment: its structure, each item, and each index entry."""
-    found = engine.store.verify_file()
+    found: list[str] = []
     try:
+        found += engine.store.verify_file()
         return found + engine.store.read(_verify_tables, engine)
     except StoreError as error:
         return [*found, str(error)]

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar, TypeVarTuple
 
 import msgspec
 
+from prejoin.errors import PrejoinError
 from prejoin.protocol.keybytes import Range
 
 T = TypeVar("T")
@@ -213,5 +214,5 @@ class DamageError(StoreError):
         self.content = content
 
 
-class OpenError(ValueError):
+class OpenError(PrejoinError, ValueError):
     """A file cannot be opened as a store. The message says why, and names the file."""

@@ -86,7 +86,7 @@ def writer(parts: Sequence[Part], what: str) -> Writer:
     'USER#a$20b'
     >>> write({"id": 7})
     Traceback (most recent call last):
-    prejoin.keys.errors.KeyValueError: key USER#{id}: id: 7 is not text
+    prejoin.KeyValueError: key USER#{id}: id: 7 is not text
     """
     fields = [(part.attribute, part.encoding.encode) for part in parts if isinstance(part, Field)]
     texts = [""]

@@ -124,7 +124,7 @@ class _Reading:
     def _clock(self) -> str:
         """What time it is: for a further page, that of the first, or else it would be another question."""
         if any(param.name == "after" for param in self.params):
-            self.module.imports.name("prejoin.table", "begun")
+            self.module.imports.name("prejoin", "begun")
             return "begun(after)"
         return "dt.datetime.now(dt.UTC)"
 
@@ -173,7 +173,7 @@ class _Reading:
         options = [keyword("into", into)] if into else []
         equal = [keyword(g.field, g.values[0]) for g in self.given]
         if self.operation.requests[0].call is Call.TRANSACT_GET:
-            self.module.imports.name("prejoin.table", "Get")
+            self.module.imports.name("prejoin", "Get")
             together = call(f"found = {wait}self.db.get_together", call("Get", cls, *options, *equal))
             return [together, "return found[0]"]
         return [call(f"return {wait}self.db.get", cls, *self._consistent(), *options, *equal)]
@@ -187,7 +187,7 @@ class _Reading:
         options = [*self._consistent(), *([keyword("into", into)] if into else [])]
         if self.plan.operation == "GetItem":
             if self.operation.requests[0].call is Call.TRANSACT_GET:
-                self.module.imports.name("prejoin.table", "Get")
+                self.module.imports.name("prejoin", "Get")
                 parts = [*([keyword("into", into)] if into else []), *(keyword(f, v) for f, v in equal)]
                 gets = Group("*[", (call("Get", cls, *parts), f"for {one} in {name}"), "]", commas=False)
                 return [call(f"found = {wait}self.db.get_together", gets), _THERE]
@@ -202,7 +202,7 @@ class _Reading:
     def _page(self, cls: str, into: str, shown: str) -> tuple[list[Part], str]:
         limit = self._limits()
         if self.paged:
-            self.module.imports.name("prejoin.table", "Page")
+            self.module.imports.name("prejoin", "Page")
             return [self._query(cls, into, "return ", limit)], f"Page[{shown}]"
         return [self._query(cls, into, "found = ", limit), "return list(found)"], f"list[{shown}]"
 
@@ -223,7 +223,7 @@ class _Reading:
 
     def _collection(self) -> tuple[list[Part], str]:
         module = self.module
-        module.imports.name("prejoin.table", "Collection")
+        module.imports.name("prejoin", "Collection")
         classes = Group("(", tuple(module.cls(name) for name in self.entities), ")")
         limit = self._limits()
         roles = self._roles()
@@ -479,7 +479,7 @@ def test_text(op: Op, field: str, values: Sequence[str], attribute: Attribute, m
     """A comparison as the client's conditions have it."""
     at = f"o.{field}"
     if op in _CALLS:
-        module.imports.name("prejoin.table", _CALLS[op])
+        module.imports.name("prejoin", _CALLS[op])
     match op:
         case Op.IN:
             given = len(values) == 1 and values[0].isidentifier()

@@ -22,7 +22,7 @@ def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
     """The module of a repository."""
     workload, names = module.workload, module.names
     client = "AsyncClient" if module.aio else "Client"
-    module.imports.name("prejoin.table", client)
+    module.imports.name("prejoin", client)
     name = f"{'Async' if module.aio else ''}{names.title}Repository"
     title = workload.title or "the application"
     said = ["Patterns about items of a tenant are methods of `of_tenant(…)`."] if workload.tenant else []

@@ -34,6 +34,7 @@ ATTEMPTS = 6
 _CONFLICTS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
 _LATER = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 """Reasons for which a transaction is cancelled that are gone a moment later."""
+_TOO_LARGE = "exceeded the maximum allowed size"
 
 
 def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
@@ -135,7 +136,7 @@ def _alone(table: str, action: Action) -> Steps[Any]:
         except DynamoDBError as error:
             if error.code == "ConditionalCheckFailedException":
                 raise _failure(action, error.fields.get("Item"), 0) from error
-            if error.code == "ValidationException" and (large := too_large(action)):
+            if error.code == "ValidationException" and (large := too_large(action, error.message)):
                 raise large from error
             if error.code not in _CONFLICTS:
                 raise
@@ -208,7 +209,7 @@ def _failures(
         position = positions[id(action.write)]
         if code == "ConditionalCheckFailed":
             failures.append(_failure(action, reason.get("Item"), position))
-        elif code != "None" and (large := too_large(action)):
+        elif code != "None" and (large := too_large(action, reason.get("Message", ""))):
             failures.append(_about(large, action.write, position))
         elif code != "None":
             kind = Conflict if code == "TransactionConflict" else TableError
@@ -216,8 +217,16 @@ def _failures(
     return failures
 
 
-def too_large(action: Action) -> ItemTooLarge | None:
-    """The error for an item that is larger than DynamoDB takes. Sizes are looked at when a request was refused."""
+def too_large(action: Action, message: str = "") -> ItemTooLarge | None:
+    """The error for an item that is larger than DynamoDB takes. Sizes are looked at when a request was refused.
+
+    The size of an item after an update is known to DynamoDB only, so `message` says that it was too large.
+    """
+    if action.kind == "Update" and _TOO_LARGE in message:
+        return ItemTooLarge(
+            f"{named(action.write)} would be too large after this update: DynamoDB takes {ITEM_SIZE:,} bytes for the "
+            f"item {action}"
+        )
     item = action.parameters.get("Item")
     size = item_size(item) if item else 0
     if size <= ITEM_SIZE:

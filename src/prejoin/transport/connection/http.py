@@ -8,7 +8,8 @@ from typing import Final
 import httptools
 import msgspec
 
-from prejoin import __version__
+from prejoin._version import __version__
+from prejoin.protocol.errors import foreign
 from prejoin.transport.connection.proxy import authorization
 from prejoin.transport.request.sign import CONTENT_TYPE, TARGET
 from prejoin.transport.url import Url
@@ -160,7 +161,7 @@ def damage(answer: Answer) -> str | None:
     if checksum is not None and checksum != b"%d" % zlib.crc32(answer.body):
         return "the answer does not have its checksum"
     if answer.status < 300 and not answer.body.startswith(b"{"):
-        return f"the answer is not DynamoDB's: {answer.body[:60]!r}"
+        return f"the answer is not DynamoDB's: {foreign(answer.body, 60)}"
     return None
 
 

@@ -68,7 +68,7 @@ def settles(operation: str, error: Exception) -> bool:
     >>> settles("PutItem", invalid), settles("UpdateItem", invalid)
     (True, False)
     """
-    if not isinstance(error, DynamoDBError):
+    if not isinstance(error, DynamoDBError) or error.status >= 500:
         return False
     if error.code == "ValidationException":
         return operation != "UpdateItem"

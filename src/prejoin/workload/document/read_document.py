@@ -40,7 +40,9 @@ _TABLES = {"Reads", "Writes", "Deletes"}
 _CONTEXT = Names(CONTEXT_LABELS)
 _HEADER_LINE = re.compile(r"\s*+(?:>|[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
 _PIN_WORDS = re.compile(
-    r"\b(GSIs?|indexe?s?|under|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|scope|named)\b", re.IGNORECASE
+    r"\b(GSIs?|indexe?s?|under|lives?\s+with|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|structures?|minimi[sz]e"
+    r"|second\s+request|scope|named)\b",
+    re.IGNORECASE,
 )
 
 

@@ -27,7 +27,7 @@ RELATIONSHIP_FIX = (
 )
 PIN_FIX = (
     "what the designer obeys reads `Order lives under User`, `at most 2 GSIs`, `no copies`, "
-    "`no shards for Order`, `Order in 8 shards`, "
+    "`no shards for Order`, `Order in 8 shards`, `Sample in buckets of a day`, "
     "`` Order has key `USER#{userId}` and `ORDER#{orderId}` ``, `minimise money`, `AP-007 may filter`, "
     "`AP-030 is out of scope`, `` the partition key is named `PK` ``"
 )

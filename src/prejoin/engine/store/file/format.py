@@ -82,6 +82,10 @@ def checked_path(path: str | os.PathLike[str]) -> str:
         raise OpenError(f"{given!r} is not a path. To keep everything in memory, use Embedded() without one")
     if "\0" in given:
         raise OpenError(f"{given!r} is not a path: it contains a null character")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:
+        raise OpenError(f"{given!r} is no name of a file: it contains half a character") from None
     # Absolute: connections are opened later as well, when the program may be in another folder. It also keeps SQLite
     # from taking a name such as "file:x" for a URI.
     full = os.path.abspath(given)
@@ -171,6 +175,8 @@ def _check_version(path: str, version: int, mark: int, names: set[str]) -> None:
         raise OpenError(
             f"{path} was written by another version of prejoin: its format, {version}, is {age} than {VERSION}"
         )
+    if lacking := _OUR_TABLES - names:
+        raise OpenError(f"{path} is damaged: it lacks the tables {', '.join(sorted(lacking))}")
 
 
 def prepare(connection: sqlite3.Connection, path: str) -> None:

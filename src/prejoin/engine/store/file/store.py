@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from threading import get_ident
 from typing import TypeVar, TypeVarTuple
 
@@ -28,6 +28,7 @@ _LOG_BYTES = 32 * 1024 * 1024
 often it was changed: at a quarter of this a write takes twice as long."""
 _LOG_LOOKS = 64
 """The writes of this process between two looks at the length of the log."""
+_NO_QUEUE = nullcontext()
 
 
 class _Current(threading.local):
@@ -101,7 +102,6 @@ class FileStore(Store):
         return self._now(lambda: self._use(work, *arguments))
 
     def write_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        # Another thread that takes the lock after this look makes us wait for its write, and not for longer.
         if self._log_is_long or self._writer.locked():
             raise BusyError
         return self._now(lambda: self._write(work, *arguments))
@@ -146,7 +146,9 @@ class FileStore(Store):
     def _write(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
         if gate:
             pass_gate()
-        with self._writer:
+        # An event loop stays out of the queue, where a thread may wait for another process. SQLite itself tells it at
+        # once whether anybody else writes.
+        with self._writer if self._current.waits else _NO_QUEUE:
             result = self._use(work, *arguments)
             self._writes += 1
             if self._log_is_long or self._writes % _LOG_LOOKS == 1:
@@ -210,10 +212,11 @@ class FileStore(Store):
             check_ours(self._path)
         # The file is made once: if it is gone later, it is not replaced by an empty one.
         name = uri(self._path, "mode=rw" if self._prepared else "mode=rwc")
+        session.waits = self._current.waits
         # Into the session at once: whatever happens next, it is closed with it.
         session.connection = sqlite3.connect(
             name,
-            timeout=BUSY_MILLISECONDS / 1000,
+            timeout=BUSY_MILLISECONDS / 1000 if session.waits else 0,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=512,
