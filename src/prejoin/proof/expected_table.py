@@ -12,8 +12,8 @@ from prejoin.design.mapping.addressing import held
 from prejoin.design.mapping.facets import ending, types_of
 from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
-from prejoin.proof.bench import Bench
 from prejoin.proof.data import Values
+from prejoin.proof.sample_table import Bench
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
 
@@ -54,7 +54,7 @@ class State:
         found: Dump = {}
         start: Json = {}
         while True:
-            page = self._bench.client.call("Scan", {"ConsistentRead": True, **start})
+            page = self._bench.unobserved.call("Scan", {"ConsistentRead": True, **start})
             found |= {self.key(item): item for item in page["Items"]}
             if "LastEvaluatedKey" not in page:
                 return found
@@ -94,14 +94,14 @@ class State:
                 keys = self._written(TABLE, pk, sk, values)
                 tag = {"S": f"{own.tag} unique {label}"}
                 ends = {n: values[n] for n in [ending(design, described)] if values.get(n) is not None}
-                until = self._codec(entity).encode_values(bench.named(entity, ends))
+                until = self._codec(entity).encode_values(bench.package.named(entity, ends))
                 yield {_OWNER: {"M": base}, **until, **keys, design.type_attribute: tag}
 
     def _item(self, item: Item, tag: str, values: Values, holds: Collection[str]) -> Json:
         bench = self._bench
         kept = {name: value for name, value in values.items() if name in holds}
         found = {
-            **self._codec(item.entity).encode_values(bench.named(item.entity, kept)),
+            **self._codec(item.entity).encode_values(bench.package.named(item.entity, kept)),
             bench.design.type_attribute: {"S": tag},
         }
         for facet in item.facets:
@@ -111,7 +111,7 @@ class State:
         return found
 
     def _codec(self, entity: str) -> Codec[Any]:
-        return self._bench.built.schema.entity(self._bench.built.classes[entity]).codec
+        return self._bench.package.schema.entity(self._bench.package.classes[entity]).codec
 
     def _keys(self, facet: Facet, values: Values) -> Json:
         return self._written(facet.slot, facet.pk, facet.sk, values)

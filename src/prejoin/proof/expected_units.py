@@ -13,9 +13,9 @@ from prejoin.design.mapping.addressing import held as held_by
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Operation
 from prejoin.design.model import Call as Called
-from prejoin.proof.bench import Bench
-from prejoin.proof.state import Dump, Json, State
-from prejoin.proof.steps import Case, Step
+from prejoin.proof.expected_table import Dump, Json, State
+from prejoin.proof.sample_table import Bench
+from prejoin.proof.write_cases import Case, Step
 from prejoin.protocol.sizes import item_size
 from prejoin.table import Call
 from prejoin.workload.model import Verb
@@ -86,7 +86,7 @@ def _looked_at(bench: Bench, call: Call) -> list[Json]:
     for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
         texts = re.findall(r"[#:]\w+", str(request["KeyConditionExpression"]))
         body[member] = {name: value for name, value in request[member].items() if name in texts}
-    return list(bench.client.call("Query", body)["Items"])
+    return list(bench.unobserved.call("Query", body)["Items"])
 
 
 def write_units(case: Case, steps: Sequence[Step], calls: Sequence[Call], before: State, there: Dump) -> float | None:

@@ -12,10 +12,10 @@ import msgspec
 from prejoin.design.mapping.addressing import NEW, actions_of, is_absence, links, looked_at
 from prejoin.design.mapping.shared_values import Agreement, agreements, shared_inputs
 from prejoin.design.model import Operation
-from prejoin.proof.bench import Bench
 from prejoin.proof.constants import value_of
 from prejoin.proof.data import Values, identities
 from prejoin.proof.reference import compare
+from prejoin.proof.sample_table import Bench
 from prejoin.table import Changes
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, member_of, target
@@ -355,8 +355,8 @@ def _replaced(case: Case, action: Action, entity: Entity, owners: Values) -> Ste
     for name, source in linked.items():
         if (attribute := entity.attribute(name)) and attribute.id and before.get(name) is not None:
             case.given.setdefault(source, before[name])
-    base = next(f for f in case.bench.facets if f.entity == entity.name and f.slot == "table" and not f.copy)
-    kept = {a.name for a in entity.attributes if a.id or a.unique or a.name in base.attributes or a.references}
+    base = case.bench.base(entity)
+    kept = {a.name for a in entity.attributes if a.id or a.unique or a.name in base or a.references}
     kept |= {name for group in entity.unique for name in group}
     after = case.bench.maker.make(entity, {name: before[name] for name in kept if name in before})
     return Step(action, entity, before, {k: v for k, v in after.items() if k not in kept or k in before})

@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 from prejoin.design.model import Design
 from prejoin.keys import TemplateError
 from prejoin.patterns import audit
-from prejoin.proof.answer import Answer, Proof
-from prejoin.proof.bench import Bench
-from prejoin.proof.run_reads import run_read
-from prejoin.proof.run_writes import run_write
-from prejoin.proof.state import State
+from prejoin.proof.expected_table import State
+from prejoin.proof.package import load_package
+from prejoin.proof.prove_reads import run_read
+from prejoin.proof.prove_writes import run_write
+from prejoin.proof.result import Answer, Proof
+from prejoin.proof.sample_table import Bench
+from prejoin.render.python.package import Options
 from prejoin.table import SchemaError
 from prejoin.transport import Transport
 from prejoin.workload.model import Workload
@@ -25,6 +27,7 @@ def prove(
     *,
     now: datetime | None = None,
     seed: int = 1,
+    options: Options | None = None,
     told: Callable[[str], None] = lambda how_far: None,
 ) -> Proof:
     """A design run on an empty place, with data that is hard on its keys.
@@ -34,8 +37,10 @@ def prove(
 
     Of a design that no table can be made from, nothing is proven, and each pattern says so.
     """
+    now = now or datetime.now(UTC)
     try:
-        bench = Bench.ready(workload, design, transport, now or datetime.now(UTC), seed, harsh=True)
+        package = load_package(workload, design, options, lambda: now)
+        bench = Bench.ready(workload, design, transport, now, seed, harsh=True, package=package)
     except (SchemaError, TemplateError) as problem:
         nothing = "no table can be made from the design"
         unasked = tuple(Answer(p.id, p.description, problem=nothing) for p in workload.patterns)
@@ -47,7 +52,7 @@ def prove(
     for answer in run_all(bench, state):
         answers.append(answer)
         told(f"{len(answers)} of {len(workload.patterns)} patterns")
-    findings = [*bench.refused, *([wrong] if wrong else []), *map(str, audit(bench.client))]
+    findings = [*bench.refused, *([wrong] if wrong else []), *map(str, audit(bench.unobserved))]
     return Proof(tuple(answers), filled, tuple(findings))
 
 

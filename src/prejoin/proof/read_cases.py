@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from prejoin.proof.bench import Bench
 from prejoin.proof.data import Values
 from prejoin.proof.reference import Reference
+from prejoin.proof.sample_table import Bench
 from prejoin.types import Kind
-from prejoin.workload.model import RANGES, Input, Op
+from prejoin.workload.model import RANGES, Input, Op, Result
 
 Given = dict[str, Any]
 _OTHERS = 2
@@ -27,7 +27,10 @@ def cases(bench: Bench, asked: Reference) -> list[Given]:
     if not taken:
         return [_never(bench, asked, {})]
     found = [(len(asked.answer(bench.items, given)), given) for given in taken]
-    found.sort(key=lambda one: -one[0])
+    if asked.read.result is Result.ONE:  # a method for one item refuses several
+        found.sort(key=lambda one: (one[0] != 1, one[0]))
+    else:
+        found.sort(key=lambda one: -one[0])
     best = found[0][1]
     if not best:
         return [best]
