@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from prejoin import __version__
+from prejoin._version import __version__
 from prejoin.cli.command import SETTINGS, format_option
 
 _COMMANDS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from prejoin import __version__
+from prejoin._version import __version__
 from prejoin.cli.design_answers import DesignAnswers
 from prejoin.cli.invocation import runnable
 from prejoin.cli.status import Status

@@ -47,7 +47,7 @@ class Child(Pattern):
     >>> db.create_table()
     >>> db.insert(Order("42", "a"))
     Traceback (most recent call last):
-    prejoin.table.errors.NotFound: there is no User user_id='42'
+    prejoin.NotFound: there is no User user_id='42'
     """
 
     of: type[Any]

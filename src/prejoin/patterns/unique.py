@@ -42,7 +42,7 @@ class Unique(Pattern):
     User(user_id='1', email='a@b.com')
     >>> db.insert(User("2", "a@b.com"))
     Traceback (most recent call last):
-    prejoin.table.errors.NotUnique: another User has email 'a@b.com' already
+    prejoin.NotUnique: another User has email 'a@b.com' already
     """
 
     def __init__(self, *attributes: str) -> None:

@@ -7,7 +7,7 @@ from random import randrange
 from typing import TYPE_CHECKING, Any, overload
 
 from prejoin.keys import TABLE, Facet
-from prejoin.keys.template.parts import Literal
+from prejoin.keys.template.parts import KeyText
 from prejoin.keys.template.separator import Separator
 from prejoin.keys.template.template import Template
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
@@ -58,7 +58,7 @@ class Sharded(Tally):
         types = {**{name: parent.codec.types[name] for name in rest}, _SHARD: Type(Kind.INTEGER)}
         of = Template.of(fields, types, binder.separator)
         # Made from parts, because a tag may contain escapes, which the text of a template must not.
-        head = Literal(label + binder.separator)
+        head = KeyText(label + binder.separator)
         sk = Template(f"{label}{binder.separator}{fields}", (head, *of.parts), of.separator)
         # A name that no query can use: reads never return a shard.
         self.facets = (Facet(f"{parent.tag} counter {self.attribute}", TABLE, parent.base.pk, sk),)

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import reduce
 from os import urandom
-from typing import TYPE_CHECKING, Any, overload
-from typing import Literal as Choice
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
 from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Bounds, Template
-from prejoin.keys.planner.sort_condition import ranged
+from prejoin.keys.planner.key_condition import range_condition
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import TRANSACTION_ACTIONS, TRANSACTION_SIZE
 from prejoin.protocol.sizes import item_size
@@ -47,7 +46,7 @@ ROOM = TRANSACTION_ACTIONS - 1
 """One action of each transaction checks the journal."""
 
 
-Outcome = Choice["moved", "again", "over"]
+Outcome = Literal["moved", "again", "over"]
 """The outcome of a transaction: done; items have changed, so it is repeated; or the move has ended."""
 
 
@@ -225,7 +224,7 @@ def _items(move: _Move, path: str, limit: int = TRANSACTION_ACTIONS) -> Steps[tu
     base, schema = move.entity.base, move.schema
     assert isinstance(base.sk, Template)
     bounds = Bounds.of("begins_with", path)
-    condition = ranged(base.sk, len(base.sk.parts) - 1, move.known, bounds, base.pk_of(move.known))
+    condition = range_condition(base.sk, len(base.sk.parts) - 1, move.known, bounds, base.pk_of(move.known))
     assert condition is not None
     pk, sk = schema.keys(TABLE).names
     assert not isinstance(condition.pk, tuple)

@@ -255,7 +255,7 @@ def observed(request: Request, answer: bytes, observe: Observer) -> Any:
 def unreadable_answer(request: Request, error: DecodeError) -> TransportError:
     """Return the error for a response that is not JSON and has no checksum: it counts as lost."""
     from prejoin.transport.errors import AnswerLost, OutcomeUnknown
-    from prejoin.transport.request.repeatable import is_read
+    from prejoin.transport.request.retry import is_read
 
     kind = AnswerLost if is_read(request.operation) else OutcomeUnknown
     return kind(

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from prejoin.keys.template.compile import Code
+from prejoin.keys.template.codegen import FunctionSource
 from prejoin.table.errors import CodecError, SchemaError, UnknownAttribute
 from prejoin.types import Kind, Type
 
@@ -156,7 +156,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def _values(self) -> Callable[[E], dict[str, Any]]:
         parts = [f"{name!r}: record.{name}" for name in self.attributes]
-        return Code().function("record", f"{{{', '.join(parts)}}}")
+        return FunctionSource().function("record", f"{{{', '.join(parts)}}}")
 
     def encode(self, record: E) -> Json:
         """Encode an object as an item. Attributes that are None are left out."""
@@ -190,7 +190,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def _encode(self) -> Callable[[Mapping[str, Any]], Json]:
         """Encodes all attributes at once, with compiled code. It raises any exception if a value does not fit."""
-        code = Code()
+        code = FunctionSource()
         parts = []
         for name, attribute in self.attributes.items():
             encode, value, wire = code.constant(attribute.value.encode), code.fresh(), repr(attribute.wire)
@@ -269,7 +269,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def make(self) -> Callable[[Any], E]:
         """Makes an object from a decoded struct. If it raises, `decode` says why."""
-        code = Code()
+        code = FunctionSource()
         return cast("Callable[[Any], E]", code.function("item", source_of(self.cls, self._slots, "item", code)))
 
 

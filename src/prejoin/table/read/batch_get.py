@@ -63,12 +63,12 @@ def _checked(first: ReadPlan | None, plan: ReadPlan, given: Mapping[str, Any]) -
     """Return the plan of a key, if it is a whole key of the table and names the same attributes as the first one."""
     if plan.plan.operation != "GetItem":
         raise TableError(
-            f"{', '.join(given)} is not the key of {plan.plan.ask.entities[0]} in the table, and get_many reads by "
+            f"{', '.join(given)} is not the key of {plan.plan.lookup.entities[0]} in the table, and get_many reads by "
             "that key only. Use query"
         )
     check_only_key(plan, "get_many")
     if first is not None and plan is not first:
-        raise TableError(f"the keys name different attributes: {', '.join(given)} and {first.plan.ask}")
+        raise TableError(f"the keys name different attributes: {', '.join(given)} and {first.plan.lookup}")
     return plan
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from prejoin.keys import TABLE, KeyCondition, Plan
-from prejoin.keys.planner.sort_condition import Op
+from prejoin.keys.planner.key_condition import Op
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.values import ordered
 from prejoin.table.codec.codec import Codec

@@ -46,7 +46,7 @@ def get_body(
 ) -> dict[str, Any]:
     """Return the parameters of a GetItem. If `wires` are given, only these attributes are returned."""
     body: dict[str, Any] = {"TableName": table, "Key": key_of(schema, plan, values)}
-    if plan.plan.ask.consistent:
+    if plan.plan.lookup.consistent:
         body["ConsistentRead"] = True
     if wires:
         body.update(projection(wires))

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from prejoin.keys import TABLE, Ask, Bounds, Order, Plan, Role, Within
+from prejoin.keys import TABLE, AttributeRole, Bounds, Lookup, Order, Plan, Within
 from prejoin.keys.template.encoding import plain
 from prejoin.table.errors import TableError
 from prejoin.table.schema.bind import Bound
@@ -50,7 +50,7 @@ def plan_read(
     *,
     order: Iterable[str | Order] = (),
     consistent: bool = False,
-    roles: tuple[Role, ...] = (),
+    roles: tuple[AttributeRole, ...] = (),
     into: type | None = None,
     needs: frozenset[str] | None = None,
     filtered: frozenset[str] = frozenset(),
@@ -87,7 +87,7 @@ def _plan(
     constants: tuple[tuple[str, object], ...],
     order: tuple[str | Order, ...],
     consistent: bool,
-    roles: tuple[Role, ...],
+    roles: tuple[AttributeRole, ...],
     into: type | None,
     needs: Iterable[str] | None,
     filtered: frozenset[str],
@@ -103,7 +103,7 @@ def _plan(
     if into is not None:
         needs = entities[0].codec.view(into).attributes
     filtered = filtered.union(*(entity.tested for entity in entities if entity.patterns))
-    ask = Ask.of(
+    ask = Lookup.of(
         *(entity.tag for entity in entities),
         equal=[name for name in values if name not in known],
         constants=constants,
@@ -134,7 +134,7 @@ def _check_filter(schema: Schema, plan: Plan, filtered: frozenset[str]) -> None:
 
 
 def _constants(
-    schema: Schema, entities: tuple[Bound[Any], ...], values: Mapping[str, Any], roles: tuple[Role, ...]
+    schema: Schema, entities: tuple[Bound[Any], ...], values: Mapping[str, Any], roles: tuple[AttributeRole, ...]
 ) -> tuple[tuple[str, object], ...]:
     names = {(role.entity, role.name): role.attribute for role in roles}
     found = []
@@ -150,7 +150,7 @@ def _constants(
 
 def key_of(schema: Schema, plan: ReadPlan, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return the key of the item that a GetItem reads."""
-    facet, ask = plan.plan.facets[0], plan.plan.ask
+    facet, ask = plan.plan.facets[0], plan.plan.lookup
     if ask.roles:
         values = {ask.attribute(facet.entity, name): value for name, value in values.items()}
     return schema.written(facet, values)
@@ -161,6 +161,6 @@ def check_only_key(plan: ReadPlan, method: str) -> None:
     if plan.plan.compared:
         more = ", ".join(sorted(plan.plan.compared))
         raise TableError(
-            f"{more} is not part of the key of {plan.plan.ask.entities[0]}, and {method} reads by key only. Leave it "
-            "out, and compare the objects yourself"
+            f"{more} is not part of the key of {plan.plan.lookup.entities[0]}, and {method} reads by key only. Leave "
+            "it out, and compare the objects yourself"
         )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
-from prejoin.keys import KeyValueError, Plan, Role, conditions
+from prejoin.keys import AttributeRole, KeyValueError, Plan, conditions
 from prejoin.table.codec.codec import Codec
 from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import Compare, Condition, both
@@ -78,7 +78,7 @@ def collect(
         order=arguments.sorted_by,
         consistent=arguments.consistent,
         roles=tuple(
-            Role(schema.entity(cls).tag, name, attribute)
+            AttributeRole(schema.entity(cls).tag, name, attribute)
             for cls, names in (roles or {}).items()
             for name, attribute in names.items()
         ),
@@ -102,7 +102,7 @@ def get_one(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any
     found, *_ = split((yield from read(planned, 2, None))[0])
     if len(found) > 1:
         given = ", ".join(values)
-        raise TooMany(f"there is more than one {plan.plan.ask.entities[0]} with this {given}. Use query")
+        raise TooMany(f"there is more than one {plan.plan.lookup.entities[0]} with this {given}. Use query")
     return found[0] if found else None
 
 
@@ -175,7 +175,7 @@ def _comparison(plan: Plan, values: Mapping[str, Any], where: Condition | None) 
     """Return the condition for the attributes that are not part of the key, and `where`."""
     entity = plan.facets[0].entity
     given: list[Condition] = [
-        Compare((plan.ask.attribute(entity, name),), "=", values[name]) for name in sorted(plan.compared)
+        Compare((plan.lookup.attribute(entity, name),), "=", values[name]) for name in sorted(plan.compared)
     ]
     return reduce(both, given, where)
 
@@ -183,8 +183,8 @@ def _comparison(plan: Plan, values: Mapping[str, Any], where: Condition | None) 
 def _compared_wires(plan: Plan, codec: Codec[Any]) -> set[str]:
     """Return the attributes that are returned or compared, by their names in the table."""
     entity = plan.facets[0].entity
-    names = plan.compared | (plan.ask.needs or frozenset())
-    return {codec.attribute(plan.ask.attribute(entity, name)).wire for name in names}
+    names = plan.compared | (plan.lookup.needs or frozenset())
+    return {codec.attribute(plan.lookup.attribute(entity, name)).wire for name in names}
 
 
 # --- From a plan to a query -------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def query_of(
         codec,
         read_plan.decoder,
         backwards,
-        plan.ask.consistent,
+        plan.lookup.consistent,
         where,
         projected,
         until,

@@ -8,8 +8,8 @@ from functools import cached_property
 import msgspec
 
 from prejoin.keys import TABLE, Facet, KeyForm, KeyValue, KeyValueError, Natural, Scalar, Tag
-from prejoin.keys.planner.sort_condition import SAFE_PK, SAFE_SK
-from prejoin.keys.template.compile import Code
+from prejoin.keys.planner.key_condition import SAFE_PK, SAFE_SK
+from prejoin.keys.template.codegen import FunctionSource
 from prejoin.keys.template.parts import source
 from prejoin.protocol import limits
 from prejoin.table.errors import SchemaError
@@ -133,7 +133,7 @@ def quick_writer(facet: Facet, keys: KeyAttributes, careful: KeyWriter) -> KeyWr
     """Return the same as compiled code, for keys of two texts. It calls `careful` for all others."""
     if isinstance(facet.pk, Natural) or isinstance(facet.sk, Natural) or facet.sk is None:
         return careful
-    code, (pk, sk) = Code(), keys.names
+    code, (pk, sk) = FunctionSource(), keys.names
     texts = f"(p := {source(facet.pk.parts, code)}) and (s := {source(facet.sk.parts, code)})"
     attributes = f"{{{pk!r}: {{'S': p}}, {sk!r}: {{'S': s}}}}"
     text = f"{attributes} if {texts} and len(p) + len(s) <= {_SAFE} else {code.constant(careful)}(values)"

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prejoin.keys import TABLE, Ask, Facet, KeyForm, KeyValueError, Natural, Plan, Refusal, Tag, disjoint, plan
+from prejoin.keys import TABLE, Facet, KeyForm, KeyValueError, Lookup, Natural, Plan, Refusal, Tag, disjoint, plan
 from prejoin.table.errors import NotServed, SchemaError
 
 from .bind import Bound, bind, introduce
@@ -44,7 +44,7 @@ class Schema:
     ... )
     >>> schema.key(User, user_id="42")
     {'pk': {'S': 'USER#42'}, 'sk': {'S': 'PROFILE'}}
-    >>> print(schema.plan(Ask.of("User", equal=["email"])))
+    >>> print(schema.plan(Lookup.of("User", equal=["email"])))
     Query gsi1: EMAIL#{email} / USER
     """
 
@@ -87,7 +87,7 @@ class Schema:
         # By the identity of the facet: comparing facets would take longer than writing a key.
         self._writers: dict[int, KeyWriter | None] = dict.fromkeys(map(id, self.facets))
         self._composed = {id(facet): composed(facet, self._keys[facet.slot]) for facet in self.facets}
-        self._plans: dict[Ask, Plan | Refusal] = {}
+        self._plans: dict[Lookup, Plan | Refusal] = {}
         self.read_plans: dict[Hashable, Any] = {}
         """Cached plans of reads, by their arguments without the values. `read.plan` fills and bounds it."""
         self.write_forms: dict[Hashable, Any] = {}
@@ -163,7 +163,7 @@ class Schema:
         key = repr(pk) if sk is None else f"{pk!r}, {sk!r}"
         raise KeyValueError(f"{key} is not the key of an entity's own item; {what}")
 
-    def plan(self, ask: Ask) -> Plan:
+    def plan(self, ask: Lookup) -> Plan:
         """Return the plan for a read; raise NotServed if no key or index serves it."""
         found = self._plans.get(ask)
         if found is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Natural, Role, Template
+from prejoin.keys import TABLE, AttributeRole, Facet, KeyField, KeyText, KeyValueError, Natural, Template
 from prejoin.keys.template.encoding import Encoding, plain
 from prejoin.keys.template.shape import ANYTHING, Shape, literal, meet
 from prejoin.table.conversation import Request
@@ -138,9 +138,9 @@ def _head(facet: Facet, attribute: str, separator: str) -> Head:
             return Head("", form.parts[0].encoding, True, True, len(form.parts) > 1)
         raise _leaving(facet, attribute, f"make the index on ({attribute}, {form.attributes[0]})")
     start = form.parts[0]
-    lead, parts = (start.text, form.parts[1:]) if isinstance(start, Literal) else ("", form.parts)
+    lead, parts = (start.text, form.parts[1:]) if isinstance(start, KeyText) else ("", form.parts)
     tenant, rest = parts[0] if parts else None, parts[1:]
-    if not isinstance(tenant, Field) or tenant.attribute != attribute:
+    if not isinstance(tenant, KeyField) or tenant.attribute != attribute:
         text = form.text.removeprefix(f"TENANT{separator}")
         raise _leaving(facet, attribute, f"write TENANT{separator}{{{attribute}}}{separator}{text}")
     encoding = tenant.encoding
@@ -148,7 +148,7 @@ def _head(facet: Facet, attribute: str, separator: str) -> Head:
         raise _leaving(
             facet, attribute, f"write {{{attribute}}} without a spec: two tenants could share {{{tenant.name}}}"
         )
-    ends = not rest or (isinstance(rest[0], Literal) and rest[0].text.startswith(separator))
+    ends = not rest or (isinstance(rest[0], KeyText) and rest[0].text.startswith(separator))
     # A value in a raw key is not escaped: at its end it could contain separators, and look like another tenant's.
     if not ends or (form.raw and not rest) or meet(encoding.shape, ANYTHING + literal(separator) + ANYTHING):
         raise _leaving(facet, attribute, f"put {separator!r} after {{{attribute}}}, which must not contain it")
@@ -217,7 +217,7 @@ class Fence:
                 f"this client is confined to {self.attribute} {self.tenant!r}, and cannot move items to another tenant"
             )
 
-    def narrow(self, attribute: str, roles: Iterable[Role]) -> None:
+    def narrow(self, attribute: str, roles: Iterable[AttributeRole]) -> None:
         """Refuse a range over tenants, and roles for the tenant attribute."""
         if attribute == self.attribute:
             raise OtherTenant(

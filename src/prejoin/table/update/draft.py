@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, SupportsIndex, TypeVar, cast
+from typing import Any, Never, SupportsIndex, TypeVar, cast
+
+from msgspec.structs import astuple
 
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.paths import Steps, path_text
@@ -63,6 +65,7 @@ class Record(Owner):
         if isinstance(value, Computed):
             if value.recorded is not self.mark:
                 raise self._of_another(at, value)
+            self.check_text(astuple(value)[1:-1])
             if isinstance(value, Sum) and not value.from_zero:
                 self.sets[at] = value
             else:
@@ -202,6 +205,13 @@ class DraftPath(Path):
 
     def __getitem__(self, at: str | int) -> Path:
         return DraftPath(self._owner, (*self._path, step(at)))
+
+    def _compare(self, other: object) -> Never:
+        # In an update a comparison has no use: a condition is given to `update` as `where`, and says it of a recorder.
+        raise self._owner.no_value(self._path, "compared")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
+    __hash__ = Path.__hash__
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._owner.set((*self._path, name), value)
