@@ -107,7 +107,7 @@ def test_an_update_that_cannot_find_or_would_move_a_copy_is_refused() -> None:
     calls.clear()
     with pytest.raises(UnknownValue, match="needs the current value of user_id, because its copy by-user"):
         db.apply(Order, Changes({"note": "x"}), order_id="7")
-    with pytest.raises(UnknownValue, match="does not give status, of which its copy open is made"):
+    with pytest.raises(UnknownValue, match="needs the current value of status, because its copy open"):
         db.apply(Order, Changes({"status": "DONE"}), order_id="7", user_id="1")
     with pytest.raises(UnknownValue, match="does not give user_id"):
         db.delete(Order, order_id="7")
@@ -220,7 +220,7 @@ def test_only_a_copy_that_another_item_could_have_is_written_on_condition() -> N
     db.insert(Order("1", "7"))
     puts = [action["Put"] for action in calls[-1].request["TransactItems"]]
     assert ["ConditionExpression" in put for put in puts] == [True, False, True]
-    with pytest.raises(NotUnique, match="the copy one of another Order has the same key"):
+    with pytest.raises(NotUnique, match="another Order has a copy one with the same key"):
         db.insert(Order("1", "8"))
     db.put(Order("1", "7", note="again"), was=Order("1", "7"))
     assert db.get(Order, order_id="7") == Order("1", "7", note="again")

@@ -386,7 +386,7 @@ def test_a_token_of_ones_own_is_refused_and_a_receipt_is_not() -> None:
 @both
 def test_nobody_else_writes_it(connect: Connect) -> None:
     db = shop(connect, ALONE)
-    with pytest.raises(TableError, match=r"largest of User is kept by each Order.*leave it None"):
+    with pytest.raises(TableError, match=r"User.largest is maintained by each Order.*must be None"):
         db.insert(User("5", largest=Decimal(0)))
     with pytest.raises(TableError, match="do not change it"), db.update(User, user_id="1") as user:
         user.largest = TEN
@@ -498,13 +498,13 @@ class Team:
 @pytest.mark.parametrize(
     ("patterns", "said"),
     [
-        ([Highest(Player, "name", of="note")], "Game.note is a string; numbers, dates and datetimes have a highest"),
-        ([Highest(Player, "best", of="share")], "Player.best is a integer, and is to hold a number"),
-        ([Lowest(Player, "points", of="score")], r"Player.points has to be optional: points: … \| None = None"),
+        ([Highest(Player, "name", of="note")], "Game.note is a string. It must be a number, date or datetime"),
+        ([Highest(Player, "best", of="share")], "Player.best is a integer, and must be a number"),
+        ([Lowest(Player, "points", of="score")], r"Player.points must be optional.*points: … \| None = None"),
         ([Highest(Player, "best", of="scores")], "Game has no attribute scores"),
         ([Highest(Player, "best", of="score", by={"player": "who"})], "Game has no attribute who"),
-        ([Highest(Player, "best", of="score"), Lowest(Player, "best", of="score")], "best is to hold two things"),
-        ([Highest(Player, "best", of="score"), Summed(Player, "best", of="score")], "best is to hold two things"),
+        ([Highest(Player, "best", of="score"), Lowest(Player, "best", of="score")], "best is declared twice"),
+        ([Highest(Player, "best", of="score"), Summed(Player, "best", of="score")], "best is declared twice"),
     ],
 )
 def test_what_has_no_highest_is_refused_when_the_schema_is_built(patterns: list[Any], said: str) -> None:
@@ -519,8 +519,11 @@ IN_A_TEAM = {"team": "name"}
     ("patterns", "said"),
     [
         ([TimeToLive("ends_at")], "Player expires by ends_at, which would leave each Game without a parent"),
-        ([Highest(Team, "best", of="best", by=IN_A_TEAM)], "Player.best is kept by each Game.*with Game, too"),
-        ([Counted(Team, "strong", when=lambda p: p.best > 10, by=IN_A_TEAM)], "cannot decide what a Player counts for"),
+        (
+            [Highest(Team, "best", of="best", by=IN_A_TEAM)],
+            "Player.best is maintained by each Game.*Declare that for Game",
+        ),
+        ([Counted(Team, "strong", when=lambda p: p.best > 10, by=IN_A_TEAM)], "cannot decide how a Player counts"),
     ],
 )
 def test_a_parent_that_ends_or_counts_by_it_is_refused(patterns: list[Any], said: str) -> None:
@@ -866,7 +869,7 @@ def test_the_cost_is_what_its_description_says() -> None:
         act()
         costs[name] = watched.calls[-1].units
     assert costs == {"record": 4.0, "insert": 4.0, "raised": 4.0, "lowered": 1.0, "text": 1.0, "delete": 1.0}
-    assert "4 write units where it was 1" in " ".join((inspect.getdoc(Highest) or "").split())
+    assert "4 write units instead of 1" in " ".join((inspect.getdoc(Highest) or "").split())
 
 
 def test_beside_a_count_it_costs_nothing_more() -> None:

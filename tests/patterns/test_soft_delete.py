@@ -105,7 +105,7 @@ def test_what_is_deleted_is_not_there_to_be_changed_or_replaced(connect: Connect
     db = connect(notes(clock))
     db.insert(Note("1"))
     db.delete(Note, note_id="1", text="")
-    gone = "there is no Note note_id='1': it was deleted, and can be restored"
+    gone = "there is no Note note_id='1': it is marked as deleted, and can be restored"
     for read in (False, True):
         with pytest.raises(NotFound, match=gone):
             db.delete(Note, note_id="1", read=read)
@@ -124,7 +124,7 @@ def test_a_delete_is_taken_back_or_made_final(clock: Hands) -> None:
     db = made(notes(clock), fresh())
     note = db.insert(Note("1", text="x"))
     for none in (restore, purge):
-        with pytest.raises(NotFound, match="there is no deleted Note note_id='1'"):
+        with pytest.raises(NotFound, match="there is no Note note_id='1' that is marked as deleted"):
             none(db, Note, note_id="1")
     db.delete(Note, note_id="1")
     restore(db, Note, note_id="1")
@@ -164,7 +164,7 @@ def test_it_is_part_of_transactions(clock: Hands) -> None:
         tx.delete(Note, note_id="3")
     assert [one.note_id for one in db.query(Note, owner="o")] == ["1"]
     assert len(list(items(db._transport, "shop"))) == 2
-    with pytest.raises(TransactionCancelled, match="it was deleted"), db.transaction() as tx:
+    with pytest.raises(TransactionCancelled, match="it is marked as deleted"), db.transaction() as tx:
         tx.insert(Note("4"))
         tx.delete(Note, note_id="3")
 
@@ -184,7 +184,7 @@ def test_the_mark_is_kept_by_the_pattern_alone(clock: Hands) -> None:
         lambda: db.put(Note("1", deleted_at=clock())),
         lambda: db.apply(Note, Changes({"deleted_at": None}), note_id="1"),
     ):
-        with pytest.raises(TableError, match="deleted_at of Note is kept by SoftDelete"):
+        with pytest.raises(TableError, match=r"Note.deleted_at is maintained by SoftDelete"):
             write()
     with pytest.raises(TableError, match="User is not deleted softly"):
         plain = Schema(Entity(User, Key("USER#{user_id}", "USER")))
@@ -266,9 +266,9 @@ def test_with_versions_nobody_writes_over_a_delete_he_has_not_seen(clock: Hands)
 @pytest.mark.parametrize(
     ("patterns", "message"),
     [
-        ([SoftDelete("owner")], r"Note\.owner is to be when an item was deleted, and is not datetime"),
-        ([SoftDelete("deleted_at"), SoftDelete("deleted_at")], "softly in two ways"),
-        ([SoftDelete("deleted_at", keep=DAY)], "declare TimeToLive beside SoftDelete"),
+        ([SoftDelete("owner")], r"Note\.owner is the time of the delete, and must be datetime"),
+        ([SoftDelete("deleted_at"), SoftDelete("deleted_at")], "SoftDelete twice"),
+        ([SoftDelete("deleted_at", keep=DAY)], "needs TimeToLive with an optional attribute"),
     ],
 )
 def test_what_cannot_mark_is_refused(patterns: list[Any], message: str) -> None:

@@ -89,7 +89,7 @@ def test_times_are_not_for_the_caller_to_change(db: Client) -> None:
 
 
 def test_what_is_no_time_cannot_be_a_timestamp() -> None:
-    with pytest.raises(SchemaError, match=r"Post\.text is to be a timestamp, and is not a datetime"):
+    with pytest.raises(SchemaError, match=r"Post\.text is a timestamp, and must be a datetime"):
         Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps(updated="text")]))
     with pytest.raises(SchemaError, match="changes with each update, and its key never does"):
         Schema(Entity(Post, Key("POST#{post_id}", "{updated_at}"), patterns=[Timestamps()]))

@@ -249,7 +249,7 @@ def test_what_it_costs() -> None:
 
 
 def test_what_cannot_be_unique_is_refused() -> None:
-    with pytest.raises(SchemaError, match=r"Unique\(\) of User does not say what is to be unique"):
+    with pytest.raises(SchemaError, match=r"Unique\(\) of User needs the name of an attribute"):
         Schema(Entity(User, Key("USER#{user_id}", "PROFILE"), patterns=[Unique()]))
     assert repr(Unique("first", "last")) == "Unique('first', 'last')"
 

@@ -201,7 +201,7 @@ def test_a_value_that_does_not_fit_is_refused_by_name(name: str, value: object, 
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ({}, "the item has no street, and Address needs one"),
+        ({}, "the item has no street, which Address requires"),
         ({"street": {"N": "3"}}, "Address.street: {'N': '3'} is not text"),
     ],
 )

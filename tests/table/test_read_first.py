@@ -198,7 +198,7 @@ def test_who_is_always_too_late_is_told_so(monkeypatch: pytest.MonkeyPatch) -> N
     table = Table(transport)
     table.db.insert(Task("1", "a"))
     transport.left = 1000
-    with pytest.raises(Conflict, match="changed by others each of 6 times"):
+    with pytest.raises(Conflict, match="changed between read and write at each of 6 attempts"):
         table.db.apply(Task, Changes({"project": "b"}), task_id="1", read=True)
     found = table.db.get(Task, task_id="1")
     assert found is not None
@@ -251,7 +251,7 @@ def test_several_writes_of_a_transaction_may_read_first(table: Table) -> None:
         tx.apply(Task, Changes({"project": "c"}), task_id="1", read=True)
         tx.insert(Task("3", "d"))
     assert [one.position for one in failed.value.failures] == [2]
-    with pytest.raises(TableError, match="leave out either"), table.db.transaction(token="t") as tx:
+    with pytest.raises(TableError, match="Leave out the token or read=True"), table.db.transaction(token="t") as tx:
         tx.delete(Task, task_id="3", read=True)
     with pytest.raises(TableError, match="give one of them"):
         table.db.put(Task("3", "d"), was=Task("3", "d"), read=True)

@@ -130,7 +130,7 @@ def test_put_is_refused_unless_nothing_would_be_lost(connect: Connect) -> None:
     db.put(User("1", "b@x"), read=True)
     db.put(User("2", "b@x"), read=True)
     extend(db)
-    with pytest.raises(TableError, match="has legacy, points, which User does not know"):
+    with pytest.raises(TableError, match="has legacy, points, which is no attribute of User"):
         db.put(User("1", "c@x"), read=True)
     with db.update(User, user_id="1") as user:
         user.email = "c@x"

@@ -150,7 +150,7 @@ def test_what_a_new_item_would_lack_or_an_old_one_would_get_stale_is_refused(tab
         session.user_id = "1"
         session.seen = add(session.seen, 1)
     with (
-        pytest.raises(TableError, match=r"cannot be changed by an amount: add\(\) begins at 0"),
+        pytest.raises(TableError, match=r"cannot be changed by an amount. Use add\(\)"),
         table.db.upsert(Page, site="s", url="/") as page,
     ):
         page.hits += 1

@@ -177,7 +177,7 @@ def test_an_update_that_cannot_know_an_index_key_is_refused(table: Table) -> Non
         UnknownValue, match=r"needs the current value of placed_at, because its key in gsi2 .* depends"
     ) as refused:
         table.db.apply(Order, Changes({"status": "PENDING"}), user_id="1", order_id="7")
-    assert "placed_at=…" in str(refused.value)
+    assert "placed_at=<current>" in str(refused.value)
     with pytest.raises(UnknownValue, match="stock is part of the key of Product in gsi1"):
         table.db.apply(Product, Changes(adds={"stock": 1}), sku="s")
     with (
@@ -307,7 +307,7 @@ def test_an_option_is_not_taken_for_an_attribute_of_the_same_name() -> None:
     for said in (True, False):
         with pytest.raises(TableError, match="read= is an option, and Message has an attribute of this name"):
             db.apply(Message, Changes({"read": True}), message_id="1", read=said)
-        with pytest.raises(TableError, match="Message has an attribute read"):
+        with pytest.raises(TableError, match="Message has an attribute of this name"):
             db.delete(Message, message_id="1", read=said)
     with db.update(Message, message_id="1", where=lambda m: m.read == False) as message:  # noqa: E712
         message.read = True

@@ -129,7 +129,7 @@ class Owner(BoundPattern):
         """Return the error for the delete of a parent whose children are not counted."""
         tag = self.parent.entity.tag
         return TableError(
-            f"a {tag} cannot be deleted, because it is not known whether it has a {self.child.tag}. Add "
+            f"{tag} cannot be deleted, because it is not known whether it has any {self.child.tag}. Add "
             f'Counted({self.parent.cls.__name__}, "…") to the patterns of {self.child.tag}'
         )
 
