@@ -15,7 +15,7 @@ from prejoin.table.write.execute import ATTEMPTS, write_all, write_one
 from prejoin.table.write.from_call import delete_write
 
 from .child import Belonging
-from .parents import Owner
+from .parents import ParentPattern
 
 if TYPE_CHECKING:
     from prejoin.table import AsyncClient, Client
@@ -80,11 +80,11 @@ def _tree(schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], co
     raise Conflict(f"children were inserted at each of {ATTEMPTS} attempts. The item was not deleted; try again later")
 
 
-def _owned(schema: Schema, cls: type[Any]) -> list[Owner]:
+def _owned(schema: Schema, cls: type[Any]) -> list[ParentPattern]:
     """Return the patterns of the children that are deleted with an item."""
-    found: list[Owner] = []
+    found: list[ParentPattern] = []
     for owner in schema.entity(cls).patterns:
-        if isinstance(owner, Owner) and any(
+        if isinstance(owner, ParentPattern) and any(
             isinstance(one, Belonging) and one.parent == owner.parent
             for one in schema.entity(owner.child.codec.cls).patterns
         ):
@@ -95,7 +95,9 @@ def _owned(schema: Schema, cls: type[Any]) -> list[Owner]:
     return found
 
 
-def _children(schema: Schema, table: str, owner: Owner, key: Mapping[str, Any], counter: _Counter) -> Steps[None]:
+def _children(
+    schema: Schema, table: str, owner: ParentPattern, key: Mapping[str, Any], counter: _Counter
+) -> Steps[None]:
     cls, names = owner.child.codec.cls, owner.parent.names
     base = schema.entity(cls).base.attributes
     arguments = QueryArguments(
@@ -129,5 +131,5 @@ def _delete_all(
             counter(len(some))
 
 
-def _has_some(owner: Owner, error: ConditionFailed) -> bool:
+def _has_some(owner: ParentPattern, error: ConditionFailed) -> bool:
     return error.item is not None and bool(owner.stored(error.item, owner.count))

@@ -13,7 +13,7 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.write.model import Write
 from prejoin.table.write.upsert import new_values
 
-from .parents import Entities, Owner, Parent, parent_of
+from .parents import Entities, Parent, ParentPattern, parent_of
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Belonging(BoundPattern):
     def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
         said = f"{self.entity.tag}, child of {self.cls.__name__}"
         self.parent = parent_of(self.entity, self.cls, self._by, entities, said)
-        return {self.cls: Owner(self.entity, self.parent)}
+        return {self.cls: ParentPattern(self.entity, self.parent)}
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
         key = self._new_parent(write)

@@ -71,7 +71,7 @@ def parent_of(child: Bound[Any], cls: type[Any], by: Mapping[str, str], entities
     return Parent(entity, names)
 
 
-class Owner(BoundPattern):
+class ParentPattern(BoundPattern):
     """The pattern of a parent: only its children write the aggregate, and a parent with children is not deleted.
 
     A count of all children tells whether there are any. Without such a count, a parent cannot be deleted.

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from prejoin.patterns.parents import Entities, Owner, Parent, parent_of
+from prejoin.patterns.parents import Entities, Parent, ParentPattern, parent_of
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import And, Condition, Exists, Not, Or, Path, Relate, Size, both, recorded
@@ -246,7 +246,7 @@ class Kept(Tally):
 
     def owner(self) -> BoundPattern:
         """Return the pattern of the parent."""
-        return Owner(self.entity, self.parent, self.attribute)
+        return ParentPattern(self.entity, self.parent, self.attribute)
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
         for key, amount in self.shares(write):

@@ -13,7 +13,7 @@ from prejoin.table.errors import CodecError, SchemaError, UnknownAttribute
 from prejoin.types import Kind, Type
 
 from .records import Default, Field, fields_of
-from .structs import Slot, Wire, anything, source_of, struct_of
+from .structs import DecodedField, Wire, anything, source_of, struct_of
 from .values import TEXT, Json, ValueCodec, codec_for, typed
 
 E = TypeVar("E")
@@ -58,11 +58,11 @@ class Attribute(msgspec.Struct, frozen=True):
         return Default(factory=self.value.empty) if self.value.empty else None
 
     @property
-    def slot(self) -> Slot:
+    def slot(self) -> DecodedField:
         absent = self.absent
         needed = self.required and absent is None
         parameter = "" if self.field.positional else self.field.parameter or self.name
-        return Slot(parameter, self.wire, self.value.wire, needed, absent)
+        return DecodedField(parameter, self.wire, self.value.wire, needed, absent)
 
 
 class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
@@ -254,7 +254,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         raise found
 
     @cached_property
-    def _slots(self) -> tuple[Slot, ...]:
+    def _slots(self) -> tuple[DecodedField, ...]:
         return tuple(attribute.slot for attribute in self.attributes.values())
 
     @property

@@ -101,7 +101,7 @@ def set_of(inner: Wire, made: type) -> Wire:
     return Wire(inner.tag + "S", lambda: list[inner.content()], taken)  # type: ignore[misc]
 
 
-class Slot(msgspec.Struct, frozen=True):
+class DecodedField(msgspec.Struct, frozen=True):
     """An attribute of a class, for decoding."""
 
     parameter: str
@@ -114,7 +114,7 @@ class Slot(msgspec.Struct, frozen=True):
     """Its value if an item lacks it; None if the constructor has the default."""
 
 
-def struct_of(slots: Sequence[Slot], *more: tuple[str, str, Any]) -> type[msgspec.Struct]:
+def struct_of(slots: Sequence[DecodedField], *more: tuple[str, str, Any]) -> type[msgspec.Struct]:
     """Return the struct for items: a field for each attribute, and `more` (field, name in the table, type)."""
     fields: list[Any] = [(field, type_) for field, _, type_ in more]
     fields += [(f"a{at}", slot.wire.type) for at, slot in enumerate(slots) if slot.needed]
@@ -123,10 +123,12 @@ def struct_of(slots: Sequence[Slot], *more: tuple[str, str, Any]) -> type[msgspe
     return msgspec.defstruct("Item", fields, rename=rename, gc=False)
 
 
-def source_of(make: Callable[..., Any], slots: Sequence[Slot], at: str, code: FunctionSource) -> str:
+def source_of(make: Callable[..., Any], slots: Sequence[DecodedField], at: str, code: FunctionSource) -> str:
     """Return the source that calls `make` with the values of a decoded item.
 
-    >>> slots = [Slot("name", "n", plain("S", str), True), Slot("age", "a", through(int, "N"), False, Default(0))]
+    >>> name = DecodedField("name", "n", plain("S", str), True)
+    >>> age = DecodedField("age", "a", through(int, "N"), False, Default(0))
+    >>> slots = [name, age]
     >>> text = source_of(dict, slots, "item", code := FunctionSource())
     >>> text
     'c4(name=item.a0.S, age=c3 if (v1 := item.a1) is None else c2(v1.N))'
@@ -137,7 +139,7 @@ def source_of(make: Callable[..., Any], slots: Sequence[Slot], at: str, code: Fu
     return f"{code.constant(make)}({', '.join(parts)})"
 
 
-def _argument(slot: Slot, field: str, code: FunctionSource) -> str:
+def _argument(slot: DecodedField, field: str, code: FunctionSource) -> str:
     if slot.needed:
         return _said(slot.parameter, slot.wire.source(field, code))
     found = code.fresh()

@@ -106,7 +106,7 @@ class Stored(msgspec.Struct, frozen=True):
     json: Json
 
 
-class Owner:
+class RecordedItem:
     """The item that recorded attributes belong to. One expression can only use attributes of one item."""
 
     __slots__ = ("_codec", "mark")
@@ -163,10 +163,10 @@ class Path:
     """
 
     __slots__ = ("_owner", "_path")
-    _owner: Owner
+    _owner: RecordedItem
     _path: Steps
 
-    def __init__(self, path: Steps, owner: Owner) -> None:
+    def __init__(self, path: Steps, owner: RecordedItem) -> None:
         object.__setattr__(self, "_path", path)
         object.__setattr__(self, "_owner", owner)
 
@@ -273,7 +273,7 @@ class Size:
 
     __slots__ = ("owner", "path")
 
-    def __init__(self, path: Steps, owner: Owner) -> None:
+    def __init__(self, path: Steps, owner: RecordedItem) -> None:
         self.path = path
         self.owner = owner
 
@@ -331,7 +331,7 @@ def _relate(left: Path | Size, op: Op, right: object) -> Condition:
     return Relate(left, op, right)
 
 
-def owner_of(operand: Path | Size) -> Owner:
+def owner_of(operand: Path | Size) -> RecordedItem:
     return operand._owner if isinstance(operand, Path) else operand.owner
 
 
@@ -371,7 +371,7 @@ def size(attribute: Sized | None) -> int:
     return cast("int", Size(attribute._path, attribute._owner))  # type: ignore[union-attr]
 
 
-class _Condition(Owner):
+class _Condition(RecordedItem):
     """The item of a condition."""
 
     __slots__ = ()

@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.paths import Steps, path_text
-from prejoin.table.condition.record import Condition, Owner, Path, Recorder, Size, path_of, step
+from prejoin.table.condition.record import Condition, Path, RecordedItem, Recorder, Size, path_of, step
 from prejoin.table.errors import NotAValue, TableError
 
 from .changes import At, Changes, computed_change, steps
@@ -45,7 +45,7 @@ def mark(attribute: object) -> Mark:
     return cast("Path", attribute)._owner.computes(path_of(attribute))
 
 
-class Record(Owner):
+class DraftChanges(RecordedItem):
     """The recorded changes of a draft."""
 
     __slots__ = ("adds", "closed", "deletes", "removes", "sets")
@@ -138,11 +138,11 @@ class Draft:
 
     __slots__ = ("_codec", "_record")
     _codec: Codec[Any]
-    _record: Record
+    _record: DraftChanges
 
     def __init__(self, codec: Codec[Any]) -> None:
         object.__setattr__(self, "_codec", codec)
-        object.__setattr__(self, "_record", Record(codec))
+        object.__setattr__(self, "_record", DraftChanges(codec))
 
     def __getattr__(self, name: str) -> Path:
         if name.startswith("__"):
@@ -188,9 +188,9 @@ class DraftPath(Path):
     """Stands for an attribute in an update, and records assignments inside of it."""
 
     __slots__ = ()
-    _owner: Record  # pyright: ignore[reportIncompatibleVariableOverride] - set once, by __init__
+    _owner: DraftChanges  # pyright: ignore[reportIncompatibleVariableOverride] - set once, by __init__
 
-    def __init__(self, record: Record, path: Steps) -> None:
+    def __init__(self, record: DraftChanges, path: Steps) -> None:
         if record.closed:
             record.open()
         if record.sets or record.adds or record.removes or record.deletes:
