@@ -14,7 +14,7 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import ATTEMPTS, write_all, write_one
 from prejoin.table.write.from_call import delete_write
 
-from .child import Belonging
+from .child import ChildPattern
 from .parents import ParentPattern
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def delete_tree(db: Client | AsyncClient, cls: type[Any], /, *, progress: Progre
     schema = db.schema
     for name in key:
         schema.entity(cls).codec.attribute(name)
-    known = key if schema.fence is None else schema.fence.filled(key)
+    known = key if schema.fence is None else schema.fence.fill(key)
     return db._run(_tree(schema, db.table, cls, known, _Counter(progress)))
 
 
@@ -85,7 +85,7 @@ def _owned(schema: Schema, cls: type[Any]) -> list[ParentPattern]:
     found: list[ParentPattern] = []
     for owner in schema.entity(cls).patterns:
         if isinstance(owner, ParentPattern) and any(
-            isinstance(one, Belonging) and one.parent == owner.parent
+            isinstance(one, ChildPattern) and one.parent == owner.parent
             for one in schema.entity(owner.child.codec.cls).patterns
         ):
             if not owner.count:

@@ -54,10 +54,10 @@ class Child(Pattern):
     by: Mapping[str, str] = field(default_factory=dict)
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
-        return Belonging(entity, self.of, self.by)
+        return ChildPattern(entity, self.of, self.by)
 
 
-class Belonging(BoundPattern):
+class ChildPattern(BoundPattern):
     """`Child`, bound to an entity."""
 
     parent: Parent

@@ -84,10 +84,10 @@ class Copy(Pattern):
             wanted = frozenset({*self.attributes, *entity.base.attributes, *facet.attributes, *placing, *kept})
         facet = replace(facet, holds=None if wanted == everything else wanted)
         found = [binder.of_copy(slot, facet, self.key, self.indexes.get(slot), wanted) for slot in binder.indexes]
-        return _Copied(facet, [one for one in found if one], wanted)
+        return _CopyPattern(facet, [one for one in found if one], wanted)
 
 
-class _Copied(BoundPattern):
+class _CopyPattern(BoundPattern):
     def __init__(self, facet: Facet, indexes: Sequence[Facet], attributes: frozenset[str]) -> None:
         self.facets = (facet, *indexes)
         self.facet = facet
@@ -160,10 +160,10 @@ class _Copied(BoundPattern):
 
     def _item(self, schema: Schema, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
         held = {name: value for name, value in values.items() if name in self.attributes}
-        item = entity.codec.encode_values(held) | schema.written(self.facet, values)
+        item = entity.codec.encode_values(held) | schema.facet_key(self.facet, values)
         for facet in self.indexes:
             if facet.has(values):
-                item |= schema.written(facet, values)
+                item |= schema.facet_key(facet, values)
         return item | {schema.type_attribute: {"S": facet_tag(self.facet)}}
 
     def _its_own(self, entity: Bound[Any]) -> bool:

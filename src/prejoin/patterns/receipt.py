@@ -132,7 +132,7 @@ class _Once(WriteList):
         self._cls: type[Receipt] = entity.codec.cls
         self._clock = next(one.clock for one in entity.binder.entity.patterns if isinstance(one, TimeToLive))
         fence = db.schema.fence
-        self._key = {**({} if fence is None else fence.filled({})), **known, "token": token}
+        self._key = {**({} if fence is None else fence.fill({})), **known, "token": token}
         self._keep = keep
         self._content = content
         self._said: list[object] = []

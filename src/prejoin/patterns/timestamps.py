@@ -43,14 +43,14 @@ class Timestamps(Pattern):
                 raise SchemaError(f"{entity.tag}.{name} is a timestamp, and must be a datetime")
         if self.updated in entity.base.attributes:
             raise SchemaError(f"{entity.tag}.{self.updated} changes with each update, and cannot be part of its key")
-        return _Stamped(self.created, self.updated, self.clock)
+        return _TimestampsPattern(self.created, self.updated, self.clock)
 
     def __repr__(self) -> str:
         return f"Timestamps(created={self.created!r}, updated={self.updated!r})"
 
 
 @dataclass(frozen=True)
-class _Stamped(BoundPattern):
+class _TimestampsPattern(BoundPattern):
     created: str | None
     updated: str | None
     clock: Clock

@@ -64,13 +64,13 @@ class Unique(Pattern):
         # A name that no query can use: reads never return a guard.
         facet = Facet(f"{entity.tag} unique {said}", TABLE, pk, sk)
         frees = tuple(one.attribute for one in entity.lifecycles if one.frees_unique)
-        return _Guarded(attributes, facet, entity.base, entity.expiry, frees)
+        return _UniquePattern(attributes, facet, entity.base, entity.expiry, frees)
 
     def __repr__(self) -> str:
         return f"Unique({', '.join(map(repr, self.attributes))})"
 
 
-class _Guarded(BoundPattern):
+class _UniquePattern(BoundPattern):
     def __init__(
         self, attributes: tuple[str, ...], facet: Facet, base: Facet, expires: str, frees: tuple[str, ...]
     ) -> None:
@@ -129,10 +129,10 @@ class _Guarded(BoundPattern):
     def _guard(self, schema: Schema, values: Mapping[str, Any]) -> Json:
         """Return the guard, with the key of its owner: an audit needs it to find guards without an item."""
         (facet,) = self.facets
-        item: Json = {OWNER: {"M": schema.written(self.base, values)}}
+        item: Json = {OWNER: {"M": schema.facet_key(self.base, values)}}
         if self.expires and values.get(self.expires) is not None:
             item |= schema.by_tag[self.base.entity].codec.encode_values({self.expires: values[self.expires]})
-        return item | schema.written(facet, values) | {schema.type_attribute: {"S": facet.entity}}
+        return item | schema.facet_key(facet, values) | {schema.type_attribute: {"S": facet.entity}}
 
     def _exchange(self, schema: Schema, write: Write, after: Mapping[str, Any]) -> Iterator[Action]:
         before = write.before
@@ -167,7 +167,7 @@ class _Guarded(BoundPattern):
             return delete_other(schema, write, facet, values)
         # Clocks differ: for another machine the item may have expired, and the guard may be taken already.
         to = Placeholders()
-        text = f"{absent(schema, to)} OR {self._own(to, {'M': schema.written(self.base, write.values)})}"
+        text = f"{absent(schema, to)} OR {self._own(to, {'M': schema.facet_key(self.base, write.values)})}"
         return delete_other(schema, write, facet, values, text, to, partial(self._taken, values))
 
     def _own(self, to: Placeholders, owner: Json) -> str:

@@ -54,11 +54,11 @@ class Version(Pattern):
             raise SchemaError(f"{entity.tag}.{self.attribute} is its version, and must be an int")
         if self.attribute in entity.base.attributes:
             raise SchemaError(f"{entity.tag}.{self.attribute} is its version, and cannot be part of its key")
-        return _Versioned(self.attribute)
+        return _VersionPattern(self.attribute)
 
 
 @dataclass(frozen=True)
-class _Versioned(BoundPattern):
+class _VersionPattern(BoundPattern):
     attribute: str
 
     def rewrite(self, write: Write) -> Write:

@@ -31,7 +31,7 @@ RECOUNTING = Beside("recounting")
 """The mark that a recount sets. Each write that changes a count removes it, so the recount notices the write."""
 
 
-class Tally(BoundPattern):
+class Aggregate(BoundPattern):
     """An aggregate of the items of one entity, for each of their parents.
 
     The share of an item is what it adds. An item without a parent, or for which `when` is false, has none.
@@ -189,7 +189,7 @@ class Tally(BoundPattern):
         return amount if change.sign == "+" else -amount
 
 
-class Kept(Tally):
+class ParentAggregate(Aggregate):
     """An aggregate in an attribute of the parent."""
 
     stays = True

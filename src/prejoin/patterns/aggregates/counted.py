@@ -10,8 +10,8 @@ from prejoin.table.errors import SchemaError
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 
-from .contribution import Kept, When
-from .sharded import MOST_SHARDS, Sharded
+from .contribution import ParentAggregate, When
+from .sharded import MOST_SHARDS, ShardedAggregate
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Counted(Pattern):
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         if not self.shards:
-            return Kept(self.create, entity, self.parent, self.attribute, "", self.when, self.by)
+            return ParentAggregate(self.create, entity, self.parent, self.attribute, "", self.when, self.by)
         return _sharded(entity, self, "")
 
 
@@ -90,15 +90,15 @@ class Summed(Pattern):
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         entity.codec.attribute(self.of)
         if not self.shards:
-            return Kept(self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
+            return ParentAggregate(self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
         return _sharded(entity, self, self.of)
 
 
-def _sharded(entity: Bound[Any], said: Counted | Summed, of: str) -> Sharded:
+def _sharded(entity: Bound[Any], said: Counted | Summed, of: str) -> ShardedAggregate:
     if said.create:
         raise SchemaError(f"{entity.tag}, {said.attribute}: a count in shards needs no parent. Leave out create")
     if not 2 <= said.shards <= MOST_SHARDS:
         raise SchemaError(
             f"{entity.tag}, {said.attribute}: shards is {said.shards}, and must be from 2 to {MOST_SHARDS}"
         )
-    return Sharded(said.shards, entity, said.parent, said.attribute, of, said.when, said.by)
+    return ShardedAggregate(said.shards, entity, said.parent, said.attribute, of, said.when, said.by)

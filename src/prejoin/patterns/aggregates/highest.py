@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from prejoin.patterns.child import Belonging
+from prejoin.patterns.child import ChildPattern
 from prejoin.patterns.parents import Parent, check_parent_stays
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, both
@@ -21,7 +21,7 @@ from prejoin.table.write.actions import item_name
 from prejoin.table.write.model import Write
 from prejoin.types import NUMERIC, Kind
 
-from .contribution import RECOUNTING, Kept, Share, When, known_after
+from .contribution import RECOUNTING, ParentAggregate, Share, When, known_after
 from .extremes import Extreme, Extremes
 
 ORDERED = NUMERIC | {Kind.DATE, Kind.DATETIME}
@@ -101,7 +101,7 @@ class Lowest(Pattern):
         return Extremum("<=", self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
 
 
-class Extremum(Kept):
+class Extremum(ParentAggregate):
     """`Highest` or `Lowest`, bound to an entity."""
 
     nothing = None
@@ -138,14 +138,17 @@ class Extremum(Kept):
         said = f"{self.cls.__name__}.{self.attribute}"
         for entity in schema.entities:
             for pattern in entity.patterns:
-                if not isinstance(pattern, Kept) or (pattern.cls, pattern.attribute) != (self.cls, self.attribute):
+                if not isinstance(pattern, ParentAggregate) or (pattern.cls, pattern.attribute) != (
+                    self.cls,
+                    self.attribute,
+                ):
                     continue
                 if not isinstance(pattern, Extremum) or pattern.op != self.op:
                     raise SchemaError(f"{said} is declared twice. It can hold one highest, lowest, count or sum")
         for pattern in schema.entity(self.cls).patterns:
             # These patterns act before it is known whether this attribute changes.
-            decides = isinstance(pattern, Kept) and self.attribute in pattern.needed
-            if decides or (isinstance(pattern, Belonging) and self.attribute in pattern.parent.names.values()):
+            decides = isinstance(pattern, ParentAggregate) and self.attribute in pattern.needed
+            if decides or (isinstance(pattern, ChildPattern) and self.attribute in pattern.parent.names.values()):
                 raise SchemaError(
                     f"{said} is maintained by each {self.entity.tag}, so it cannot decide how a {self.cls.__name__} "
                     f"counts elsewhere. Declare that for {self.entity.tag}"

@@ -21,8 +21,8 @@ from prejoin.table.update.changes import Changes
 from prejoin.table.write.execute import write_one
 from prejoin.table.write.model import Write
 
-from .contribution import RECOUNTING, Kept, Tally
-from .sharded import VALUE, Sharded, value
+from .contribution import RECOUNTING, Aggregate, ParentAggregate
+from .sharded import VALUE, ShardedAggregate, value
 
 if TYPE_CHECKING:
     from prejoin.table import AsyncClient, Client
@@ -67,7 +67,7 @@ def recount(db: Client | AsyncClient, cls: type[Any], /, **key: Any) -> Any:
     schema = db.schema
     for name in key:
         schema.entity(cls).codec.attribute(name)
-    known = key if schema.fence is None else schema.fence.filled(key)
+    known = key if schema.fence is None else schema.fence.fill(key)
     return db._run(recounted(schema, db.table, cls, known))
 
 
@@ -83,9 +83,11 @@ def recount_all(db: Client | AsyncClient, cls: type[Any], /) -> Any:
     return db._run(_recount_all(db.schema, db.table, cls))
 
 
-def tallies(schema: Schema, cls: type[Any]) -> list[Tally]:
+def tallies(schema: Schema, cls: type[Any]) -> list[Aggregate]:
     """Return the aggregates of a class."""
-    found = [one for entity in schema.entities for one in entity.patterns if isinstance(one, Tally) and one.cls is cls]
+    found = [
+        one for entity in schema.entities for one in entity.patterns if isinstance(one, Aggregate) and one.cls is cls
+    ]
     if not found:
         raise SchemaError(
             f"{cls.__name__} has no aggregates. Declare Counted, Summed, Highest or Lowest for its children"
@@ -108,7 +110,9 @@ def _recount_all(schema: Schema, table: str, cls: type[Any]) -> Steps[list[Recou
     return wrong
 
 
-def _parents_of(one: Any, cls: type[Any], found: Iterable[Tally], base: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+def _parents_of(
+    one: Any, cls: type[Any], found: Iterable[Aggregate], base: Iterable[str]
+) -> Iterator[Mapping[str, Any]]:
     if isinstance(one, cls):
         yield {name: getattr(one, name) for name in base}
     for tally in found:
@@ -124,11 +128,11 @@ def recounted(
     """Count again, and write the result. With `past`, an earlier highest or lowest value stays."""
     found = tallies(schema, cls)
     wrong: list[Recounted] = []
-    kept = [one for one in found if isinstance(one, Kept)]
+    kept = [one for one in found if isinstance(one, ParentAggregate)]
     if kept:
         wrong += yield from _again(schema, table, key, _InTheItem(schema, table, key, kept), past)
     for one in found:
-        if isinstance(one, Sharded):
+        if isinstance(one, ShardedAggregate):
             wrong += yield from _again(schema, table, key, _InShards(schema, table, key, one))
     return wrong
 
@@ -162,7 +166,9 @@ def _again(
     )
 
 
-def counted_again(schema: Schema, table: str, found: Iterable[Tally], key: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+def counted_again(
+    schema: Schema, table: str, found: Iterable[Aggregate], key: Mapping[str, Any]
+) -> Steps[dict[str, Any]]:
     """Return the aggregates of the children."""
     sums: dict[str, Any] = {one.attribute: one.nothing for one in found}
     for one in found:
@@ -192,7 +198,7 @@ def counted_again(schema: Schema, table: str, found: Iterable[Tally], key: Mappi
 class _InTheItem:
     """Aggregates in attributes of the item."""
 
-    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], kept: list[Kept]) -> None:
+    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], kept: list[ParentAggregate]) -> None:
         self._schema, self._table, self._key, self.tallies = schema, table, key, kept
         self._entity = schema.entity(kept[0].cls)
 
@@ -228,7 +234,7 @@ class _InTheItem:
 class _InShards:
     """A sharded aggregate."""
 
-    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], one: Sharded) -> None:
+    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], one: ShardedAggregate) -> None:
         self._schema, self._table, self._key, self.tallies = schema, table, key, [one]
         self._one = one
         self._keys: list[dict[str, Any]] = []

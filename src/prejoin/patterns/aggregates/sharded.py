@@ -22,7 +22,7 @@ from prejoin.table.write.actions import add_other, delete_other
 from prejoin.table.write.model import Action, Write
 from prejoin.types import Kind, Type
 
-from .contribution import RECOUNTING, Number, Tally
+from .contribution import RECOUNTING, Aggregate, Number
 
 if TYPE_CHECKING:
     from prejoin.table import AsyncClient, Client
@@ -38,7 +38,7 @@ children, which one Query may read together."""
 _SHARD = "shard_of_counter"
 
 
-class Sharded(Tally):
+class ShardedAggregate(Aggregate):
     """An aggregate in items of its own. A shard may be negative; their sum is right."""
 
     def __init__(self, shards: int, *args: Any) -> None:
@@ -68,7 +68,7 @@ class Sharded(Tally):
         return False
 
     def key(self, schema: Schema, parent: Mapping[str, Any], shard: int) -> Json:
-        return schema.written(self.facets[0], {**parent, _SHARD: shard})
+        return schema.facet_key(self.facets[0], {**parent, _SHARD: shard})
 
     def expand(self, schema: Schema, write: Write) -> Iterator[Action]:
         for parent, amount in self.shares(write):
@@ -94,7 +94,7 @@ class Sharded(Tally):
 class _ShardOwner(BoundPattern):
     """The pattern of the parent: a delete deletes its shards, too."""
 
-    def __init__(self, count: Sharded) -> None:
+    def __init__(self, count: ShardedAggregate) -> None:
         self.count = count
 
     def rewrite(self, write: Write) -> Write:
@@ -135,21 +135,23 @@ def total(db: Client | AsyncClient, cls: type[Any], attribute: str, *, consisten
     for name in key:
         entity.codec.attribute(name)
     if schema.fence is not None:
-        key = dict(schema.fence.filled(key))
+        key = dict(schema.fence.fill(key))
     return db._run(_total(schema, db.table, sharded(schema, cls, attribute), key, consistent))
 
 
-def _total(schema: Schema, table: str, count: Sharded, key: Mapping[str, Any], consistent: bool) -> Steps[Number]:
+def _total(
+    schema: Schema, table: str, count: ShardedAggregate, key: Mapping[str, Any], consistent: bool
+) -> Steps[Number]:
     return sum(map(value, (yield from count.read(schema, table, key, consistent))))
 
 
-def sharded(schema: Schema, cls: type[Any], attribute: str) -> Sharded:
+def sharded(schema: Schema, cls: type[Any], attribute: str) -> ShardedAggregate:
     """Return the sharded aggregate of this name."""
     found = [
         pattern
         for entity in schema.entities
         for pattern in entity.patterns
-        if isinstance(pattern, Sharded) and pattern.cls is cls
+        if isinstance(pattern, ShardedAggregate) and pattern.cls is cls
     ]
     for pattern in found:
         if pattern.attribute == attribute:

@@ -13,9 +13,9 @@ from prejoin.table.read.arguments import QueryArguments
 from prejoin.table.read.query import query
 from prejoin.table.schema.bind import Bound
 
-from .contribution import Tally
+from .contribution import Aggregate
 from .recount import counted_again
-from .sharded import Sharded, value
+from .sharded import ShardedAggregate, value
 
 ATTEMPTS = 8
 SURE = 3
@@ -30,10 +30,10 @@ class Counts:
 
     def __init__(self, judge: Judge, table: str) -> None:
         self._judge, self._schema, self._table = judge, judge.schema, table
-        self._tallies: dict[type[Any], list[Tally]] = {}
+        self._tallies: dict[type[Any], list[Aggregate]] = {}
         for entity in judge.schema.entities:
             for pattern in entity.patterns:
-                if isinstance(pattern, Tally):
+                if isinstance(pattern, Aggregate):
                     self._tallies.setdefault(pattern.cls, []).append(pattern)
 
     def wrong(self, item: Json) -> Steps[list[Finding]]:
@@ -54,7 +54,7 @@ class Counts:
         return []
 
     def _watched(
-        self, entity: Bound[Any], tallies: Sequence[Tally], key: Json, parent: Mapping[str, Any]
+        self, entity: Bound[Any], tallies: Sequence[Aggregate], key: Json, parent: Mapping[str, Any]
     ) -> Steps[list[Finding]]:
         """Return the aggregates that are wrong in each of several counts, while the item does not change.
 
@@ -83,7 +83,7 @@ class Counts:
         return []  # it is being written again and again, by those who count
 
     def _now(
-        self, entity: Bound[Any], tallies: Sequence[Tally], key: Json, parent: Mapping[str, Any]
+        self, entity: Bound[Any], tallies: Sequence[Aggregate], key: Json, parent: Mapping[str, Any]
     ) -> Steps[tuple[Json, Sums] | None]:
         """Return an item and its aggregates; None if it does not exist or cannot be read."""
         answer = yield Request("GetItem", {"TableName": self._table, "Key": key, "ConsistentRead": True})
@@ -93,22 +93,22 @@ class Counts:
             return None
         return item, (yield from self._stored(tallies, values, parent, consistent=True))
 
-    def _differ(self, tallies: Sequence[Tally], stored: Sums, counted: Sums) -> list[Tally]:
+    def _differ(self, tallies: Sequence[Aggregate], stored: Sums, counted: Sums) -> list[Aggregate]:
         return [one for one in tallies if one.is_wrong(stored[one.attribute], counted[one.attribute])]
 
     def _stored(
-        self, tallies: Sequence[Tally], values: Mapping[str, Any], parent: Mapping[str, Any], consistent: bool
+        self, tallies: Sequence[Aggregate], values: Mapping[str, Any], parent: Mapping[str, Any], consistent: bool
     ) -> Steps[Sums]:
         found: Sums = {}
         for one in tallies:
-            if isinstance(one, Sharded):
+            if isinstance(one, ShardedAggregate):
                 shards = yield from one.read(self._schema, self._table, parent, consistent)
                 found[one.attribute] = sum(map(value, shards))
             else:
                 found[one.attribute] = one.stored(values[one.attribute])
         return found
 
-    def _count(self, tallies: Sequence[Tally], parent: Mapping[str, Any]) -> Steps[Sums | None]:
+    def _count(self, tallies: Sequence[Aggregate], parent: Mapping[str, Any]) -> Steps[Sums | None]:
         """Return the aggregates of the children, eventually consistent.
 
         None if a child cannot be read: its share is not known then, and it is a finding of its own.
@@ -132,7 +132,9 @@ class Counts:
                     break
         return sums
 
-    def _finding(self, tag: str, key: Json, item: Json, stored: Sums, counted: Sums, wrong: Sequence[Tally]) -> Finding:
+    def _finding(
+        self, tag: str, key: Json, item: Json, stored: Sums, counted: Sums, wrong: Sequence[Aggregate]
+    ) -> Finding:
         found, expected = (
             {one.attribute: one.json(sums[one.attribute]) for one in wrong if sums[one.attribute] is not None}
             for sums in (stored, counted)

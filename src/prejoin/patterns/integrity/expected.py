@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from prejoin.keys import TABLE
-from prejoin.patterns.aggregates.contribution import Kept
-from prejoin.patterns.child import Belonging
+from prejoin.patterns.aggregates.contribution import ParentAggregate
+from prejoin.patterns.child import ChildPattern
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.values import Json
 from prejoin.table.read.decode import values_in
@@ -106,7 +106,7 @@ class Judge:
                     else:
                         self._owners[facet_tag(facet)] = entity
         ours = [facet for facet in schema.facets if facet.slot != TABLE]
-        self._index_names = {name for facet in ours for name in schema.composed(facet).names}
+        self._index_names = {name for facet in ours for name in schema.template_keys(facet).names}
 
     def key_of(self, item: Json) -> Json:
         return {name: item[name] for name in self.names}
@@ -144,7 +144,7 @@ class Judge:
         except (ValueError, TypeError) as error:  # a CodecError, or what the class itself says
             yield Finding("damaged", entity.tag, key, item, None, reason=str(error))
             return
-        wanted = self.schema.written(entity.base, values)
+        wanted = self.schema.facet_key(entity.base, values)
         if not same(key, wanted):
             yield Finding("misplaced", entity.tag, key, item, wanted)
             return
@@ -202,23 +202,25 @@ class Judge:
     def _parents(self, entity: Bound[Any], values: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
         """Return the type tags and keys of the parents that an item with these values needs."""
         for pattern in entity.patterns:
-            if isinstance(pattern, Belonging) or (isinstance(pattern, Kept) and pattern.stays and not pattern.create):
+            if isinstance(pattern, ChildPattern) or (
+                isinstance(pattern, ParentAggregate) and pattern.stays and not pattern.create
+            ):
                 key = pattern.parent.key(values)
                 if key is not None:
                     parent = pattern.parent.entity
-                    yield parent.tag, self.schema.written(parent.base, key)
+                    yield parent.tag, self.schema.facet_key(parent.base, key)
 
     def counts(self, entity: Bound[Any]) -> list[str]:
         """Return the attributes of an entity that hold aggregates of children."""
         patterns = [pattern for one in self.schema.entities for pattern in one.patterns]
-        return [one.attribute for one in patterns if isinstance(one, Kept) and one.cls is entity.codec.cls]
+        return [one.attribute for one in patterns if isinstance(one, ParentAggregate) and one.cls is entity.codec.cls]
 
     def _index_keys(self, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
         found: Json = {}
         for facet in entity.indexes.values():
             if facet.has(values):
-                names = self.schema.composed(facet).names
-                written = self.schema.written(facet, values)
+                names = self.schema.template_keys(facet).names
+                written = self.schema.facet_key(facet, values)
                 found |= {name: written[name] for name in names}
         return found
 
@@ -230,7 +232,7 @@ class Judge:
         try:
             attributes = [entity.codec.attribute(name) for name in entity.base.attributes]
             values = {one.name: one.value.decode(item[one.wire]) for one in attributes}
-            return self.schema.written(entity.base, values)
+            return self.schema.facet_key(entity.base, values)
         except (KeyError, ValueError):
             return None
 

@@ -105,7 +105,7 @@ def reshard(
     if not 0 <= segment < segments:
         raise ArgumentError(f"segment is {segment}, and has to be from 0 to below {segments}")
     if db.schema.fence is not None:
-        raise db.schema.fence.confined("reshard()")
+        raise db.schema.fence.refusal("reshard()")
     entity = db.schema.entity(cls)
     return db._run(_steps(db.schema, db.table, entity, segment, segments, after, progress, db._cursors))
 
@@ -194,8 +194,8 @@ def _wrong(schema: Schema, entity: Bound[Any], facets: Sequence[Facet], item: Js
         values = entity.codec.values(entity.codec.decode(item))
     found: dict[str, Json | None] = {}
     for facet in facets:
-        right = schema.written(facet, values) if facet.has(values) else {}
-        found |= {name: right.get(name) for name in schema.composed(facet).names}
+        right = schema.facet_key(facet, values) if facet.has(values) else {}
+        found |= {name: right.get(name) for name in schema.template_keys(facet).names}
     return {name: value for name, value in found.items() if item.get(name) != value}
 
 

@@ -69,7 +69,7 @@ class _Move(msgspec.Struct, frozen=True):
     @property
     def key(self) -> Json:
         """The key of the journal item."""
-        return self.schema.written(self.tree.journal, self.known)
+        return self.schema.facet_key(self.tree.journal, self.known)
 
     def __str__(self) -> str:
         return f"the move of {self.entity.tag} from {self.source} to {self.target}"
@@ -114,7 +114,7 @@ def resume_moves(db: Client | AsyncClient, *classes: type[Any], **known: Any) ->
 
 
 def _checked(schema: Schema, entity: Bound[Any], tree: BoundTree, known: Mapping[str, Any]) -> dict[str, Any]:
-    values = dict(known if schema.fence is None else schema.fence.filled(known))
+    values = dict(known if schema.fence is None else schema.fence.fill(known))
     wanted = {name for name in entity.base.attributes if name != tree.path}
     if values.keys() != wanted:
         said = ", ".join(f"{name}=…" for name in sorted(wanted)) or "no attributes"
@@ -191,7 +191,7 @@ def _finish(move: _Move) -> Steps[int]:
 
 def _resuming(schema: Schema, table: str, entities: Sequence[Bound[Any]], known: Mapping[str, Any]) -> Steps[int]:
     count = 0
-    known = known if schema.fence is None else schema.fence.filled(known)
+    known = known if schema.fence is None else schema.fence.fill(known)
     for entity in entities:
         tree = tree_of(entity)
         pk, sk = tree.journal.pk, tree.journal.sk
@@ -328,7 +328,7 @@ def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
 
 def _whole(schema: Schema, entity: Bound[Any], item: Json, put: Action) -> Json:
     """Return the item at its new path, with the attributes that its class does not have."""
-    ours = {name for facet in entity.indexes.values() for name in schema.composed(facet).names}
+    ours = {name for facet in entity.indexes.values() for name in schema.template_keys(facet).names}
     ours |= {attribute.wire for attribute in entity.codec.attributes.values()}
     return {**{name: value for name, value in item.items() if name not in ours}, **put.parameters["Item"]}
 

@@ -45,7 +45,7 @@ class _Update(Generic[E]):
         return self._draft
 
 
-class Updating(_Update[E]):
+class UpdateBlock(_Update[E]):
     """An update block: the assignments inside the `with` block are sent as one UpdateItem at its end."""
 
     def __enter__(self) -> E:
@@ -68,7 +68,7 @@ class Updating(_Update[E]):
             close(self._draft)
 
 
-class AsyncUpdating(_Update[E]):
+class AsyncUpdateBlock(_Update[E]):
     """An update block: the assignments inside the `async with` block are sent as one UpdateItem at its end."""
 
     async def __aenter__(self) -> E:

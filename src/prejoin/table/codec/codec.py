@@ -14,7 +14,7 @@ from prejoin.types import Kind, Type
 
 from .records import Default, Field, fields_of
 from .structs import DecodedField, Wire, anything, source_of, struct_of
-from .values import TEXT, Json, ValueCodec, codec_for, typed
+from .values import TEXT, Json, ValueCodec, codec_for, typed_coders
 
 E = TypeVar("E")
 V = TypeVar("V")
@@ -287,10 +287,10 @@ def _record_codec(cls: type, outer: tuple[type, ...]) -> ValueCodec:
         def read(item: Json) -> Any:
             return _codec_of(cls).decode(item)
 
-        encode, decode = typed((cls,), cls.__name__, write, "M", read)
+        encode, decode = typed_coders((cls,), cls.__name__, write, "M", read)
         return ValueCodec(Type(Kind.MAP), encode, decode, anything(decode))
     codec: Codec[Any] = Codec.of(cls, outer=outer)
-    encode, decode = typed((cls,), cls.__name__, codec.encode, "M", codec.decode)
+    encode, decode = typed_coders((cls,), cls.__name__, codec.encode, "M", codec.decode)
     return ValueCodec(Type(Kind.MAP), encode, decode, codec.wire)
 
 

@@ -78,7 +78,7 @@ def codec_for(hint: Any, record: RecordCodec | None = None) -> ValueCodec:
     raise CodecError(f"{hint!r} is not a type that an attribute can have")
 
 
-def typed(
+def typed_coders(
     kinds: tuple[type, ...], name: str, write: Callable[[Any], Any] | None, tag: str, read: Callable[[Any], Any]
 ) -> tuple[Callable[[Any], Json], Callable[[Json], Any]]:
     """Return an encoder and a decoder for values of some types under a tag. Without `write`, values are kept."""
@@ -117,7 +117,7 @@ def _scalar(
     write: Callable[[Any], Any] | None,
     read: Callable[[Any], Any],
 ) -> ValueCodec:
-    return ValueCodec(Type(type_), *typed(kinds, name, write, wire.tag, read), wire)
+    return ValueCodec(Type(type_), *typed_coders(kinds, name, write, wire.tag, read), wire)
 
 
 def _write_decimal(value: Decimal | int) -> str:
@@ -250,7 +250,7 @@ def _union(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) ->
     rest = [argument for argument in arguments if argument is not type(None)]
     if set(rest) <= {int, Decimal, float} and len(rest) > 1:
         inner = ValueCodec(
-            Type(Kind.NUMBER), *typed((int, Decimal, float), "a number", _write_number, "N", _number), _NUMBER
+            Type(Kind.NUMBER), *typed_coders((int, Decimal, float), "a number", _write_number, "N", _number), _NUMBER
         )
     elif len(rest) == 1:
         inner = codec_for(rest[0], record)
@@ -313,7 +313,7 @@ def _list(hint: Any, origin: type, arguments: tuple[Any, ...], record: RecordCod
         return origin(inner.decode(value) for value in values)
 
     of = inner.type if arguments else None
-    encode, decode = typed((origin,), "a list", write, "L", read)
+    encode, decode = typed_coders((origin,), "a list", write, "L", read)
     return ValueCodec(Type(Kind.LIST, of=of), encode, decode, list_of(inner.wire, origin))
 
 
@@ -330,7 +330,7 @@ def _set(hint: Any, origin: type, of: Any) -> ValueCodec:
         return origin(inner.decode({tag: value}) for value in values)
 
     # A set and a frozenset are stored in the same way.
-    encode, decode = typed((set, frozenset), "a set", write, tag + "S", read)
+    encode, decode = typed_coders((set, frozenset), "a set", write, tag + "S", read)
     return ValueCodec(Type(Kind.SET, of=inner.type), encode, decode, set_of(inner.wire, origin), empty=origin)
 
 
@@ -346,8 +346,8 @@ def _map(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) -> V
     def read(values: Json) -> dict[str, Any]:
         return {name: inner.decode(value) for name, value in values.items()}
 
-    encode, decode = typed((dict, Mapping), "a map", write, "M", read)
+    encode, decode = typed_coders((dict, Mapping), "a map", write, "M", read)
     return ValueCodec(Type(Kind.MAP), encode, decode, map_of(inner.wire))
 
 
-__all__ = ["Json", "ValueCodec", "codec_for", "decode_any", "encode_any", "is_record", "typed"]
+__all__ = ["Json", "ValueCodec", "codec_for", "decode_any", "encode_any", "is_record", "typed_coders"]

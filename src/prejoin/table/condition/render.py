@@ -66,11 +66,11 @@ def render(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
         case Exists(path, present):
             return f"{'attribute_exists' if present else 'attribute_not_exists'}({path_of(path, codec, to)})"
         case And(items):
-            return " AND ".join([grouped(item, codec, to) for item in items])
+            return " AND ".join([render_part(item, codec, to) for item in items])
         case Or(items):
-            return " OR ".join([grouped(item, codec, to) for item in items])
+            return " OR ".join([render_part(item, codec, to) for item in items])
         case Not(item):
-            text = grouped(item, codec, to)
+            text = render_part(item, codec, to)
             return f"NOT {text}" if text.startswith("(") else f"NOT ({text})"
         case Between(path, low, high):
             ends = f"{value_of(path, low, codec, to)} AND {value_of(path, high, codec, to)}"
@@ -137,7 +137,7 @@ def _operand(operand: Any, codec: Codec[Any], to: Placeholders) -> str:
     return to.value(encode_any(operand))
 
 
-def grouped(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
+def render_part(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
     """Render a condition as part of another. DynamoDB refuses redundant parentheses."""
     while isinstance(condition, And | Or) and len(condition.items) == 1:
         (condition,) = condition.items

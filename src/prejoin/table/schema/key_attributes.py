@@ -80,7 +80,7 @@ def all_or_none(what: str, keys: Sequence[Key]) -> bool:
     return True in with_sort
 
 
-def composed(facet: Facet, keys: KeyAttributes) -> KeyAttributes:
+def template_keys(facet: Facet, keys: KeyAttributes) -> KeyAttributes:
     """Return the key attributes of a facet that hold text from a template."""
     ours = not isinstance(facet.pk, Natural) and not facet.local
     return KeyAttributes(keys.pk if ours else (), () if isinstance(facet.sk, Natural) else keys.sk)
@@ -124,7 +124,7 @@ def key_writer(facet: Facet, keys: KeyAttributes) -> KeyWriter:
 
     def write(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
         sk = sk_of(values)
-        return written(keys.pk, pk_of(values)) | ({} if sk is None else written(keys.sk, sk))
+        return key_json(keys.pk, pk_of(values)) | ({} if sk is None else key_json(keys.sk, sk))
 
     return write
 
@@ -159,7 +159,7 @@ def wire(value: Scalar) -> dict[str, str]:
     return {"N": str(value)}
 
 
-def written(names: Iterable[str], value: KeyValue) -> dict[str, dict[str, str]]:
+def key_json(names: Iterable[str], value: KeyValue) -> dict[str, dict[str, str]]:
     """Return a partition key or sort key as attributes."""
     parts = value if isinstance(value, tuple) else (value,)
     return {name: wire(part) for name, part in zip(names, parts, strict=True)}
