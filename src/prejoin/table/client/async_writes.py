@@ -88,7 +88,9 @@ class AsyncWriter(ABC):
 
         A new item is written as by `insert`: required attributes have to be set, and others get their defaults.
         """
-        return update_block.AsyncUpdateBlock(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
+        return update_block.AsyncUpdateBlock(
+            self, cls, where, key, {"read": read, "returning": returning, "upsert": True}
+        )
 
     @overload
     async def apply(
