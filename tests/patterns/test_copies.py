@@ -109,7 +109,7 @@ def test_an_update_that_cannot_find_or_would_move_a_copy_is_refused() -> None:
         db.apply(Order, Changes({"note": "x"}), order_id="7")
     with pytest.raises(UnknownValue, match="needs the current value of status, because its copy open"):
         db.apply(Order, Changes({"status": "DONE"}), order_id="7", user_id="1")
-    with pytest.raises(UnknownValue, match="does not give user_id"):
+    with pytest.raises(UnknownValue, match="needs the current value of user_id"):
         db.delete(Order, order_id="7")
     with pytest.raises(UnknownValue, match=r"may change user_id.*give was= the item it replaces"):
         db.put(Order("1", "7", "DONE"))

@@ -111,7 +111,7 @@ def test_what_is_deleted_is_not_there_to_be_changed_or_replaced(connect: Connect
             db.delete(Note, note_id="1", read=read)
         with pytest.raises(NotFound, match=gone):
             db.apply(Note, Changes({"text": "x"}), note_id="1", read=read)
-        with pytest.raises(AlreadyExists, match=r"was deleted, and can be restored: restore\(\) or purge\(\) it first"):
+        with pytest.raises(AlreadyExists, match=r"is marked as deleted\. restore\(\) or purge\(\) it first"):
             db.apply(Note, Changes({"text": "x"}), note_id="1", upsert=True, read=read)
     with pytest.raises(AlreadyExists, match="was deleted"):
         db.insert(Note("1"))
@@ -186,7 +186,7 @@ def test_the_mark_is_kept_by_the_pattern_alone(clock: Hands) -> None:
     ):
         with pytest.raises(TableError, match=r"Note.deleted_at is maintained by SoftDelete"):
             write()
-    with pytest.raises(TableError, match="User is not deleted softly"):
+    with pytest.raises(TableError, match="User has no SoftDelete"):
         plain = Schema(Entity(User, Key("USER#{user_id}", "USER")))
         restore(Client(plain, "shop", db._transport), User, user_id="1")
 

@@ -683,8 +683,8 @@ def test_what_no_policy_can_confine_is_refused() -> None:
     ("arn", "how", "said"),
     [
         ("arn:aws:dynamodb:*:123456789012:table/shop", {"tenant": "a"}, "not the ARN of one table"),
-        (ARN, {}, "give either"),
-        (ARN, {"tenant": "a", "tag": "b"}, "give either"),
+        (ARN, {}, "pass either"),
+        (ARN, {"tenant": "a", "tag": "b"}, "pass either"),
         (ARN, {"tag": "a}b"}, "not the name of a tag"),
     ],
 )

@@ -201,7 +201,7 @@ def test_what_has_no_tree_or_no_parent_says_so() -> None:
     with pytest.raises(SchemaError, match="Declare it with"):
         subtree(bare, File, "/")
     alone = Client(Schema(Entity(File, Key("D#{drive}", "{path:tree}"), patterns=[Tree()])), "files", fresh())
-    with pytest.raises(SchemaError, match="keeps no parent"):
+    with pytest.raises(SchemaError, match="needs a Tree with parent="):
         children(alone, File, "/")
 
 
@@ -245,7 +245,7 @@ def test_what_cannot_be_moved_is_refused_and_stays(connect: Connect) -> None:
         ("/docs", "/docs/a/c", TableError, "at or below it"),
         ("/", "/x", TableError, "at or below it"),
         ("/docs", "/docs2", AlreadyExists, "there are items at /docs2"),
-        ("/docs/a", "/docs", AlreadyExists, "something at /docs"),
+        ("/docs/a", "/docs", AlreadyExists, "there are items at /docs"),
         ("/docs/a/b", "/", AlreadyExists, "something at /,"),
         ("/nothing", "/x", NotFound, "no File at /nothing"),
         ("docs", "/x", TableError, "is not a path"),

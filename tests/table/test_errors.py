@@ -138,7 +138,9 @@ def test_missing_table_is_named() -> None:
         lambda: db.get_many(File, [{"file_id": "1"}]),
         lambda: list(db.everything()),
     ):
-        with pytest.raises(NoSuchTable, match=r"there is no table 'shoop' .*create it with create_table\(\)") as caught:
+        with pytest.raises(
+            NoSuchTable, match=r"the table 'shoop' does not exist .*Create it with create_table\(\)"
+        ) as caught:
             use()
         assert isinstance(caught.value, TableError)
         assert caught.value.code == "ResourceNotFoundException"
@@ -214,7 +216,7 @@ def test_coroutine_given_as_value_is_told_to_be_awaited() -> None:
         await db.create_table()
         found = db.get(File, file_id="1")
         try:
-            with pytest.raises(SchemaError, match="await the call that made it"):
+            with pytest.raises(SchemaError, match="Await the call that returned it"):
                 await db.insert(found)
             with pytest.raises(TypeError, match=r"`async with db\.transaction"), db.transaction():
                 pass

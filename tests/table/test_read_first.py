@@ -253,7 +253,7 @@ def test_several_writes_of_a_transaction_may_read_first(table: Table) -> None:
     assert [one.position for one in failed.value.failures] == [2]
     with pytest.raises(TableError, match="Leave out the token or read=True"), table.db.transaction(token="t") as tx:
         tx.delete(Task, task_id="3", read=True)
-    with pytest.raises(TableError, match="give one of them"):
+    with pytest.raises(TableError, match="either was= or read=True"):
         table.db.put(Task("3", "d"), was=Task("3", "d"), read=True)
 
 

@@ -181,7 +181,7 @@ def test_an_update_that_cannot_know_an_index_key_is_refused(table: Table) -> Non
     with pytest.raises(UnknownValue, match="stock is part of the key of Product in gsi1"):
         table.db.apply(Product, Changes(adds={"stock": 1}), sku="s")
     with (
-        pytest.raises(UnknownValue, match="set it to a value"),
+        pytest.raises(UnknownValue, match="Set it to a value"),
         table.db.update(Product, sku="s") as product,
     ):
         product.stock -= 1

@@ -34,16 +34,16 @@ Kind = Literal[
 MENDABLE: frozenset[Kind] = frozenset({"index keys", "missing", "drifted", "orphaned", "miscounted"})
 
 _FIXES: Mapping[Kind, str] = {
-    "index keys": "write the keys that its attributes give",
+    "index keys": "write the keys of its attributes",
     "missing": "write it",
-    "drifted": "write it as the item that it belongs to says",
+    "drifted": "write it with the values of its owner",
     "orphaned": "delete it",
     "miscounted": "count again",
-    "taken": "another item has what this one needs for itself: change either, or delete it",
-    "parentless": "the item that it belongs to is not there: insert that, or delete this",
-    "misplaced": "its key says other things than its attributes: find out which are right, and insert it anew",
-    "damaged": "its attributes are not those of its class: mend them, or delete it",
-    "unknown": "it is of no entity of the schema: add that, or delete it",
+    "taken": "another item has the same unique value: change or delete one of them",
+    "parentless": "its parent does not exist: insert the parent, or delete the item",
+    "misplaced": "its key does not match its attributes: find out which are right, and insert it again",
+    "damaged": "its attributes do not fit its class: correct them, or delete it",
+    "unknown": "it is of no entity of the schema: add the entity, or delete the item",
 }
 
 
