@@ -60,7 +60,7 @@ KNOWN = [
     ("aws_bank_payments", "PJ561", "AP4 moves Payment"),
     ("aws_bookmarks", "PJ585", "`ByEmail`, `ByUrl`"),
     ("aws_gaming_profile", "PJ546", "AP4 filters by `ItemType`"),
-    ("aws_invoices_bills", "PJ582", "nothing needs the index GSI_1"),
+    ("aws_invoices_bills", "PJ582", "no pattern needs the index GSI_1"),
     ("aws_retail_cart", "PJ515", "`Status` is in the table's key"),
     ("aws_session_management", "PJ537", "AP2 is a GetItem, which needs the whole key, and `customerId` is not given"),
     ("aws_session_management", "PJ531", "AP6, Session by customerId sorted by last_login_time descending"),

@@ -398,7 +398,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
     ("PJ575", (loan("`scan` (binary, 200 KB)"),), (), "each write of the item"),
     ("PJ580", (), LOTS, "22 global"),
     ("PJ581", (), MANY, "7 global"),
-    ("PJ582", (), index("gsi2", "Loan", "X#{book}", "{loanId}"), "nothing needs the index gsi2"),
+    ("PJ582", (), index("gsi2", "Loan", "X#{book}", "{loanId}"), "no pattern needs the index gsi2"),
     (
         "PJ583",
         (read(BY_BOOK),),
@@ -408,7 +408,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         ),
         "nothing reads Member in gsi2",
     ),
-    ("PJ584", (), ((GUARDS, COPY + GUARDS),), "nothing needs the copy `by-book`"),
+    ("PJ584", (), ((GUARDS, COPY + GUARDS),), "no pattern needs the copy `by-book`"),
     (
         "PJ585",
         (),
@@ -451,7 +451,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         (),
         "has no effect: each of its partitions is of one memberId or branchId",
     ),
-    ("PJ599", (decides("Member in buckets of a day"),), (), "no read of it says from when on"),
+    ("PJ599", (decides("Member in buckets of a day"),), (), "no read of it gives a start time"),
     (
         "PJ599",
         (decides("Loan lives under Member"),),

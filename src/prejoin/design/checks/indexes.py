@@ -48,7 +48,7 @@ def _number(r: Report) -> None:
         message = f"there are {many} global and {len(local)} local indexes; 20 and 5 are allowed"
         r.say(codes.TOO_MANY_INDEXES, message, "let entities share an index")
     elif many > MANY:
-        r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "look which patterns are worth theirs")
+        r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "check whether each pattern is worth its index")
 
 
 def _named(r: Report) -> None:
@@ -69,7 +69,7 @@ def _decided(r: Report) -> None:
     """Decisions that the design violates or ignores."""
     for one in violations(r.design, r.workload):
         message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {listed(one.there)}"
-        r.say(codes.BEYOND, message, "take out what is too much, or leave out the decision", one.name, one.slot)
+        r.say(codes.BEYOND, message, "remove what is too much, or remove the decision", one.name, one.slot)
     for other in ignored_decisions(r.design, r.workload):
         sentence = write_pin(other.pin)
         r.say(codes.NO_EFFECT, f"the decision `{sentence}` has no effect: {other.why}", other.fix, sentence)
@@ -124,18 +124,18 @@ def _needed(r: Report) -> None:
 
     for slot in reversed(r.design.indexes):
         if spared(lambda key, name=slot.name: key.slot == name):  # type: ignore[misc]
-            r.say(codes.UNUSED_INDEX, f"nothing needs the index {slot.name}", "leave it out", slot.name, slot.name)
+            r.say(codes.UNUSED_INDEX, f"no pattern needs the index {slot.name}", "leave it out", slot.name, slot.name)
     for copy in reversed(r.design.copies):
         if any(key.item == copy for key in left) and spared(lambda key, copy=copy: key.item == copy):  # type: ignore[misc]
-            message = f"nothing needs the copy `{copy.copy}` of {copy.entity}"
+            message = f"no pattern needs the copy `{copy.copy}` of {copy.entity}"
             r.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
     for entry in [key for key in left if key.slot != TABLE and not _unavoidable(r, key.place)]:
         if spared(lambda key, entry=entry: key is entry):  # type: ignore[misc]
             names = [attribute.name for attribute in (*entry.place.pk, *entry.place.sk)]
             r.say(
                 codes.UNUSED_ENTRY,
-                f"nothing reads {entry.name} in {entry.slot}",
-                f"leave out {listed(names)} of {entry.name}",
+                f"no pattern reads {entry.name} in {entry.slot}",
+                f"remove {listed(names)} from {entry.name}",
                 entry.item.entity,
                 entry.slot,
             )
@@ -168,7 +168,7 @@ def _merged(r: Report) -> None:
         if len(group) > 1:
             names = [slot.name for slot in group]
             message = f"no entity is in more than one of {listed(names)}"
-            fix = f"give them the key attributes of one index: {len(group) - 1} less"
+            fix = f"let them share the key attributes of one index, which saves {len(group) - 1}"
             r.say(codes.COULD_BE_ONE, message, fix, names[1], names[1])
 
 
@@ -207,7 +207,7 @@ def _amplified(r: Report) -> None:
                 codes.MANY_WRITES,
                 f"a new {entity.name} is written {places} times: {len(items)} items, {guards} guards, "
                 f"{places - len(items) - guards} index entries",
-                "look which patterns are worth theirs",
+                "check whether each pattern is worth its index",
                 entity.name,
             )
 

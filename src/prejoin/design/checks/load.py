@@ -91,7 +91,7 @@ def _hot_writes(r: Report, key: BoundKey) -> None:
         codes.HOT,
         f"{key.name}: {found.writes:,.0f} writes/s are {found.units:,.0f} write units/s, of which {found.share:.0%} go "
         f"to one partition of {where}: {found.hottest:,.0f}, and 1,000 is the limit",
-        f"cut it into {enough} shards",
+        f"split it into {enough} shards",
         key.item.entity,
         key.slot,
     )
@@ -160,10 +160,10 @@ def _few_partitions(r: Report) -> None:
             continue  # reported as hot already
         r.say(
             codes.FEW_PARTITIONS,
-            f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it bears "
+            f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it takes "
             f"{limits.PARTITION_WRITE_UNITS / each:,.0f} writes/s"
             + (f", and has {found.writes:,.1f}" if found.writes else ""),
-            "shard it before it gets near",
+            "shard it before that",
             key.item.entity,
             key.slot,
         )
@@ -195,8 +195,8 @@ def _unbounded(r: Report) -> None:
         elif open_ended and not any(a.ttl for a in key.entity.attributes):
             r.say(
                 codes.UNBOUNDED,
-                f"{key.name}: nothing limits how many lie under one `{key.facet.pk[0]}`",
-                "cut it by time, or let old items expire",
+                f"{key.name}: nothing limits the number of items under one `{key.facet.pk[0]}`",
+                "split it by time, or let old items expire",
                 key.item.entity,
                 TABLE,
             )

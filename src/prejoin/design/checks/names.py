@@ -48,8 +48,8 @@ def _key_names(r: Report) -> None:
             if own and own.type.values != (text,) and not text.startswith(f"{{{attribute.name}}}"[:-1]):
                 r.say(
                     codes.TAKEN_NAME,
-                    f"{key.name}: `{attribute.name}` is to hold `{text}` as a key, and the attribute itself",
-                    "give the key attribute a name of its own",
+                    f"{key.name}: `{attribute.name}` would hold both the key `{text}` and the attribute",
+                    "rename the key attribute",
                     key.item.entity,
                     key.slot,
                 )
@@ -81,21 +81,21 @@ def _ttl(r: Report) -> None:
     name = r.design.ttl_attribute
     if not found:
         if name and not any(e.attribute(name) for e in r.workload.entities):
-            r.say(codes.TTL, f"nothing has the attribute `{name}` that items expire by", "name one that they have")
+            r.say(codes.TTL, f"no entity has the TTL attribute `{name}`", "name one that they have")
         return
     names = sorted({a.name for _, a in found})
     if len(names) > 1:
         fix = "give them one name"
-        r.say(codes.TTL, f"{listed(names)} are to be the time to live, and a table has one attribute for it", fix)
+        r.say(codes.TTL, f"{listed(names)} are TTL attributes, and a table has only one", fix)
     elif name != names[0]:
-        message = f"`{names[0]}` is a time to live, and the table's is {f'`{name}`' if name else 'not set'}"
-        r.say(codes.TTL, message, f"let items expire by `{names[0]}`")
+        message = f"`{names[0]}` is a TTL attribute, and the table's is {f'`{name}`' if name else 'not set'}"
+        r.say(codes.TTL, message, f"make `{names[0]}` the TTL attribute of the table")
     for entity, attribute in found:
         if not attribute.type.numeric and attribute.type.kind is not Kind.DATETIME:
             r.say(
                 codes.TTL,
-                f"{entity}.{attribute.name} is a {attribute.type}, and DynamoDB expires by a number of seconds",
-                "describe it as `integer` or `datetime`, stored as seconds since 1970",
+                f"{entity}.{attribute.name} is a {attribute.type}, and a TTL is a number of seconds",
+                "declare it as `integer` or `datetime`, stored as seconds since 1970",
                 entity,
             )
 
@@ -106,14 +106,14 @@ def _type(r: Report) -> None:
     physical = {k.name for slot in r.design.slots for k in (*slot.pk, *slot.sk)}
     having = [e.name for e in r.workload.entities if e.attribute(name)] if name else []
     if not name and len(kinds) > 1:
-        r.say(codes.NO_TYPE, f"{len(kinds)} kinds of items, and none says which it is", "add an attribute `entityType`")
+        r.say(codes.NO_TYPE, f"{len(kinds)} types of items, and no type attribute", "add an attribute `entityType`")
     elif name in physical or having:
         whose = f"an attribute of {listed(having)}" if having else "a key attribute"
-        r.say(codes.NO_TYPE, f"the type attribute `{name}` is {whose} already", "give it a name that nothing else has")
+        r.say(codes.NO_TYPE, f"the type attribute `{name}` is {whose} already", "give it an unused name")
     tags = [item.tag for item in r.design.items]
     twice = sorted({tag for tag in tags if tags.count(tag) > 1})
     if twice and name:
-        r.say(codes.NO_TYPE, f"{listed(twice)} is the type of two kinds of items", "give each its own")
+        r.say(codes.NO_TYPE, f"{listed(twice)} is the type of two items", "give each its own")
 
 
 def _words(r: Report) -> None:
@@ -148,7 +148,7 @@ def _says(r: Report, key: BoundKey) -> None:
     if others:
         r.say(
             codes.NO_WORD,
-            f"{key.name}: `{key.text}` does not say what it is, and {listed(sorted(set(others)))} can be beside it",
+            f"{key.name}: `{key.text}` has no literal word, and {listed(sorted(set(others)))} can share its partition",
             f"begin the sort key with a word, `{key.item.entity.upper()}{r.design.separator}`",
             key.item.entity,
             key.slot,
@@ -179,5 +179,5 @@ def _together(r: Report) -> None:
         r.say(
             codes.NOTHING_TOGETHER,
             f"each entity has its own partitions, and {listed(sorted(by_parent))} finds children by an index",
-            "let children lie under their parent",
+            "put children into the partition of their parent",
         )

@@ -25,8 +25,8 @@ MOST_REQUESTS = 10
 """The most parallel requests that are not reported."""
 _FIXES = {
     codes.FINDS_MORE.id: "leave them out when reading, or give them another place",
-    codes.ABSENT.id: "write `{attribute?}`, which gives what is absent a place in the order",
-    codes.READS_OTHERS.id: "begin the sort key with a word for each kind of item",
+    codes.ABSENT.id: "write `{attribute?}`, which gives a missing value a place in the order",
+    codes.READS_OTHERS.id: "begin the sort key of each type with its own word",
 }
 _PAST = re.compile(r"(?i)overdue|expired|past.?due|elapsed|(?<![a-z])late(?![a-z])")
 _FUTURE = re.compile(r"(?i)upcoming|future|not yet due")
@@ -223,8 +223,8 @@ def _several(r: Report, read: Read, found: KeyAnswer) -> None:
     if found.plan.shards > MOST_REQUESTS:
         r.say(
             codes.SEVERAL_REQUESTS,
-            f"{read.id} reads {found.plan.shards} shards of {found.plan.slot} for one answer",
-            "use as few shards as bear the writes",
+            f"{read.id} reads {found.plan.shards} shards of {found.plan.slot} for one result",
+            "use only as many shards as the writes need",
             read.id,
         )
 
@@ -271,8 +271,8 @@ def _unasked(r: Report, read: Read) -> None:
     names = " and ".join(f"`{filter_text(one)}`" for one in tested)
     r.say(
         codes.UNASKED_FILTER,
-        f"no key finds {names}: {read.id} reads the others, too, and filters them out: {paid.units.read:g} read units "
-        f"a call and ${paid.dollars:,.2f} a month, where only what it wants would be {less.units.read:g} and "
+        f"no key finds {names}: {read.id} reads all items and filters: {paid.units.read:g} read units "
+        f"a call and ${paid.dollars:,.2f} a month, where reading only the matches would cost {less.units.read:g} and "
         f"${less.dollars:,.2f}",
         _instead(tested[0]),
         read.id,
@@ -306,7 +306,7 @@ def _pages(r: Report, read: Read, found: KeyAnswer) -> None:
     if total > limits.PAGE_SIZE:
         r.say(
             codes.PAGES,
-            f"{read.id} has {total / limits.MB:,.1f} MB in one answer, and a page has 1 MB",
+            f"{read.id} has {total / limits.MB:,.1f} MB in one result, and a page has 1 MB",
             "say `Yes` under Paginated, or give a limit",
             read.id,
         )

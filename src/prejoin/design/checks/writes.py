@@ -128,7 +128,7 @@ def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: 
         r.say(
             codes.MOVES,
             f"{write.id} moves {entity.name} in {listed(moved)}: two index writes each",
-            "leave it so if the index is worth it",
+            "keep it if the index is worth it",
             write.id,
         )
 
@@ -150,7 +150,7 @@ def _as_written(r: Report, write: Write, action: Action, entity: Entity, operati
         guarded = any("attribute_not_exists" in condition for condition in one.conditions)
         if one.action is Did.PUT and chosen and not guarded:
             fix = f"add the condition `attribute_not_exists({r.design.slots[0].pk[0].name})`"
-            r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over one that is there", fix, write.id)
+            r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over an existing one", fix, write.id)
     _copies(r, write, action, entity, changed, {one.item for one in done})
 
 
@@ -166,8 +166,8 @@ def _rewritten(r: Report, write: Write, entity: Entity, one: ItemAction, changed
             if not any(re.search(rf"(?<![\w-]){re.escape(attribute.name)}(?![\w-])", c) for c in one.changes):
                 r.say(
                     codes.STALE_INDEX,
-                    f"{write.id} changes {listed(sorted(changed & set(key.form.placing)))} and leaves "
-                    f"`{attribute.name}` of {key.slot} as it was",
+                    f"{write.id} changes {listed(sorted(changed & set(key.form.placing)))} without "
+                    f"updating `{attribute.name}` of {key.slot}",
                     f"add `SET {attribute.name} = {text}`",
                     write.id,
                 )
@@ -184,7 +184,7 @@ def _copies(
         if action.verb is not Verb.UPDATE or not copy.attributes or names & held:
             r.say(
                 codes.STALE_COPY,
-                f"{write.id} writes {entity.name} and leaves its copy `{copy.copy}` as it was",
+                f"{write.id} writes {entity.name} without updating its copy `{copy.copy}`",
                 f"add the {action.verb} of {copy.name} to the transaction",
                 write.id,
             )
@@ -194,7 +194,7 @@ def _copies(
         if guard.entity == entity.name and touches and item not in done:
             r.say(
                 codes.STALE_COPY,
-                f"{write.id} writes {entity.name} and not the guard of {listed(list(guard.attributes))}",
+                f"{write.id} writes {entity.name} without the guard of {listed(list(guard.attributes))}",
                 "write the guard in the same transaction",
                 write.id,
             )
@@ -245,9 +245,9 @@ def _atomic(r: Report, write: Write, operation: Operation) -> None:
     batch = Call.BATCH_WRITE in calls
     if batch and (write.atomic or conditional):
         what = "must be atomic" if write.atomic else "has conditions"
-        r.say(codes.NOT_ATOMIC, f"{write.id} {what}, and is a BatchWriteItem", "use TransactWriteItems", write.id)
+        r.say(codes.NOT_ATOMIC, f"{write.id} {what}, but is a BatchWriteItem", "use TransactWriteItems", write.id)
     elif write.atomic and len(write.actions) > 1 and len(calls) > 1 and Call.TRANSACT_WRITE not in calls:
-        message = f"{write.id} must be atomic, and is {len(calls)} requests"
+        message = f"{write.id} must be atomic, but is {len(calls)} requests"
         r.say(codes.NOT_ATOMIC, message, "use TransactWriteItems", write.id)
 
 
@@ -296,7 +296,7 @@ def _repeated(r: Report, write: Write) -> None:
                         r.say(
                             codes.STALE_ATTRIBUTE,
                             f"{write.id} changes {entity.name}.{change.attribute}, and "
-                            f"{other.name}.{attribute.name}, a copy of it, stays as it was",
+                            f"{other.name}.{attribute.name}, a copy of it, is not updated",
                             _copied(write, change, other, attribute.name),
                             write.id,
                         )
@@ -345,8 +345,8 @@ def _size(r: Report, write: Write) -> None:
     elif unknown and write.atomic:
         r.say(
             codes.TRANSACTION_MAY_BE,
-            f"{write.id} writes many {unknown} in one transaction, and nothing says how many at most",
-            f"say it under Cardinality of {unknown}: `at most 50 per …`",
+            f"{write.id} writes many {unknown} in one transaction, without a limit on their number",
+            f"declare it under Cardinality of {unknown}: `at most 50 per …`",
             write.id,
         )
 
@@ -368,6 +368,6 @@ def check_appends(r: Report) -> None:
             r.say(
                 codes.LARGE_ATTRIBUTE,
                 f"{entity.name}.{name} grows with every {listed(by)}, and an item has at most 400 KB",
-                "make each element an item of its own, or keep only the last few",
+                "make each element an item, or keep only the last few",
                 entity.name,
             )

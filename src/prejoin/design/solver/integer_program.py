@@ -117,7 +117,7 @@ class IntegerProgram:
                 return sum(cost for at, cost in costs.items() if at in self.chosen)
             if out_of_time:
                 raise OutOfTimeError
-            raise InfeasibleError("" if self.exact else "no choice was found in as many steps as are allowed")
+            raise InfeasibleError("" if self.exact else "no selection was found within the node limit")
         self._found = True
         values = self._highs.getSolution().col_value
         self.chosen = frozenset(at for at in range(self._count) if values[at] > 0.5)

@@ -226,11 +226,11 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         if touched and not any(e.name == plain or e.attribute(plain) for e in touched):
             _unused(r, (*path, "inputs"), name, touched)
         elif owner:
-            message = f"nothing takes `{name}`: the inputs of a write have no entity before them"
+            message = f"nothing takes `{name}`: inputs of a write have no entity prefix"
             fix = f"write `{plain}`, and whose it is as a condition: `{name} = {plain}`"
             r.say(codes.UNUSED_INPUT, (*path, "inputs"), message, fix, name)
         elif several := undecided(r.workload, write, name):
-            message = f"`{name}` may be that of {' or '.join(f'`{one}`' for one in several)}, and nothing says of which"
+            message = f"`{name}` may belong to {' or '.join(f'`{one}`' for one in several)}, and nothing says to which"
             fix = (
                 f"compare it: `{several[0]}.{name} = {name}`; or name first under Entity the one it is of; "
                 f"or, where both are always the same, mark one of them: `copy of {several[0]}.{name}`"

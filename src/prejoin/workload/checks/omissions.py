@@ -130,7 +130,7 @@ def _growth(
     if not created or entity.name in gone or any(a.ttl for a in entity.attributes):
         return
     if _PASSING.search(entity.name) or any(rate and _hot(rate) for rate in created):
-        message = f"`{entity.name}` is created and never goes"
+        message = f"`{entity.name}` is created and never removed"
         r.say(codes.EXPIRY, path, message, "if old ones may go, add an attribute `(datetime, ttl)`")
 
 
