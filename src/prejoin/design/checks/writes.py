@@ -231,7 +231,7 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
 
 def _sparse(r: Report, name: str) -> set[str]:
     """The attributes that decide whether a copy exists."""
-    return {when.attribute for item in r.design.items if item.name == name for when in item.facets[0].when}
+    return {when.attribute for copy in r.design.copies if copy.name == name for when in copy.facets[0].when}
 
 
 def _same(one: Action, other: Action) -> bool:
