@@ -56,14 +56,14 @@ class Elsewhere(msgspec.Struct, frozen=True):
     use: str
 
 
-class Fit(msgspec.Struct, frozen=True):
+class TableFit(msgspec.Struct, frozen=True):
     verdict: FitVerdict
     speaks_for: tuple[str, ...] = ()
     speaks_against: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
 
 
-def fit(workload: Workload) -> Fit:
+def fit(workload: Workload) -> TableFit:
     """Whether a single table fits the application of a workload.
 
     >>> from prejoin.workload.model import Context
@@ -81,7 +81,7 @@ def fit(workload: Workload) -> Fit:
     if joins * 2 > len(workload.reads) > 0:
         against += (f"{joins} of {len(workload.reads)} reads join entities",)
     verdict = FitVerdict.DOUBT if len(against) > 1 else FitVerdict.CARE if against or left else FitVerdict.FITS
-    return Fit(verdict, _for(context, workload), against, elsewhere)
+    return TableFit(verdict, _for(context, workload), against, elsewhere)
 
 
 def _for(context: Context, workload: Workload) -> tuple[str, ...]:
