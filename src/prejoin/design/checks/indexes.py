@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer, nearest
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import finds, known_to
 from prejoin.design.cost.bill import bill
 from prejoin.design.layout.projection import WORTH
@@ -19,6 +19,7 @@ from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, Whe
 from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.keys import Ask, fields_of
 from prejoin.protocol import limits
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import Op, Read
@@ -68,7 +69,7 @@ def _named(r: Report) -> None:
 def _decided(r: Report) -> None:
     """Decisions that the design violates or ignores."""
     for one in violations(r.design, r.workload):
-        message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {listed(one.there)}"
+        message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {name_list(one.there)}"
         r.say(codes.BEYOND, message, "remove what is too much, or remove the decision", one.name, one.slot)
     for other in ignored_decisions(r.design, r.workload):
         sentence = write_pin(other.pin)
@@ -135,7 +136,7 @@ def _needed(r: Report) -> None:
             r.say(
                 codes.UNUSED_ENTRY,
                 f"no pattern reads {entry.name} in {entry.slot}",
-                f"remove {listed(names)} from {entry.name}",
+                f"remove {name_list(names)} from {entry.name}",
                 entry.item.entity,
                 entry.slot,
             )
@@ -167,7 +168,7 @@ def _merged(r: Report) -> None:
     for group in groups:
         if len(group) > 1:
             names = [slot.name for slot in group]
-            message = f"no entity is in more than one of {listed(names)}"
+            message = f"no entity is in more than one of {name_list(names)}"
             fix = f"let them share the key attributes of one index, which saves {len(group) - 1}"
             r.say(codes.COULD_BE_ONE, message, fix, names[1], names[1])
 
@@ -190,7 +191,7 @@ def _projections(r: Report) -> None:
         if len(needed) * 2 <= len(whole):
             r.say(
                 codes.HOLDS_MORE,
-                f"{slot.name} holds all attributes, and only {listed(sorted(needed))} are read from it",
+                f"{slot.name} holds all attributes, and only {name_list(sorted(needed))} are read from it",
                 "project these only",
                 slot.name,
                 slot.name,
@@ -259,7 +260,7 @@ def _holding_less(r: Report, sparse: Design, entity: str, facet: Facet, reads: S
         if (before := r.design.operation(o.pattern)) and len(o.requests) > len(before.requests)
         if (pattern := r.workload.pattern(o.pattern))
     }
-    given = " and ".join(f"{listed(names)} to {write}" for write, names in reading.items() if names)
+    given = " and ".join(f"{name_list(names)} to {write}" for write, names in reading.items() if names)
     r.say(
         codes.NOT_SPARSE,
         f"{facet.slot} holds every {entity}, and {', '.join(reads)} wants only those where `{when.attribute}` is "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.reads import expected
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
 from prejoin.design.cost.assumptions import count_of, per_second, size_of
 from prejoin.design.layout.sharding import Heat, heat
@@ -14,6 +14,7 @@ from prejoin.design.solver.candidates import Candidate
 from prejoin.protocol import limits
 from prejoin.protocol.prices import read_units, write_units
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Entity, Rate, Read, Result, Verb
 
@@ -187,7 +188,7 @@ def _unbounded(r: Report) -> None:
             how = "without bound" if open_ended else f"to {size / limits.GB:,.0f} GB"
             r.say(
                 codes.LOCAL_LIMIT,
-                f"{key.name}: a partition `{key.facet.pk[0]}` grows {how}, and {listed(local)} limits it to 10 GB",
+                f"{key.name}: a partition `{key.facet.pk[0]}` grows {how}, and {name_list(local)} limits it to 10 GB",
                 "use a global index instead",
                 key.item.entity,
                 TABLE,

@@ -6,11 +6,12 @@ import re
 
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.model import TABLE
 from prejoin.keys import Natural, Template, disjoint
 from prejoin.protocol.expressions.reserved import is_reserved
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -33,13 +34,13 @@ def _reserved(r: Report) -> None:
     if found:
         what = "are reserved words" if len(found) > 1 else "is a reserved word"
         fix = "use a placeholder in expressions, `#name`; the client does"
-        r.say(codes.RESERVED, f"{listed(found, 12)} {what}", fix)
+        r.say(codes.RESERVED, f"{name_list(found, 12)} {what}", fix)
 
 
 def _key_names(r: Report) -> None:
     odd = {k.name: slot.name for slot in r.design.slots for k in (*slot.pk, *slot.sk) if not _PLAIN.fullmatch(k.name)}
     if odd:
-        message = f"{listed(sorted(odd))} cannot stand in an expression"
+        message = f"{name_list(sorted(odd))} cannot stand in an expression"
         r.say(codes.KEY_NAME, message, "use letters, digits and `_`", *list(odd.values())[:1])
     for key in r.keys:
         attributes = (*key.place.pk, *key.place.sk)
@@ -66,7 +67,7 @@ def _index_names(r: Report) -> None:
             if _alike(attribute.name, slot.name) and not all(other.attribute(attribute.name) for other in found)
         ]
         if len(found) > 1 and named:
-            message = f"{slot.name} is named after `{named[0]}`, and {listed([e.name for e in found])} are in it"
+            message = f"{slot.name} is named after `{named[0]}`, and {name_list([e.name for e in found])} are in it"
             r.say(codes.INDEX_NAME, message, "call it by a number, `gsi1`", slot.name, slot.name)
 
 
@@ -86,7 +87,7 @@ def _ttl(r: Report) -> None:
     names = sorted({a.name for _, a in found})
     if len(names) > 1:
         fix = "give them one name"
-        r.say(codes.TTL, f"{listed(names)} are TTL attributes, and a table has only one", fix)
+        r.say(codes.TTL, f"{name_list(names)} are TTL attributes, and a table has only one", fix)
     elif name != names[0]:
         message = f"`{names[0]}` is a TTL attribute, and the table's is {f'`{name}`' if name else 'not set'}"
         r.say(codes.TTL, message, f"make `{names[0]}` the TTL attribute of the table")
@@ -108,12 +109,12 @@ def _type(r: Report) -> None:
     if not name and len(kinds) > 1:
         r.say(codes.NO_TYPE, f"{len(kinds)} types of items, and no type attribute", "add an attribute `entityType`")
     elif name in physical or having:
-        whose = f"an attribute of {listed(having)}" if having else "a key attribute"
+        whose = f"an attribute of {name_list(having)}" if having else "a key attribute"
         r.say(codes.NO_TYPE, f"the type attribute `{name}` is {whose} already", "give it an unused name")
     tags = [item.tag for item in r.design.items]
     twice = sorted({tag for tag in tags if tags.count(tag) > 1})
     if twice and name:
-        r.say(codes.NO_TYPE, f"{listed(twice)} is the type of two items", "give each its own")
+        r.say(codes.NO_TYPE, f"{name_list(twice)} is the type of two items", "give each its own")
 
 
 def _words(r: Report) -> None:
@@ -131,7 +132,7 @@ def _words(r: Report) -> None:
         folded.setdefault(word.lower(), set()).add(word)
     differing = sorted({one for same in folded.values() if len(same) > 1 for one in same})
     if differing:
-        r.say(codes.WORDS, f"{listed(differing)} differ only in case", "choose one way to write them")
+        r.say(codes.WORDS, f"{name_list(differing)} differ only in case", "choose one way to write them")
 
 
 def _says(r: Report, key: BoundKey) -> None:
@@ -148,7 +149,7 @@ def _says(r: Report, key: BoundKey) -> None:
     if others:
         r.say(
             codes.NO_WORD,
-            f"{key.name}: `{key.text}` has no literal word, and {listed(sorted(set(others)))} can share its partition",
+            f"{key.name}: `{key.text}` has no literal word, and {name_list(sorted(set(others)))} can share its partition",
             f"begin the sort key with a word, `{key.item.entity.upper()}{r.design.separator}`",
             key.item.entity,
             key.slot,
@@ -178,6 +179,6 @@ def _together(r: Report) -> None:
     if by_parent:
         r.say(
             codes.NOTHING_TOGETHER,
-            f"each entity has its own partitions, and {listed(sorted(by_parent))} finds children by an index",
+            f"each entity has its own partitions, and {name_list(sorted(by_parent))} finds children by an index",
             "put children into the partition of their parent",
         )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import KeyAnswer, answer, obstacles
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import KEPT, count_of, count_said, size_of
 from prejoin.design.cost.bill import pattern_cost
 from prejoin.design.cost.units import predict_units
@@ -18,6 +18,7 @@ from prejoin.design.model import TABLE, Call, Request, Units
 from prejoin.keys import Ask, KeyForm, Literal, Plan, Template, disjoint
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 
@@ -121,8 +122,8 @@ def _whole_key(r: Report, read: Read, ask: Ask, request: Request, found: KeyAnsw
     instead = f"; {found.plan.operation} of {found.plan.slot} would do" if found else ""
     r.say(
         codes.NOT_AS_ASKED,
-        f"{read.id} is a {request.call}, which needs the whole key, and {listed(least)} is not given",
-        f"give {listed(least)} too{instead}",
+        f"{read.id} is a {request.call}, which needs the whole key, and {name_list(least)} is not given",
+        f"give {name_list(least)} too{instead}",
         read.id,
     )
 
@@ -180,7 +181,7 @@ def _prefix(r: Report, read: Read, ask: Ask, request: Request) -> None:
     if others:
         r.say(
             codes.LOOSE_PREFIX,
-            f"{read.id}: `begins_with {prefix}` also finds {listed(sorted(others))}",
+            f"{read.id}: `begins_with {prefix}` also finds {name_list(sorted(others))}",
             f"write `begins_with {prefix}{r.design.separator}`",
             read.id,
         )

@@ -8,13 +8,14 @@ from collections import Counter
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
 from prejoin.keys import Ask, Template, fields_of
 from prejoin.protocol import limits
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.values import write_value
 from prejoin.workload.lookup import bare_name, chain, changes
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
@@ -94,8 +95,8 @@ def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: f
     first = f"it has to be found first, in {found.plan.slot}" if found else "no key finds it first"
     r.say(
         codes.KEY_NOT_GIVEN,
-        f"{write.id} writes {base.entity.name} without {listed(lacking)}, which is in its key `{base.text}`; {first}",
-        f"give {listed(lacking)} too",
+        f"{write.id} writes {base.entity.name} without {name_list(lacking)}, which is in its key `{base.text}`; {first}",
+        f"give {name_list(lacking)} too",
         write.id,
     )
 
@@ -120,14 +121,14 @@ def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: 
         where = ", ".join(f"`{place}" for place in dict.fromkeys(places))
         r.say(
             codes.REST_NOT_GIVEN,
-            f"{write.id} changes {entity.name}, and {where} also needs {listed(more)}",
-            f"give {listed(more)} too, or read the item first",
+            f"{write.id} changes {entity.name}, and {where} also needs {name_list(more)}",
+            f"give {name_list(more)} too, or read the item first",
             write.id,
         )
     if moved:
         r.say(
             codes.MOVES,
-            f"{write.id} moves {entity.name} in {listed(moved)}: two index writes each",
+            f"{write.id} moves {entity.name} in {name_list(moved)}: two index writes each",
             "keep it if the index is worth it",
             write.id,
         )
@@ -166,7 +167,7 @@ def _rewritten(r: Report, write: Write, entity: Entity, one: ItemAction, changed
             if not any(re.search(rf"(?<![\w-]){re.escape(attribute.name)}(?![\w-])", c) for c in one.changes):
                 r.say(
                     codes.STALE_INDEX,
-                    f"{write.id} changes {listed(sorted(changed & set(key.form.placing)))} without "
+                    f"{write.id} changes {name_list(sorted(changed & set(key.form.placing)))} without "
                     f"updating `{attribute.name}` of {key.slot}",
                     f"add `SET {attribute.name} = {text}`",
                     write.id,
@@ -194,7 +195,7 @@ def _copies(
         if guard.entity == entity.name and touches and item not in done:
             r.say(
                 codes.STALE_COPY,
-                f"{write.id} writes {entity.name} without the guard of {listed(list(guard.attributes))}",
+                f"{write.id} writes {entity.name} without the guard of {name_list(list(guard.attributes))}",
                 "write the guard in the same transaction",
                 write.id,
             )
@@ -367,7 +368,7 @@ def check_appends(r: Report) -> None:
         for name, by in grown.items():
             r.say(
                 codes.LARGE_ATTRIBUTE,
-                f"{entity.name}.{name} grows with every {listed(by)}, and an item has at most 400 KB",
+                f"{entity.name}.{name} grows with every {name_list(by)}, and an item has at most 400 KB",
                 "make each element an item, or keep only the last few",
                 entity.name,
             )

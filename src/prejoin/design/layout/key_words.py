@@ -3,11 +3,11 @@
 In a sort key the type comes first, `ORDER#{orderId}`. If several types are read together from a part of the partition,
 the type follows the attributes of that part: `ORDER#{orderId}` and `ORDER#{orderId}#ITEM#{itemId}`.
 
-Words also decide the order of types in a partition, so they decide whether types that are read together are neighbours.
-For each partition, each read of several types is a set that must be contiguous. Finding such an order is the
-consecutive-ones problem (Booth and Lueker, 1976). The sets are few and small, so a bounded depth-first search
-(`in_order`) is enough. Where there is no order, `apart` names a minimal set of reads that exclude each other: the
-solver gets it as a cut.
+Words also decide the order of types in a partition, so they decide whether types that are read together are
+neighbours. For each partition, each read of several types is a set that must be contiguous. Finding such an order is
+the consecutive-ones problem (Booth and Lueker, 1976). The sets are few and small, so a bounded depth-first search
+(`contiguous_order`) is enough. Where there is no order, `apart` names a minimal set of reads that exclude each other;
+the solver gets it as a cut.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class KeyWords:
                             ends.setdefault(one, set()).add(_end(question))
             self._name(there, sets, {one: min(wanted) for one, wanted in ends.items() if len(wanted) == 1})
             whole = [meant for deep, meant in sets if not deep]
-            if all(p.item == OWN and not p.candidate.mingled for p in there) and in_order(there, whole) is None:
+            if all(p.item == OWN and not p.candidate.mingled for p in there) and contiguous_order(there, whole) is None:
                 self.apart.append(frozenset(ways[one] for one in _fewest(there, whole)))
 
     def facet(self, placed: Placement, slot: str) -> Facet:
@@ -439,13 +439,13 @@ def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list
     >>> side_by_side("abc", [frozenset("ac"), frozenset("bc")])
     ['a', 'c', 'b']
     """
-    return in_order(usual, sets) or list(usual)
+    return contiguous_order(usual, sets) or list(usual)
 
 
-def in_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit] | None:
+def contiguous_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit] | None:
     """The first order in which each set is contiguous; None if there is none within the step limit.
 
-    >>> in_order("abcd", [frozenset("ab"), frozenset("ac"), frozenset("ad")])
+    >>> contiguous_order("abcd", [frozenset("ab"), frozenset("ac"), frozenset("ad")])
     """
     steps = 0
     wanted = [one for one in dict.fromkeys(sets) if 1 < len(one) < len(usual)]
@@ -471,7 +471,7 @@ def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[froz
     left = list(dict.fromkeys(sets))
     for one in list(left):
         rest = [other for other in left if other != one]
-        if in_order(usual, rest) is None:
+        if contiguous_order(usual, rest) is None:
             left = rest
     return left
 

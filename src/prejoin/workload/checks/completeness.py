@@ -7,7 +7,7 @@ import re
 from msgspec.structs import replace
 
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
@@ -78,7 +78,7 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
             "write `Single`, `Collection` or `Count`",
         )
     if len(read.entities) > 1 and read.combine is None and "Multi-Entity" not in read.verbatim:
-        message = f"{name} reads {listed(list(read.entities))} and is not marked Multi-Entity"
+        message = f"{name} reads {name_list(list(read.entities))} and is not marked Multi-Entity"
         r.say(codes.NOT_MARKED, (*path, "combine"), message, "write `Collection` or `Join`")
     if len(read.entities) == 1 and read.combine is not None:
         message = f"{name} is marked `{read.combine}` and names one entity"
@@ -99,7 +99,7 @@ def _related(r: Reporter, path: Path, read: Read) -> None:
         if bound or (read.combine is Combine.JOIN and _named(r, known, name)):
             continue
         fix = f"give `{name}` the attribute, or one that refers to it: `(…, → Entity)`; a read of two steps is a `Join`"
-        message = f"`{name}` has no attribute for {_called(read)} ({listed(list(asked))})"
+        message = f"`{name}` has no attribute for {_called(read)} ({name_list(list(asked))})"
         r.say(codes.NOT_RELATED, (*path, "entities"), message, fix)
 
 
@@ -161,9 +161,9 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         unknown = unaddressed(r.workload, write, action, entity)
         if action.verb in {Verb.UPDATE, Verb.DELETE} and not action.many and unknown:
             message = f"{name} does not know the id of its `{entity.name}`"
-            fix = f"add {listed(unknown)} to the inputs"
+            fix = f"add {name_list(unknown)} to the inputs"
             if action.by:
-                fix = f"name an input for each part of its id, {listed(unknown)}: `by {' + '.join(unknown)}`"
+                fix = f"name an input for each part of its id, {name_list(unknown)}: `by {' + '.join(unknown)}`"
             r.say(codes.CANNOT_ADDRESS, (*path, "inputs"), message, fix)
 
 
@@ -174,7 +174,7 @@ def _unsaid(r: Reporter) -> None:
         (p, x) for p, x in r.patterns() if x.rate is None and "Frequency" not in x.verbatim and x.id not in outside
     ]
     if silent:
-        message = f"{listed([_called(x) for _, x in silent])}: no frequency"
+        message = f"{name_list([_called(x) for _, x in silent])}: no frequency"
         r.say(codes.NO_RATE, silent[0][0], message, "write `Hot`, `Warm`, `Cold` or `250/s`; `Warm` (10/s) is assumed")
     unknown = [
         (("entities", i), e)
@@ -182,7 +182,7 @@ def _unsaid(r: Reporter) -> None:
         if not e.cardinality and not e.singleton and "Cardinality" not in e.verbatim
     ]
     if unknown:
-        message = f"{listed([e.name for _, e in unknown])}: no cardinality"
+        message = f"{name_list([e.name for _, e in unknown])}: no cardinality"
         r.say(codes.NO_CARDINALITY, unknown[0][0], message, "write `- **Cardinality**: ~100 per User, 1M total`")
 
 

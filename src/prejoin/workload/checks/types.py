@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from prejoin.types import Kind
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import bindings, changes
@@ -254,7 +254,7 @@ def _constant(r: Reporter, path: Path, value: Value, a: Attribute, partial: bool
 def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
     kind = a.type.kind
     if kind is Kind.ENUM and const not in a.type.values:
-        return "a member of the enum", f"the members are {listed(list(a.type.values))}"
+        return "a member of the enum", f"the members are {name_list(list(a.type.values))}"
     if a.type.numeric and not _NUMBER.match(const):
         return "a number", "write a number; the name of an input has to be among the inputs"
     if kind is Kind.INTEGER and "." in const:
