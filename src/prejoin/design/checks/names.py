@@ -149,7 +149,7 @@ def _says(r: Report, key: BoundKey) -> None:
     if others:
         r.say(
             codes.NO_WORD,
-            f"{key.name}: `{key.text}` has no literal word, and {name_list(sorted(set(others)))} can share its partition",
+            f"{key.name}: `{key.text}` has no literal word, and shares partitions with {name_list(sorted(set(others)))}",
             f"begin the sort key with a word, `{key.item.entity.upper()}{r.design.separator}`",
             key.item.entity,
             key.slot,

@@ -291,7 +291,7 @@ def _whole(r: Report, key: BoundKey) -> None:
         if missing:
             r.say(
                 codes.ABSENT,
-                f"{key.name}: {key.slot} lacks items without `{field.attribute}`: {name_list(missing)} does not find them",
+                f"{key.name}: {key.slot} lacks items without `{field.attribute}`: {name_list(missing)} misses them",
                 f"write `{{{field.attribute}?}}`, which gives it a place in the order",
                 key.item.entity,
                 key.slot,

@@ -95,7 +95,7 @@ def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: f
     first = f"it has to be found first, in {found.plan.slot}" if found else "no key finds it first"
     r.say(
         codes.KEY_NOT_GIVEN,
-        f"{write.id} writes {base.entity.name} without {name_list(lacking)}, which is in its key `{base.text}`; {first}",
+        f"{write.id} writes {base.entity.name} without {name_list(lacking)} of its key `{base.text}`; {first}",
         f"give {name_list(lacking)} too",
         write.id,
     )
