@@ -147,9 +147,10 @@ def _says(r: Report, key: BoundKey) -> None:
         if not disjoint(one.form.pk, key.form.pk)
     ]
     if others:
+        shared = name_list(sorted(set(others)))
         r.say(
             codes.NO_WORD,
-            f"{key.name}: `{key.text}` has no literal word, and shares partitions with {name_list(sorted(set(others)))}",
+            f"{key.name}: `{key.text}` has no literal word, and shares partitions with {shared}",
             f"begin the sort key with a word, `{key.item.entity.upper()}{r.design.separator}`",
             key.item.entity,
             key.slot,

@@ -321,7 +321,7 @@ def _placement_text(placement: Placement) -> str:
     sort = [f"Tail(attribute={one.attribute!r}, descending={one.descending})" for one in key.sk]
     sk = f"({', '.join(sort)}{',' * (len(sort) == 1)})"
     candidate = (
-        f"Candidate(entity={key.entity!r}, pk={key.pk!r}, sk={sk}, when={key.when!r}, mingled={key.mingled}, "
+        f"Candidate(entity={key.entity!r}, pk={key.pk!r}, sk={sk}, when={key.when!r}, mingled={key.type_position}, "
         f"fixed={key.fixed})"
     )
     return f"Placed(entity={placement.entity!r}, item={placement.item}, slot={placement.slot}, candidate={candidate})"
