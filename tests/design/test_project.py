@@ -24,7 +24,7 @@ from prejoin.design.model import (
 )
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.schema import schema_of
+from prejoin.proof.package import load_package
 from prejoin.table import Client, NotServed
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
@@ -126,12 +126,12 @@ def test_a_projection_changes_no_operation_and_is_never_dearer(path: Path) -> No
 
 
 class Titled(msgspec.Struct, frozen=True):
-    articleId: str  # noqa: N815 - as the document calls it
+    article_id: str
     title: str
 
 
 class Keyed(msgspec.Struct, frozen=True):
-    articleId: str  # noqa: N815 - as the document calls it
+    article_id: str
     section: str
 
 
@@ -141,12 +141,12 @@ class Keyed(msgspec.Struct, frozen=True):
 def test_a_narrow_index_answers_what_it_was_made_for_and_refuses_the_rest(result: str, into: type[Any]) -> None:
     workload, design = news(result)
     narrow = with_projections(design, workload)
-    built = schema_of(narrow, workload)
+    built = load_package(workload, narrow)
     article = built.classes["Article"]
     with Embedded() as engine:
         db = Client(built.schema, narrow.table, engine)
         db.create_table()
-        made = article(articleId="01", section="sports", title="Goal", body="…", views=1)
+        made = article(article_id="01", section="sports", title="Goal", body="…", views=1)
         db.insert(made)
         (found,) = db.query(article, section="sports", into=into).items
         assert found == into(**{name: getattr(made, name) for name in into.__struct_fields__})

@@ -21,7 +21,7 @@ from prejoin.design.explain.explanation import claim
 from prejoin.design.files import read_design_text, write_design
 from prejoin.design.model import TABLE, Design, Facet, Item
 from prejoin.diagnostics import Diagnostic
-from prejoin.proof.answer import Proof
+from prejoin.proof.result import Proof
 from prejoin.workload.files import Form
 from prejoin.workload.model import Status as DocumentStatus
 from prejoin.workload.model import Workload

@@ -12,7 +12,7 @@ from prejoin.cli.design_answers import DesignAnswers, OtherDesign, Why, Without
 from prejoin.cli.making import Made
 from prejoin.design.explain import Alternative, Explanation
 from prejoin.design.solver.conflicts import ConflictStatement
-from prejoin.proof.answer import Answer
+from prejoin.proof.result import Answer
 from prejoin.workload.grammar.statements import write_pin
 
 

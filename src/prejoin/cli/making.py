@@ -24,8 +24,8 @@ from prejoin.design.solver.integer_program import InfeasibleError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.diagnostics import Diagnostic, Severity, Span, in_order
 from prejoin.engine import Embedded
-from prejoin.proof.answer import Answer, Proof
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
+from prejoin.proof.result import Answer, Proof
 from prejoin.workload.model import Pin, Workload
 
 FEW = 3

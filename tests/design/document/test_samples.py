@@ -12,7 +12,7 @@ from tests.design.document.test_laws import DOCUMENTS, solved
 from prejoin.design.document.samples import _text, sample_item, sample_values, state_attributes, varying
 from prejoin.design.model import Design, When
 from prejoin.engine import Embedded
-from prejoin.proof.schema import schema_of
+from prejoin.proof.package import load_package
 from prejoin.table import Client
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Entity, Workload
@@ -22,12 +22,12 @@ def stored(design: Design, workload: Workload, entity: str, whens: list[When]) -
     """What is in the table after a sample was written, by its type: names and DynamoDB's own values."""
     described = workload.entity(entity)
     assert described is not None
-    built = schema_of(design, workload)
+    built = load_package(workload, design)
     values = sample_values(workload, described, design, when=whens)
     with Embedded() as engine:
         client = Client(built.schema, design.table, engine)
         client.create_table()
-        client.insert(built.classes[entity](**{built.names[entity][n]: v for n, v in values.items()}))
+        client.insert(built.classes[entity](**{built.fields[entity][n]: v for n, v in values.items()}))
         answer = json.loads(engine.send("Scan", json.dumps({"TableName": design.table}).encode()))
     return {item.get(design.type_attribute, {"S": ""})["S"]: item for item in answer["Items"]}
 

@@ -15,7 +15,7 @@ from prejoin.design.model import Design, Facet, Item, When
 from prejoin.design.workbench.read_model import WorkbenchReading, is_model, read_workbench
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.engine import Embedded
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.workload.checks import check
 from prejoin.workload.document.write_document import write_document
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from prejoin import keys
 from prejoin.design.mapping.facets import planner_facet, types_of
 from prejoin.design.model import Design, Facet, Item, Slot
-from prejoin.keys import Field, KeyForm, Template, TemplateError
+from prejoin.keys import KeyField, KeyForm, Template, TemplateError
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import Attribute, Entity, Workload
 
@@ -179,7 +179,7 @@ def _in_order(form: KeyForm) -> KeyForm:
         return form
     parts = tuple(
         replace(part, encoding=replace(part.encoding, ordered=True))
-        if isinstance(part, Field) and part.encoding.prefixes
+        if isinstance(part, KeyField) and part.encoding.prefixes
         else part
         for part in form.parts
     )

@@ -17,7 +17,7 @@ from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
 from prejoin.design.solver.violations import ignored_decisions, violations
-from prejoin.keys import Ask, fields_of
+from prejoin.keys import Lookup, fields_of
 from prejoin.protocol import limits
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.statements import write_pin
@@ -80,7 +80,7 @@ def _verb(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _questions(r: Report) -> dict[str, Ask]:
+def _questions(r: Report) -> dict[str, Lookup]:
     """The questions of reads, and of writes that have to find their items."""
     stored = {key.item.entity for key in r.keys}
     found = {}

@@ -12,7 +12,7 @@ from prejoin import keys
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.diagnostics import Code
-from prejoin.keys import Ask, Plan, Refusal, Template
+from prejoin.keys import Lookup, Plan, Refusal, Template
 
 MOST_GIVEN_UP = 3
 """The most demands that are dropped together; beyond that all of them, because combinations explode."""
@@ -31,11 +31,11 @@ class KeyAnswer(msgspec.Struct, frozen=True):
     @property
     def price(self) -> tuple[int, bool, int, int]:
         """The order of answers, the best first."""
-        filtered = bool(self.plan.filtered) or (self.plan.ask.within is not None and self.plan.within is None)
+        filtered = bool(self.plan.filtered) or (self.plan.lookup.within is not None and self.plan.within is None)
         return self.rank, filtered, len(self.plan.fans), self.plan.shards
 
 
-def answer(bound: Sequence[BoundKey], ask: Ask) -> KeyAnswer | None:
+def answer(bound: Sequence[BoundKey], ask: Lookup) -> KeyAnswer | None:
     """The answer to a question; or one that finds slightly more or less, with a code for that."""
     forms = [one.form for one in bound]
     if found := planned(forms, ask):
@@ -63,7 +63,7 @@ def _missed(bound: Sequence[BoundKey], dense: Sequence[keys.Facet], found: Plan)
         for one, form in zip(bound, dense, strict=True)
         if form in found.facets
         for when in one.form.when
-        if when not in form.when and found.ask.name(form.entity, when.attribute) not in found.ask.given
+        if when not in form.when and found.lookup.name(form.entity, when.attribute) not in found.lookup.given
     }
     return f"misses items without {' or '.join(sorted(sparse))}, which the key in {found.slot} needs"
 
@@ -72,7 +72,7 @@ def _between(forms: Sequence[keys.Facet], found: Plan) -> str:
     others = {
         form.entity
         for form in forms
-        if form.slot == found.slot and form.entity not in found.ask.entities
+        if form.slot == found.slot and form.entity not in found.lookup.entities
         if not keys.disjoint(form.pk, found.facets[0].pk)
     }
     return f"also reads {' and '.join(sorted(others))}, which may be between them in {found.slot}"
@@ -84,7 +84,7 @@ def _dense(one: BoundKey) -> keys.Facet:
     return replace(one.form, when=tuple(when for when in one.form.when if when.attribute in said))
 
 
-def planned(forms: Sequence[keys.Facet], ask: Ask) -> Plan | None:
+def planned(forms: Sequence[keys.Facet], ask: Lookup) -> Plan | None:
     found = keys.plan(forms, ask)
     return None if isinstance(found, Refusal) else found
 
@@ -97,7 +97,7 @@ def _unfolded(form: keys.Facet) -> keys.Facet:
             return one
         parts = tuple(
             replace(part, spec="", encoding=replace(part.encoding, decode=str, prefixes=True))
-            if isinstance(part, keys.Field) and part.spec in _FOLDS
+            if isinstance(part, keys.KeyField) and part.spec in _FOLDS
             else part
             for part in one.parts
         )
@@ -117,7 +117,7 @@ class Obstacle(msgspec.Struct, frozen=True):
     """The slot that would answer the question otherwise."""
 
 
-def obstacles(bound: Sequence[BoundKey], ask: Ask) -> list[Obstacle]:
+def obstacles(bound: Sequence[BoundKey], ask: Lookup) -> list[Obstacle]:
     """The smallest set of obstacles."""
     found, _ = nearest(bound, ask)
     if found:
@@ -131,7 +131,7 @@ def obstacles(bound: Sequence[BoundKey], ask: Ask) -> list[Obstacle]:
     return [Obstacle(codes.NOT_SERVED, "only a scan of the whole table would answer it")]
 
 
-def nearest(bound: Sequence[BoundKey], ask: Ask) -> tuple[list[Obstacle], Ask | None]:
+def nearest(bound: Sequence[BoundKey], ask: Lookup) -> tuple[list[Obstacle], Lookup | None]:
     """The demands that must be dropped for an answer, and the remaining question; None if nothing helps."""
     ways = list(_easier(ask))
     for size in sorted({*range(1, min(MOST_GIVEN_UP, len(ways)) + 1), len(ways)}):
@@ -144,12 +144,12 @@ def nearest(bound: Sequence[BoundKey], ask: Ask) -> tuple[list[Obstacle], Ask | 
     return [], None
 
 
-def _alone(ask: Ask, entity: str) -> Ask:
+def _alone(ask: Lookup, entity: str) -> Lookup:
     order = tuple(one for one in ask.order if one.entity in ("", entity))
     return replace(ask, entities=(entity,), order=order)
 
 
-def _easier(ask: Ask) -> Iterator[tuple[Code, str, Callable[[Ask], Ask]]]:
+def _easier(ask: Lookup) -> Iterator[tuple[Code, str, Callable[[Lookup], Lookup]]]:
     """The demands of a question, each with a function that drops it."""
     if ask.consistent:
         yield codes.STRONG_INDEX, "an index cannot be read consistently", lambda one: replace(one, consistent=False)
@@ -166,5 +166,5 @@ def _easier(ask: Ask) -> Iterator[tuple[Code, str, Callable[[Ask], Ask]]]:
         yield codes.FILTERED, f"{name} would be left to a filter", _leaving(name)
 
 
-def _leaving(name: str) -> Callable[[Ask], Ask]:
+def _leaving(name: str) -> Callable[[Lookup], Lookup]:
     return lambda one: replace(one, filtered=one.filtered | {name})

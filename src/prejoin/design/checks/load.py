@@ -104,7 +104,7 @@ def _hot_reads(r: Report) -> None:
         if not found:
             continue
         share = _share(r, read, found.plan.facets[0].slot)
-        units = _read_units(r, read) * (2 if found.plan.ask.consistent else 1)
+        units = _read_units(r, read) * (2 if found.plan.lookup.consistent else 1)
         total = _busiest(read.rate) * units * share
         if total > limits.PARTITION_READ_UNITS:
             r.say(
@@ -134,7 +134,7 @@ def _share(r: Report, read: Read, slot: str) -> float:
 
 
 def _read_units(r: Report, read: Read) -> float:
-    ask = r.answers[read.id].plan.ask
+    ask = r.answers[read.id].plan.lookup
     total = 0
     for name in ask.entities:
         entity = r.workload.entity(name)

@@ -170,7 +170,7 @@ def _together(r: Report) -> None:
         return
     by_parent = []
     for id_, found in r.answers.items():
-        ask = found.plan.ask
+        ask = found.plan.lookup
         if found.plan.slot == TABLE or len(ask.entities) != 1:
             continue
         entity = r.workload.entity(ask.entities[0])

@@ -15,7 +15,7 @@ from prejoin.design.cost.bill import pattern_cost
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_reads import ask_of, filter_text, is_tested
 from prejoin.design.model import TABLE, Call, Request, Units
-from prejoin.keys import Ask, KeyForm, Literal, Plan, Template, disjoint
+from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
 from prejoin.workload.checks.reporter import name_list
@@ -74,7 +74,7 @@ def _remedies(slot: str) -> dict[str, str]:
     }
 
 
-def remedy(ask: Ask) -> str:
+def remedy(ask: Lookup) -> str:
     """The key that would serve the read, in words."""
     pk = ", ".join(sorted(ask.given)) or "a constant"
     tail = [ask.within.attribute] if ask.within else []
@@ -109,7 +109,7 @@ def _local(r: Report, name: str) -> bool:
     return name == TABLE or slot is None or slot.local
 
 
-def _whole_key(r: Report, read: Read, ask: Ask, request: Request, found: KeyAnswer | None) -> None:
+def _whole_key(r: Report, read: Read, ask: Lookup, request: Request, found: KeyAnswer | None) -> None:
     lacking: list[set[str]] = []
     for key in r.keys:
         if key.slot == TABLE and key.item.entity in ask.entities:
@@ -128,7 +128,7 @@ def _whole_key(r: Report, read: Read, ask: Ask, request: Request, found: KeyAnsw
     )
 
 
-def _query(r: Report, read: Read, ask: Ask, request: Request, found: KeyAnswer) -> None:
+def _query(r: Report, read: Read, ask: Lookup, request: Request, found: KeyAnswer) -> None:
     there = [key for key in r.keys if key.slot == request.slot]
     here = answer(there, ask)
     if here is None:
@@ -154,12 +154,12 @@ def _query(r: Report, read: Read, ask: Ask, request: Request, found: KeyAnswer) 
         r.say(codes.COULD_GET, f"{read.id} is a Query, and knows the whole key", "use GetItem", read.id)
 
 
-def _any_order(ask: Ask, plan: Plan) -> bool:
+def _any_order(ask: Lookup, plan: Plan) -> bool:
     """Whether there is one item, or nothing left to sort."""
     return plan.operation == "GetItem" or all(order.attribute in ask.given for order in ask.order)
 
 
-def _prefix(r: Report, read: Read, ask: Ask, request: Request) -> None:
+def _prefix(r: Report, read: Read, ask: Lookup, request: Request) -> None:
     condition = request.sort_condition
     if condition is None or condition.op != "begins_with":
         return
@@ -214,7 +214,7 @@ def _word(sk: KeyForm | None) -> str:
     """The literal text at the start of a sort key, before a value."""
     parts = sk.parts if isinstance(sk, Template) else ()
     first = parts[0] if len(parts) > 1 else None
-    return first.text if isinstance(first, Literal) else ""
+    return first.text if isinstance(first, KeyText) else ""
 
 
 # --- What it means to read it -----------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
     """Filters that a key could serve: immutable attributes with one value, if no order depends on it."""
     entity = r.workload.entity(read.entities[0])
     form = found.plan.facets[0]
-    sorting = [other for other in r.answers.values() if form in other.plan.facets if _depends(other.plan.ask)]
+    sorting = [other for other in r.answers.values() if form in other.plan.facets if _depends(other.plan.lookup)]
     if entity is None or sorting:
         return
     for one in read.inputs:
@@ -291,7 +291,7 @@ def _instead(one: Input) -> str:
     return accept
 
 
-def _depends(ask: Ask) -> bool:
+def _depends(ask: Lookup) -> bool:
     return bool(ask.order) or ask.within is not None
 
 
@@ -299,9 +299,9 @@ def _pages(r: Report, read: Read, found: KeyAnswer) -> None:
     if read.result is not Result.MANY or read.limit or read.page or read.paginated:
         return
     total = 0
-    for name in found.plan.ask.entities:
+    for name in found.plan.lookup.entities:
         entity = r.workload.entity(name)
-        number = expected(r.workload, entity, found.plan.ask) if entity else None
+        number = expected(r.workload, entity, found.plan.lookup) if entity else None
         if entity and number:
             total += number * size_of(entity)
     if total > limits.PAGE_SIZE:
@@ -313,7 +313,7 @@ def _pages(r: Report, read: Read, found: KeyAnswer) -> None:
         )
 
 
-def expected(workload: Workload, entity: Entity, ask: Ask) -> int | None:
+def expected(workload: Workload, entity: Entity, ask: Lookup) -> int | None:
     """The number of items of an entity that a question finds, by the document; None if it does not say."""
     given = {ask.attribute(entity.name, name) for name in ask.given}
     if not given and not ask.within:

@@ -11,7 +11,7 @@ from prejoin.design.checks.key_answers import KeyAnswer, answer
 from prejoin.design.mapping.map_reads import ask_of
 from prejoin.design.model import TABLE, Design
 from prejoin.diagnostics import Code, Diagnostic, Span
-from prejoin.keys import Ask
+from prejoin.keys import Lookup
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Entity, OutOfScope, Read, Verb, Workload, Write
 
@@ -66,7 +66,7 @@ class Report:
         return frozenset(d.pin.pattern for d in self.workload.decisions if isinstance(d.pin, OutOfScope))
 
     @cached_property
-    def asks(self) -> dict[str, Ask]:
+    def asks(self) -> dict[str, Lookup]:
         """The question of each read to the planner, if keys can answer it at all."""
         found = {}
         for read in self.reads:

@@ -10,7 +10,7 @@ from prejoin.design.checks.bound_keys import BoundKey, FlawKind
 from prejoin.design.checks.report import Report
 from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE
-from prejoin.keys import Ask, Field, KeyForm, Natural, Template, TemplateError, disjoint, guard_key
+from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateError, disjoint, guard_key
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
@@ -182,7 +182,7 @@ def check_dates(r: Report) -> None:
     """Dates that a sort order depends on and that are declared as text."""
     found: dict[str, set[str]] = {}
     for id_, answer in r.answers.items():
-        ask = answer.plan.ask
+        ask = answer.plan.lookup
         wanted = {order.attribute for order in ask.order} | ({ask.within.attribute} if ask.within else set())
         for form in answer.plan.facets:
             entity = r.workload.entity(form.entity)
@@ -208,11 +208,11 @@ def _separators(r: Report, key: BoundKey) -> None:
         if isinstance(form, Natural):
             continue
         for place, part in enumerate(form.parts):
-            attribute = key.entity.attribute(part.attribute) if isinstance(part, Field) else None
+            attribute = key.entity.attribute(part.attribute) if isinstance(part, KeyField) else None
             if attribute is None or part is form.parts[-1] or place + 1 == len(form.parts):
                 continue
             plain = attribute.type.kind is Kind.STRING and not (attribute.id or attribute.references)
-            if plain and not (isinstance(part, Field) and part.encoding.shards):
+            if plain and not (isinstance(part, KeyField) and part.encoding.shards):
                 r.say(
                     codes.SEPARATOR,
                     f"{key.name}: a `{attribute.name}` with `{r.design.separator}` in it would look like two values "
@@ -286,7 +286,7 @@ def _whole(r: Report, key: BoundKey) -> None:
         missing = [
             id_
             for id_, answer in r.answers.items()
-            if key.form in answer.plan.facets and not _asks_for(answer.plan.ask, key.entity.name, field.attribute)
+            if key.form in answer.plan.facets and not _asks_for(answer.plan.lookup, key.entity.name, field.attribute)
         ]
         if missing:
             r.say(
@@ -298,12 +298,12 @@ def _whole(r: Report, key: BoundKey) -> None:
             )
 
 
-def _may_lack(entity: Entity, field: Field) -> bool:
+def _may_lack(entity: Entity, field: KeyField) -> bool:
     attribute = entity.attribute(field.attribute)
     return attribute is not None and attribute.optional and not field.optional
 
 
-def _asks_for(ask: Ask, entity: str, attribute: str) -> bool:
+def _asks_for(ask: Lookup, entity: str, attribute: str) -> bool:
     name = ask.name(entity, attribute)
     return name in ask.given or (ask.within is not None and ask.within.attribute == name)
 

@@ -12,7 +12,7 @@ from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
-from prejoin.keys import Ask, Template, fields_of
+from prejoin.keys import Lookup, Template, fields_of
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
@@ -75,13 +75,13 @@ def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozens
     )
 
 
-def finds(r: Report, action: Action, base: BoundKey, known: frozenset[str]) -> Ask | None:
+def finds(r: Report, action: Action, base: BoundKey, known: frozenset[str]) -> Lookup | None:
     """The question that finds an item before it is written, if its key is not known."""
     if action.verb in _MAKES or action.verb is Verb.EXPIRE or set(base.form.attributes) <= known:
         return None
     keyed = {a for key in r.keys if key.item.entity == base.entity.name for a in key.form.attributes}
     changed = {change.attribute for change in action.changes}
-    return Ask.of(base.entity.name, equal=sorted(known & keyed - changed), needs=sorted(base.form.attributes))
+    return Lookup.of(base.entity.name, equal=sorted(known & keyed - changed), needs=sorted(base.form.attributes))
 
 
 def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: frozenset[str]) -> None:

@@ -285,8 +285,8 @@ def _form_size(form: keys.KeyForm, sizes: Mapping[str, int]) -> int:
     return sum(_part_size(part, sizes) for part in form.parts)
 
 
-def _part_size(part: keys.Literal | keys.Field, sizes: Mapping[str, int]) -> int:
-    if isinstance(part, keys.Literal):
+def _part_size(part: keys.KeyText | keys.KeyField, sizes: Mapping[str, int]) -> int:
+    if isinstance(part, keys.KeyText):
         return len(part.text)
     if part.encoding.shards:
         return len(str(part.encoding.shards - 1))

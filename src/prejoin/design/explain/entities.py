@@ -48,9 +48,9 @@ def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Pla
         for k in keys
         if k is not own and k.slot == own.slot and key_shape(k.pk) == key_shape(own.pk) and k.entity != own.entity
     ]
-    wanted = natural_order(read for read in own.patterns if read in planned and len(planned[read].ask.entities) > 1)
+    wanted = natural_order(read for read in own.patterns if read in planned and len(planned[read].lookup.entities) > 1)
     if wanted:
-        others = dict.fromkeys(e for read in wanted for e in planned[read].ask.entities if e != own.entity)
+        others = dict.fromkeys(e for read in wanted for e in planned[read].lookup.entities if e != own.entity)
         reads = f"{listed(wanted)} {verb(wanted, 'reads', 'read')}"
         yield f"It lies beside {listed(others)}, in an item collection that {reads} in one request."
         if own.sk.startswith(separator):

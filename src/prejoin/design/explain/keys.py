@@ -98,20 +98,22 @@ def _about(entity: Entity, facet: keys.Facet, mine: Mapping[str, Plan], also: Se
     return replace(about, text=tuple(_sentences(about, entity)))
 
 
-def _parts(entity: Entity, field: keys.Field, mine: Mapping[str, Plan], also: Sequence[str] = ()) -> Iterator[KeyPart]:
+def _parts(
+    entity: Entity, field: keys.KeyField, mine: Mapping[str, Plan], also: Sequence[str] = ()
+) -> Iterator[KeyPart]:
     """The reasons for a field in a key, each with its reads."""
     if field.encoding.derived:
         yield KeyPart(field.name, Because.SPREAD)
         return
     why: dict[Because, list[str]] = {Because.GIVEN: list(also)} if also else {}
     for read, plan in mine.items():
-        asked = plan.ask.name(entity.name, field.attribute)
-        if asked in plan.ask.given - plan.filtered:
+        asked = plan.lookup.name(entity.name, field.attribute)
+        if asked in plan.lookup.given - plan.filtered:
             why.setdefault(Because.GIVEN, []).append(read)
             continue
         if plan.within and asked == plan.within.attribute:
             why.setdefault(Because.RANGE, []).append(read)
-        if any(asked == order.attribute and order.entity in ("", entity.name) for order in plan.ask.order):
+        if any(asked == order.attribute and order.entity in ("", entity.name) for order in plan.lookup.order):
             why.setdefault(Because.ORDER, []).append(read)
     for because, reads in sorted(why.items(), key=lambda one: list(Because).index(one[0])):
         yield KeyPart(field.attribute, because, tuple(natural_order(reads)))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from prejoin import keys
 from prejoin.design.mapping.facets import ending, held_by
 from prejoin.design.model import Design, Facet, Item
-from prejoin.keys import Ask, Plan, fields_of
+from prejoin.keys import Lookup, Plan, fields_of
 from prejoin.workload.lookup import chain, changes, means, root, target
 from prejoin.workload.model import (
     Action,
@@ -190,7 +190,7 @@ def finding(facets: Iterable[keys.Facet], entity: Entity, names: frozenset[str])
     own = [f for f in facets if f.entity == entity.name]
     if not names:
         return None
-    found = keys.plan(own, Ask.of(entity.name, equal=names, filtered=names))
+    found = keys.plan(own, Lookup.of(entity.name, equal=names, filtered=names))
     return found if isinstance(found, Plan) else None
 
 

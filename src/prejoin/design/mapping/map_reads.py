@@ -10,7 +10,7 @@ import msgspec
 
 from prejoin import keys
 from prejoin.design.model import Call, Operation, Request
-from prejoin.keys import Ask, Facet, Order, Plan, Refusal
+from prejoin.keys import Facet, Lookup, Order, Plan, Refusal
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
 from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, target
@@ -58,7 +58,7 @@ class _NotServedError(Exception):
         self.remedy = remedy
 
 
-def _planned(facets: Sequence[Facet], ask: Ask) -> Plan:
+def _planned(facets: Sequence[Facet], ask: Lookup) -> Plan:
     found = keys.plan(facets, ask)
     if isinstance(found, Refusal):
         raise _NotServedError(f"no key serves {ask}", found.remedy)
@@ -79,14 +79,14 @@ def _batchable(found: Plan, read: Read) -> None:
 def _separable(found: Plan, read: Read) -> None:
     """Refuse a filter on several types of items."""
     tested = [i.attribute for i in read.inputs if is_filtered(i, found)]
-    if len(found.ask.entities) > 1 and tested:
+    if len(found.lookup.entities) > 1 and tested:
         raise _NotServedError(
             f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none",
             "ask for each kind by itself",
         )
 
 
-def ask_of(read: Read, workload: Workload) -> Ask:
+def ask_of(read: Read, workload: Workload) -> Lookup:
     """The read as a question to the planner. A list of ids is one id at a time; optional inputs may become filters."""
     entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
     names: dict[str, str] = {}
@@ -110,7 +110,7 @@ def ask_of(read: Read, workload: Workload) -> Ask:
             "leave it out and look at the items, or ask for each kind by itself"
         )
     may_filter = any(isinstance(d.pin, Accept) and d.pin.pattern == read.id for d in workload.decisions)
-    return Ask.of(
+    return Lookup.of(
         *entities,
         equal=[names[i.attribute] for i in given if not i.values],
         constants=[(names[i.attribute], _constant(i, workload, entities)) for i in given if i.values],
@@ -207,7 +207,7 @@ def _request(found: Plan, read: Read) -> Request:
     return Request(
         call=_call(found, read, bool(many)),
         slot=found.slot,
-        entities=found.ask.entities,
+        entities=found.lookup.entities,
         copies=tuple(f"{f.entity}/{f.copy}" for f in found.facets if f.copy),
         pk=facet.pk.text,
         sk=sort_condition(found),
@@ -216,7 +216,7 @@ def _request(found: Plan, read: Read) -> Request:
         each=many,
         reverse=found.reverse,
         limit=read.limit or read.page,
-        consistent=found.ask.consistent,
+        consistent=found.lookup.consistent,
         count=read.result is Result.COUNT,
         filters=tuple(filter_text(i) for i in read.inputs if is_filtered(i, found) or is_compared(i, found)),
         attributes=read.needs,
@@ -244,7 +244,7 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
         raise _NotServedError(problem, f"mark the one that holds its id: `→ {name}{part}`")
     wanted = wanted_of(read, workload, (name,)) if read.needs else ()
     consistent = read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL}
-    ask = Ask.of(name, equal=[link.other.name for link in links], consistent=consistent, needs=wanted or None)
+    ask = Lookup.of(name, equal=[link.other.name for link in links], consistent=consistent, needs=wanted or None)
     found = keys.plan(facets, ask)
     missing = [a.name for a in other.id if a.name not in ask.equal] if links[0].other.id else []
     # A generated part of an id is unique by itself, so an index by it is enough.
@@ -305,7 +305,7 @@ def filter_text(one: Input) -> str:
 
 def sort_condition(found: Plan) -> str:
     """The sort key condition of a plan, with placeholders: `begins_with ORDER#`."""
-    sk, region = found.facets[0].sk, found.region
+    sk, region = found.facets[0].sk, found.scope
     if sk is None or region.kind == "whole":
         return ""
     head = _text(sk, region.depth)
@@ -322,4 +322,4 @@ def sort_condition(found: Plan) -> str:
 
 
 def _text(template: keys.KeyForm, depth: int) -> str:
-    return "".join(p.text if isinstance(p, keys.Literal) else f"{{{p.name}}}" for p in template.parts[:depth])
+    return "".join(p.text if isinstance(p, keys.KeyText) else f"{{{p.name}}}" for p in template.parts[:depth])

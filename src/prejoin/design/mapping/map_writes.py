@@ -110,7 +110,7 @@ def _found_by(found: Plan) -> Request:
     return Request(
         Call(found.operation),
         found.slot,
-        found.ask.entities,
+        found.lookup.entities,
         found.facets[0].pk.text,
         sort_condition(found),
         found.shards,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from prejoin.design.mapping.map_reads import ask_of
-from prejoin.keys import Ask
+from prejoin.keys import Lookup
 from prejoin.workload.constants import constant_text
 from prejoin.workload.lookup import bare_name, changes, means, root
 from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
@@ -47,7 +47,7 @@ class ReadNeeds(msgspec.Struct, frozen=True):
     """A read as the planner sees it, and its needs, one for each entity."""
 
     read: Read
-    ask: Ask
+    ask: Lookup
     needs: tuple[Need, ...]
 
 
@@ -81,7 +81,7 @@ def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
         inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
         given = {name for one in inputs for name in given_by(workload, write, entity, one)} - changed
         if given:
-            ask = Ask.of(entity.name, equal=given)
+            ask = Lookup.of(entity.name, equal=given)
             read = Read(write.id, entities=(entity.name,), rate=write.rate)
             need = Need(write.id, entity.name, frozenset(given))
             found[write.id, entity.name] = ReadNeeds(read, ask, (need,))
@@ -108,7 +108,7 @@ def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> lis
     return same if len(same) == 1 else []
 
 
-def _need(read: Read, ask: Ask, name: str, workload: Workload) -> Need:
+def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
     entity = workload.entity(name)
     assert entity is not None
 

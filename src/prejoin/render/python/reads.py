@@ -54,6 +54,13 @@ _ROOM = WIDTH - len(STEP * 3) - len("filter=,")
 """What of a line a filter may take. A longer one formatters would break where it is hard to read."""
 
 
+def read_plan(module: Module, read: Read) -> keys.Plan | keys.Refusal:
+    """The keys by which a read is served; found once for both repositories."""
+    if read.id not in module.plans:
+        module.plans[read.id] = keys.plan(module.facets, ask_of(read, module.workload))
+    return module.plans[read.id]
+
+
 def read_method(module: Module, read: Read, operation: Operation) -> Method:
     return _Reading(module, read, operation).method()
 
@@ -82,7 +89,7 @@ class _Reading:
         self.operation = operation
         self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
         self.first = self.entities[0]
-        found = keys.plan(module.facets, ask_of(read, module.workload))
+        found = read_plan(module, read)
         assert isinstance(found, keys.Plan)  # it is served
         self.plan = found
         self.params: list[Param] = []
@@ -360,7 +367,7 @@ class _Reading:
         return "matches if any(asked) else None"
 
     def _consistent(self) -> list[Part]:
-        return ["consistent=True"] if self.plan.ask.consistent else []
+        return ["consistent=True"] if self.plan.lookup.consistent else []
 
     def _order(self) -> Part:
         """The order as the client takes it; of one entity among several where only that has the attribute."""
