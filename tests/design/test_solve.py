@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from prejoin.design.files import write_design
 from prejoin.design.solver import integer_program
-from prejoin.design.solver.candidates import base_candidates, index_candidates
-from prejoin.design.solver.needs import read_needs
-from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answers
-from prejoin.design.solver.search import choose, problem_of
+from prejoin.design.solver.candidates import Candidate, base_candidates, index_candidates
+from prejoin.design.solver.needs import SortAttribute, read_needs
+from prejoin.design.solver.placement import BASE, OWN, CollectionPlace, Placement, placement_answers
+from prejoin.design.solver.search import _collection_text, _placement_text, choose, problem_of
 from prejoin.design.solver.solve import solve
 from prejoin.types import STRING
 from prejoin.workload.files import read_file
@@ -159,6 +159,21 @@ def test_the_way_that_the_solver_goes_changes_nothing(path: Path, monkeypatch: p
     usual = solve(workload).design
     monkeypatch.setitem(integer_program._OPTIONS, "random_seed", 4711)
     assert solve(workload).design == usual
+
+
+def test_text_of_the_tie_break_is_frozen() -> None:
+    """Another text would draw other weights and change the keys of documents that have a design already."""
+    sort = (SortAttribute("placedAt", descending=True), SortAttribute("orderId"))
+    key = Candidate("Order", ("userId",), sort, (("status", "OPEN"),), 1)
+    assert _placement_text(Placement("Order", 1, 2, key)) == (
+        "Placed(entity='Order', item=1, slot=2, candidate=Candidate(entity='Order', pk=('userId',), "
+        "sk=(Tail(attribute='placedAt', descending=True), Tail(attribute='orderId', descending=False)), "
+        "when=(('status', 'OPEN'),), mingled=1, fixed=False))"
+    )
+    short = Candidate("User", (), (SortAttribute("userId"),))
+    assert "pk=(), sk=(Tail(attribute='userId', descending=False),)," in _placement_text(Placement("User", 0, 0, short))
+    place = CollectionPlace("AP-1", 1, ("userId",), ())
+    assert _collection_text(place) == "Together(read='AP-1', slot=1, names=('userId',), rest=())"
 
 
 def keyed(name: str) -> set[str]:
