@@ -107,7 +107,7 @@ def test_all_experts_are_here() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_said_about_a_design_is_what_is_right_to_say(name: str) -> None:
+def test_diagnostics_of_expert_designs_are_right(name: str) -> None:
     assert dict(Counter(d.code for d in told(name))) == EXPECTED[name]
 
 
@@ -175,7 +175,7 @@ def small(text: str = SMALL) -> Design:
     return expert_design(fields, convert(Fields(yaml.safe_load(text), "small.yaml")))
 
 
-def test_what_a_file_says_in_its_own_words_becomes_a_template() -> None:
+def test_prose_key_becomes_a_template() -> None:
     (item,) = small().items
     assert [(f.slot, f.pk, f.sk) for f in item.facets] == [
         ("table", ("GAME#{gameId}",), ("{playerId:lower}",)),
