@@ -124,9 +124,7 @@ def entity(workload: Workload, name: str) -> Entity:
         ("Settings", ["tenantId", "agentId"], 1),
     ],
 )
-def test_what_has_the_same_id_of_something_above_is_counted_by_the_whole_id(
-    name: str, given: list[str], number: int
-) -> None:
+def test_items_of_a_parent_are_counted_by_its_whole_id(name: str, given: list[str], number: int) -> None:
     workload = helpdesk()
     assert count_by(workload, entity(workload, name), given) == number
 

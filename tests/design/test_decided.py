@@ -49,7 +49,7 @@ def test_no_copies_and_no_indexes_are_limits() -> None:
     assert served(one)
 
 
-def test_what_is_asked_most_is_served_where_not_everything_can_be() -> None:
+def test_most_frequent_reads_are_served_first() -> None:
     """AP-004 is asked 20 times as often as AP-008; with one structure one of the two goes."""
     solution = solve(deciding("at most 1 structures"))
     lost = {operation.pattern for operation in solution.design.operations if not operation.served}
@@ -68,7 +68,7 @@ def test_an_entity_without_indexes_or_copies() -> None:
     assert "Order" not in {item.entity for item in solution.design.copies}
 
 
-def test_living_under_a_parent_is_lying_in_its_item_collection() -> None:
+def test_entity_under_a_parent_is_in_its_item_collection() -> None:
     solution = solve(deciding("Order lives under User"))
     assert served(solution)
     assert "Order table: USER#{userId} ORDER#{placedAt}#{orderId}" in keys(solution)
@@ -206,11 +206,11 @@ def test_a_sparse_key_is_for_some_of_the_items() -> None:
     assert said.endswith(" in each whose level is HIGH")
 
 
-def test_what_every_item_has_is_for_each() -> None:
+def test_backfill_of_a_required_attribute_is_for_each_item() -> None:
     assert [one.endswith(" in each") for one in grown((ROW, BY.format("-")))] == [True]
 
 
-def test_for_an_entity_that_is_new_nothing_is_to_be_written() -> None:
+def test_new_entity_needs_no_backfill() -> None:
     badge = (
         "### Badge\n\n- **Attributes**:\n  - `badgeId` (ulid, generated)\n  - `number` (string, unique)\n\n### Team\n"
     )

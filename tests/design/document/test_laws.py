@@ -44,7 +44,7 @@ def test_any_design_is_read_back_as_it_was(design: Design) -> None:
 
 @slow
 @given(designs(), kept)
-def test_what_the_authors_wrote_is_read_back_too_and_written_the_same(design: Design, own: Annotations) -> None:
+def test_annotations_round_trip(design: Design, own: Annotations) -> None:
     text = write_document(design, Workload(title="T"), own)
     again = parse_document(text)
     assert (again.design, again.kept) == (design, own)
@@ -52,7 +52,7 @@ def test_what_the_authors_wrote_is_read_back_too_and_written_the_same(design: De
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
-def test_a_solved_design_is_read_back_with_its_operations_and_nothing_to_say(path: Path) -> None:
+def test_solved_design_round_trips_without_diagnostics(path: Path) -> None:
     workload, design = solved(path)
     text = write_document(design, workload)
     reading = read_document(text, workload)
@@ -91,7 +91,7 @@ def test_a_document_with_random_edits_gives_messages_with_places_in_it(seed: int
         assert again.design == reading.design
 
 
-def test_what_is_for_people_can_be_taken_out_and_the_design_stays() -> None:
+def test_parts_for_people_can_be_removed() -> None:
     workload, design = shop_workload(), shop_design()
     lines = write_document(design, workload).split("\n")
     first = lines.index("## Item Collections")
@@ -101,7 +101,7 @@ def test_what_is_for_people_can_be_taken_out_and_the_design_stays() -> None:
         assert reading.design == design, lines[at]
 
 
-def test_a_key_in_the_table_cannot_be_taken_out_in_silence() -> None:
+def test_removed_table_key_is_reported() -> None:
     workload = shop_workload()
     lines = write_document(shop_design(), workload).split("\n")
     keys = [at for at, line in enumerate(lines[: lines.index("## Item Collections")]) if line.startswith("| table ")]
