@@ -9,7 +9,7 @@ from typing import Any
 
 from prejoin.design.mapping.addressing import NEW, links
 from prejoin.design.mapping.shared_values import shared_inputs
-from prejoin.proof.write_cases import Case, Step
+from prejoin.proof.write_cases import Step, WriteCase
 from prejoin.render.python.method import Asked, Known, Method, Option, Param, Whole
 from prejoin.table import Changes
 from prejoin.workload.lookup import target
@@ -36,33 +36,33 @@ def read_arguments(method: Method, inputs: Mapping[str, Any], now: datetime) -> 
     return found
 
 
-def write_arguments(method: Method, case: Case, steps: Sequence[Step], record: Record) -> dict[str, Any]:
+def write_arguments(method: Method, case: WriteCase, steps: Sequence[Step], record: Record) -> dict[str, Any]:
     """The arguments by which a method does these steps."""
     found = {param.name: _argument(param, case, steps, record) for param in method.params}
     optional = {param.name for param in method.params if param.default}
     return {name: value for name, value in found.items() if value is not None or name not in optional}
 
 
-def tenant_of_steps(case: Case, steps: Sequence[Step]) -> Any:
+def tenant_of_steps(case: WriteCase, steps: Sequence[Step]) -> Any:
     """The tenant for whom a write is done; None if the table has none."""
-    tenant = case.bench.workload.tenant
+    tenant = case.sample.workload.tenant
     if tenant is None:
         return None
     items = [item for step in steps for item in (step.after, step.before) if item and tenant.attribute in item]
     return items[0][tenant.attribute] if items else case.given.get(tenant.attribute)
 
 
-def refer_to_checked(case: Case, steps: Sequence[Step]) -> list[Step]:
+def refer_to_checked(case: WriteCase, steps: Sequence[Step]) -> list[Step]:
     """The steps, with references to the items that the write checks: methods take the keys of these from there."""
     return [_referring(case, step) for step in steps]
 
 
-def _referring(case: Case, step: Step) -> Step:
+def _referring(case: WriteCase, step: Step) -> Step:
     named: dict[str, Any] = {}
     for attribute in step.entity.attributes:
-        held = target(case.bench.workload, attribute)
+        held = target(case.sample.workload, attribute)
         for name, item in case.checked.items():
-            ids = {a.name for a in case.bench.entity(name).id}
+            ids = {a.name for a in case.sample.entity(name).id}
             own = held[1].name if held and held[0].name == name else attribute.name if attribute.name in ids else ""
             if own and attribute.name in (step.after or {}):
                 named[attribute.name] = item.get(own)
@@ -73,7 +73,7 @@ def _referring(case: Case, step: Step) -> Step:
     return replace(step, changed=changed, after={**step.after, **sets} if step.after else None)
 
 
-def check_agreement(case: Case, steps: Sequence[Step]) -> None:
+def check_agreement(case: WriteCase, steps: Sequence[Step]) -> None:
     """Raises `NoArgumentsError` where one input would need two values: a broken item may not fit the others."""
     for one in case.write.inputs:
         name = one.attribute
@@ -88,18 +88,18 @@ def check_agreement(case: Case, steps: Sequence[Step]) -> None:
             raise NoArgumentsError(name)
 
 
-def _shares(case: Case, step: Step, name: str) -> bool:
+def _shares(case: WriteCase, step: Step, name: str) -> bool:
     """Whether a new item takes an attribute from the input of that name. Of many, each may have its own value."""
     if step.action.verb not in NEW:
         return False
-    shared = shared_inputs(case.bench.workload, case.write, step.action)
+    shared = shared_inputs(case.sample.workload, case.write, step.action)
     return not step.action.many or any(attribute.name == name for attribute in shared)
 
 
-def _argument(param: Param, case: Case, steps: Sequence[Step], record: Record) -> Any:
+def _argument(param: Param, case: WriteCase, steps: Sequence[Step], record: Record) -> Any:
     match param.meaning:
         case Option(name):
-            return case.bench.now if name == "now" else None
+            return case.sample.now if name == "now" else None
         case Whole(entity, many):
             own = [s for s in steps if s.entity.name == entity]
             new = [record(entity, s.after or {}) for s in own if s.action.verb in NEW]
@@ -121,9 +121,9 @@ def _argument(param: Param, case: Case, steps: Sequence[Step], record: Record) -
             return values[0] if values else case.given.get(name)
 
 
-def _values(name: str, case: Case, steps: Sequence[Step]) -> Iterator[Any]:
+def _values(name: str, case: WriteCase, steps: Sequence[Step]) -> Iterator[Any]:
     """The values of an input, from the items that take theirs from it."""
-    workload = case.bench.workload
+    workload = case.sample.workload
     several = any(one.many for one in case.write.inputs if one.attribute == name)
     for step in steps:
         linked = links(workload, case.write, step.action, step.entity)
@@ -131,7 +131,7 @@ def _values(name: str, case: Case, steps: Sequence[Step]) -> Iterator[Any]:
         if attribute is not None and step.action.verb not in NEW and (step.action.many or not several):
             yield step.item.get(attribute)
     for entity, item in case.checked.items():
-        linked = links(workload, case.write, Action(Verb.UPDATE, entity), case.bench.entity(entity))
+        linked = links(workload, case.write, Action(Verb.UPDATE, entity), case.sample.entity(entity))
         yield from (item.get(a) for a, source in linked.items() if source == name)
     if not several:
         for step in steps:

@@ -1,6 +1,6 @@
 """Data for a workload: items of each entity in the document's proportions, whose references hold; by seed.
 
-Told to be harsh, it takes the values that are hard on keys. What is absent in `Values` is absent in the item.
+Told to be edge_values, it takes the values that are hard on keys. What is absent in `Values` is absent in the item.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _FAR = timedelta(days=40 * 365)
 
 
 @dataclass(slots=True)
-class Maker:
+class DataGenerator:
     """Makes items. Its clock is given, so that what is made does not depend on when."""
 
     workload: Workload
     now: datetime
     seed: int = 1
-    harsh: bool = False
+    edge_values: bool = False
     without: str = ""
     """A character that no text may have."""
     filled: frozenset[str] = frozenset()
@@ -162,7 +162,7 @@ class Maker:
     def _repeat_id(self, entity: Entity, item: Values) -> None:
         """Often the id that an item of another tenant has: whatever lets one see the other's then shows."""
         tenant = self.workload.tenant
-        if not self.harsh or tenant is None or not is_owned(self.workload, entity.name):
+        if not self.edge_values or tenant is None or not is_owned(self.workload, entity.name):
             return
         mine = item.get(tenant.attribute)
         others = [one for one in self.made.get(entity.name, []) if one.get(tenant.attribute) != mine]
@@ -183,7 +183,7 @@ class Maker:
             choices = [one for one in choices if one.get(name.name) == item[attribute.name]]
         same = [a.name for a in owner.id if a.name in item and entity.attribute(a.name) and a is not name]
         choices = [one for one in choices if all(one.get(n) == item[n] for n in same)] or choices
-        if not self.harsh and attribute.name not in item:  # nobody follows themselves, who is only an example
+        if not self.edge_values and attribute.name not in item:  # nobody follows themselves, who is only an example
             others = {item[a.name] for a in entity.attributes if a.name in item and target(self.workload, a) == held}
             choices = [one for one in choices if one.get(name.name) not in others] or choices
         if not choices or (attribute.optional and self._chance.random() < 0.3):
@@ -214,7 +214,7 @@ class Maker:
         kind = attribute.type.kind
         if attribute.type.numeric and attribute.bounds[0] is not None:
             return self._within(attribute, attribute.bounds[0], attribute.bounds[1])
-        if self.harsh and not attribute.size and not _is_time(attribute):
+        if self.edge_values and not attribute.size and not _is_time(attribute):
             if attribute.id or attribute.unique:
                 return self._next(attribute)
             choices = self._pool(attribute)
@@ -232,19 +232,19 @@ class Maker:
         return moment if attribute.type.kind is Kind.DATETIME else int(moment.timestamp())
 
     def _within(self, attribute: Attribute, least: int, most: int | None) -> Any:
-        """A number within its bounds, told to be harsh often one of another number of digits.
+        """A number within its bounds, told to be edge_values often one of another number of digits.
 
         One that changes keeps away from its bounds: what is added to it may be one or two.
         """
         most = max(least, most if most is not None else least + 1_000_000)
-        if attribute.mutable or not self.harsh:
+        if attribute.mutable or not self.edge_values:
             margin = min(3, (most - least) // 3)
             least, most = least + margin, most - margin
         edges = [n for n in (least, least + 1, 9, 10, 99, 100, 999, 1000, most - 1, most) if least <= n <= most]
-        usual = most if self.harsh or attribute.id or attribute.unique else min(most, least + 500)
+        usual = most if self.edge_values or attribute.id or attribute.unique else min(most, least + 500)
         found = (
             self._chance.choice(edges)
-            if self._chance.random() < 0.5 * self.harsh
+            if self._chance.random() < 0.5 * self.edge_values
             else self._chance.randint(least, usual)
         )
         return Decimal(found) if attribute.type.kind is Kind.DECIMAL else found
@@ -291,8 +291,8 @@ class Maker:
         return (text + " ") * (min(attribute.size, _LARGEST) // (len(text) + 1)) if attribute.size else text
 
     def _moment(self) -> datetime:
-        """Within the last month, most of them lately; told to be harsh, at an edge or equal to another."""
-        if self.harsh and self._chance.random() < 0.7:
+        """Within the last month, most of them lately; told to be edge_values, at an edge or equal to another."""
+        if self.edge_values and self._chance.random() < 0.7:
             return self._chance.choice(hard.moments(self.now))
         return self.now - timedelta(seconds=int(self._chance.random() ** 2 * 30 * 86_400))
 
@@ -300,7 +300,7 @@ class Maker:
         chance = self._chance
         match type_.kind:
             case Kind.STRING:
-                return chance.choice(self._hard(type_.kind) if self.harsh else _WORDS)
+                return chance.choice(self._hard(type_.kind) if self.edge_values else _WORDS)
             case Kind.INTEGER | Kind.NUMBER:
                 return chance.randint(1, 500)
             case Kind.DECIMAL:

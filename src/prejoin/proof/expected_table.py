@@ -13,7 +13,7 @@ from prejoin.design.mapping.facets import ending, types_of
 from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.data import Values
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
 
@@ -23,15 +23,15 @@ Dump = dict[tuple[str, ...], Json]
 _OWNER = "owner"
 
 
-class State:
+class ExpectedTable:
     """The items that should be in the table."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
-        self._names = [k.name for k in (*bench.design.slots[0].pk, *bench.design.slots[0].sk)]
-        self._facets = {(f.entity, f.copy, f.slot): f for f in bench.facets}
+    def __init__(self, sample: SampleTable) -> None:
+        self._sample = sample
+        self._names = [k.name for k in (*sample.design.slots[0].pk, *sample.design.slots[0].sk)]
+        self._facets = {(f.entity, f.copy, f.slot): f for f in sample.facets}
         self.items: Dump = {}
-        for entity, items in bench.items.items():
+        for entity, items in sample.items.items():
             for values in items:
                 self.items |= self.of(entity, values)
 
@@ -54,7 +54,7 @@ class State:
         found: Dump = {}
         start: Json = {}
         while True:
-            page = self._bench.unobserved.call("Scan", {"ConsistentRead": True, **start})
+            page = self._sample.unobserved.call("Scan", {"ConsistentRead": True, **start})
             found |= {self.key(item): item for item in page["Items"]}
             if "LastEvaluatedKey" not in page:
                 return found
@@ -72,11 +72,11 @@ class State:
         return "" if strange is None else f"{self._what(found[strange])} {_shown(strange)} should not be there"
 
     def _what(self, item: Json) -> str:
-        return str(item.get(self._bench.design.type_attribute, {}).get("S", "an item"))
+        return str(item.get(self._sample.design.type_attribute, {}).get("S", "an item"))
 
     def _made(self, entity: str, values: Values) -> Iterator[Json]:
-        bench, design = self._bench, self._bench.design
-        described = bench.entity(entity)
+        sample, design = self._sample, self._sample.design
+        described = sample.entity(entity)
         own = design.item(entity)
         if own is None:
             return
@@ -94,15 +94,15 @@ class State:
                 keys = self._written(TABLE, pk, sk, values)
                 tag = {"S": f"{own.tag} unique {label}"}
                 ends = {n: values[n] for n in [ending(design, described)] if values.get(n) is not None}
-                until = self._codec(entity).encode_values(bench.package.named(entity, ends))
+                until = self._codec(entity).encode_values(sample.package.named(entity, ends))
                 yield {_OWNER: {"M": base}, **until, **keys, design.type_attribute: tag}
 
     def _item(self, item: Item, tag: str, values: Values, holds: Collection[str]) -> Json:
-        bench = self._bench
+        sample = self._sample
         kept = {name: value for name, value in values.items() if name in holds}
         found = {
-            **self._codec(item.entity).encode_values(bench.package.named(item.entity, kept)),
-            bench.design.type_attribute: {"S": tag},
+            **self._codec(item.entity).encode_values(sample.package.named(item.entity, kept)),
+            sample.design.type_attribute: {"S": tag},
         }
         for facet in item.facets:
             keys = self._facets[item.entity, item.copy, facet.slot]
@@ -111,7 +111,7 @@ class State:
         return found
 
     def _codec(self, entity: str) -> Codec[Any]:
-        return self._bench.package.schema.entity(self._bench.package.classes[entity]).codec
+        return self._sample.package.schema.entity(self._sample.package.classes[entity]).codec
 
     def _keys(self, facet: Facet, values: Values) -> Json:
         return self._written(facet.slot, facet.pk, facet.sk, values)
@@ -119,7 +119,7 @@ class State:
     def _written(
         self, name: str, pk: Template | Natural, sk: Template | Natural | None, values: Mapping[str, Any]
     ) -> Json:
-        slot = self._bench.design.slot(name)
+        slot = self._sample.design.slot(name)
         assert slot is not None  # the facet is in it
         found: Json = {}
         for form, attributes in ((pk, slot.pk), (sk, slot.sk)):

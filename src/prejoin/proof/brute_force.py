@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from prejoin.proof.constants import value_of
 from prejoin.proof.data import Values
+from prejoin.types import Kind
+from prejoin.workload.constants import constant
 from prejoin.workload.lookup import bindings
-from prejoin.workload.model import Combine, Direction, Entity, Input, Op, Read, Result, Workload
+from prejoin.workload.model import Attribute, Combine, Direction, Entity, Input, Op, Read, Result, Value, Workload
 
 Found = list[tuple[str, Values]]
 """Items, each with the entity that it is of."""
 
 
-class Reference:
+class BruteForce:
     """A read, to be answered by brute force: what each input and order means to each entity is found out once."""
 
     def __init__(self, read: Read, workload: Workload, now: datetime) -> None:
@@ -146,3 +147,24 @@ def difference(found: Found, expected: Found, limit: int | None = None) -> str:
     if len(found) != wanted:
         return f"{len(found)} items instead of {wanted}"
     return ""
+
+
+def value_of(value: Value, attribute: Attribute, now: datetime, given: dict[str, Any] | None = None) -> Any:
+    """What a value stands for, where it is compared with an attribute or written into it."""
+    if value.param is not None:
+        return (given or {})[value.param]
+    if value.now is not None:
+        return _moment(now + timedelta(seconds=value.now), attribute)
+    return constant(value.const or "", attribute.type)
+
+
+def _moment(moment: datetime, attribute: Attribute) -> Any:
+    match attribute.type.kind:
+        case Kind.DATETIME:
+            return moment.replace(microsecond=0) if attribute.ttl else moment
+        case Kind.DATE:
+            return moment.date()
+        case Kind.STRING:
+            return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+        case _:
+            return int(moment.timestamp())
