@@ -22,7 +22,6 @@ from prejoin.proof.brute_force import BruteForce
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.read_cases import read_cases
 from prejoin.proof.sample_table import SampleTable
-from prejoin.proof.violations import supply
 from prejoin.proof.write_cases import NothingFitsError, WriteCase, steps_of
 from prejoin.render.python.method import Method
 from prejoin.workload.lookup import suggest
@@ -213,7 +212,7 @@ def example(sample: SampleTable, pattern: Pattern, method: Method) -> dict[str, 
             return {}
         case = WriteCase(sample, pattern, operation)
         steps = refer_to_checked(case, steps_of(case))
-        supply(sample, ExpectedTable(sample), case)
+        ExpectedTable(sample).prepare(case)
         found = write_arguments(method, case, steps, sample.package.record)
     except (NothingFitsError, LookupError):
         return {}

@@ -1,4 +1,4 @@
-"""The reference answer: what a read should give, found by looking at every item."""
+"""Brute force: the expected answer of a read, by a search through all items."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from prejoin.workload.lookup import bindings
 from prejoin.workload.model import Attribute, Combine, Direction, Entity, Input, Op, Read, Result, Value, Workload
 
 Found = list[tuple[str, Values]]
-"""Items, each with the entity that it is of."""
+"""Items, each with its entity."""
 
 
 class BruteForce:
-    """A read, to be answered by brute force: what each input and order means to each entity is found out once."""
+    """A read answered by a search through all items."""
 
     def __init__(self, read: Read, workload: Workload, now: datetime) -> None:
         self.read = read
@@ -31,7 +31,7 @@ class BruteForce:
         self._described = [entity for entity in map(workload.entity, self.entities) if entity]
 
     def answer(self, items: Mapping[str, Sequence[Values]], given: Mapping[str, Any]) -> Found:
-        """All items that answer the read, entity by entity, each in the order asked for."""
+        """All items that match, entity by entity, in the order of the read."""
         found: Found = []
         for entity in self._described:
             tests = self._tests(entity, given)
@@ -41,7 +41,7 @@ class BruteForce:
         return found
 
     def _tests(self, entity: Entity, given: Mapping[str, Any]) -> list[Callable[[Values], bool]] | None:
-        """What must hold for an item of an entity. None where nothing does, as an input is not given."""
+        """The tests that an item of an entity has to pass; None if an input is missing, and none can."""
         tests = []
         for one in self.read.inputs:
             name = self.bound[one].get(entity.name)
@@ -67,7 +67,7 @@ class BruteForce:
         return found
 
     def disorder(self, found: Found, expected: Found) -> str:
-        """What is out of order; empty where nothing is. Of several entities, those that have the attribute count."""
+        """An error message if items are not in the order of the read. Entities without the attribute do not count."""
         ordered = [bound for bound, _ in self.sorts]
         if not ordered:
             return ""
@@ -97,7 +97,7 @@ def _comparison(name: str, one: Input, asked: Sequence[Any]) -> Callable[[Values
 
 
 def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> bool:
-    """Whether a value is as asked. What is not there is like nothing: to DynamoDB `<>` is true of it, and nothing else.
+    """Whether a comparison is true. Of an absent attribute only `<>` is, as in DynamoDB.
 
     >>> compare(Op.BETWEEN, 3, (1, 5)), compare(Op.BEGINS_WITH, "Anna", ["An"])
     (True, True)
@@ -132,12 +132,12 @@ def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> boo
 
 
 def _by(name: str) -> Callable[[Values], Any]:
-    """The order of an attribute; what lacks it is less than all that has it, as in the keys."""
+    """The sort key of an attribute; items without it come first, as in the keys."""
     return lambda values: (values.get(name) is not None, values.get(name))
 
 
 def difference(found: Found, expected: Found, limit: int | None = None) -> str:
-    """How items differ from those expected, each as often as it is there; of a page, any of them will do."""
+    """How items differ from the expected ones; with a limit, any of these may be missing beyond it."""
     wanted = len(expected) if limit is None else min(len(expected), limit)
     left = list(expected)
     for item in found:
@@ -150,7 +150,7 @@ def difference(found: Found, expected: Found, limit: int | None = None) -> str:
 
 
 def value_of(value: Value, attribute: Attribute, now: datetime, given: dict[str, Any] | None = None) -> Any:
-    """What a value stands for, where it is compared with an attribute or written into it."""
+    """The Python value of a constant, an input or a time, for an attribute."""
     if value.param is not None:
         return (given or {})[value.param]
     if value.now is not None:

@@ -1,6 +1,6 @@
-"""What the table should hold: each item with its keys, copies and guards, made from the design; and what it does hold.
+"""The expected content of the table: each item with its keys, copies and guards.
 
-The client's write path has no part in what should be there: keys are built from the design's templates, item by item.
+It is computed from the key templates of the design, independently of the client, and compared with a scan of the table.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.data import Values
 from prejoin.proof.sample_table import SampleTable
+from prejoin.proof.write_cases import Step, WriteCase
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
+from prejoin.workload.model import Entity
 
 Json = dict[str, Any]
 Dump = dict[tuple[str, ...], Json]
-"""Items as DynamoDB has them, by the texts of their keys."""
+"""Items in DynamoDB JSON, by their keys."""
 _OWNER = "owner"
 
 
 class ExpectedTable:
-    """The items that should be in the table."""
+    """The items that the table has to hold, and the writes that prepare it for a case."""
 
     def __init__(self, sample: SampleTable) -> None:
         self._sample = sample
@@ -36,21 +38,55 @@ class ExpectedTable:
                 self.items |= self.of(entity, values)
 
     def of(self, entity: str, values: Values) -> Dump:
-        """All that is in the table for one item: its own, copies and guards."""
-        return {self.key(item): item for item in self._made(entity, values)}
+        """The items of the table for one item of the data: itself, its copies and its guards."""
+        return {self.key(item): item for item in self._stored(entity, values)}
 
     def key(self, item: Json) -> tuple[str, ...]:
         return tuple(text for name in self._names for text in item[name].values())
 
-    def replace(self, entity: str, before: Values | None, after: Values | None) -> None:
-        """Follows a write."""
+    def apply(self, step: Step) -> None:
+        """Records a step that was done, in the data and in the expected content."""
+        items = self._sample.items[step.entity.name]
+        if step.before is not None:
+            items[:] = [item for item in items if item is not step.before]
+        if step.after is not None:
+            items.append(step.after)
+            self._sample.generator.reserve(step.entity, step.after)
+        self._replace(step.entity.name, step.before, step.after)
+
+    def prepare(self, case: WriteCase) -> None:
+        """Writes the items that a case needs, and deletes those that must not exist."""
+        for entity, item in case.missing:
+            self.insert(entity, item)
+        case.missing.clear()
+        for entity, item in case.obsolete:
+            self._delete(entity, item)
+        case.obsolete.clear()
+
+    def insert(self, entity: Entity, item: Values) -> None:
+        """Writes an item of the data; the only one of its entity may replace another."""
+        sample = self._sample
+        record = sample.package.record(entity.name, item)
+        sample.unobserved.put(record) if entity.singleton else sample.unobserved.insert(record)
+        self._replace(entity.name, None, item)
+
+    def _delete(self, entity: Entity, item: Values) -> None:
+        sample = self._sample
+        key = sample.package.named(entity.name, {name: item.get(name) for name in sample.base(entity)})
+        sample.unobserved.delete(sample.package.classes[entity.name], read=True, **key)
+        items = sample.items[entity.name]
+        items[:] = [one for one in items if one is not item]
+        sample.generator.release(entity, item)
+        self._replace(entity.name, item, None)
+
+    def _replace(self, entity: str, before: Values | None, after: Values | None) -> None:
         for key in self.of(entity, before) if before is not None else ():
             self.items.pop(key, None)
         if after is not None:
             self.items |= self.of(entity, after)
 
     def read(self) -> Dump:
-        """What is in the table."""
+        """Scans the table."""
         found: Dump = {}
         start: Json = {}
         while True:
@@ -61,7 +97,7 @@ class ExpectedTable:
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
     def difference(self, there: Dump | None = None) -> str:
-        """How the table differs from what it should hold; empty where it does not."""
+        """How the table differs from its expected content; empty if it does not."""
         found = self.read() if there is None else there
         for key, item in self.items.items():
             if key not in found:
@@ -74,7 +110,7 @@ class ExpectedTable:
     def _what(self, item: Json) -> str:
         return str(item.get(self._sample.design.type_attribute, {}).get("S", "an item"))
 
-    def _made(self, entity: str, values: Values) -> Iterator[Json]:
+    def _stored(self, entity: str, values: Values) -> Iterator[Json]:
         sample, design = self._sample, self._sample.design
         described = sample.entity(entity)
         own = design.item(entity)

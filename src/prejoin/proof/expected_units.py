@@ -1,4 +1,4 @@
-"""What the units of a call should be: the design's prediction, told the sizes of the items that there are."""
+"""The units that calls should use: the prediction of the design, for the sizes of the items in the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from prejoin.workload.model import Verb
 
 _READS = {"GetItem", "Query", "BatchGetItem"}
 _SEVERAL = {"BatchGetItem", "TransactGetItems"}
-"""Reads whose items count one by one."""
+"""Reads that are charged item by item."""
 _OF_A_QUERY = (
     "TableName",
     "IndexName",
@@ -32,11 +32,11 @@ _OF_A_QUERY = (
     "ExclusiveStartKey",
     "Limit",
 )
-"""What decides which items a Query looks at."""
+"""The members of a Query that decide which items it reads."""
 
 
 def read_units(sample: SampleTable, operation: Operation, calls: Sequence[Call], there: Dump) -> float | None:
-    """The units that a read should have used, by what it looked at. None where it was not the operation that ran."""
+    """The units that a read should use for the items it reads; None if a call is not in the operation."""
     pages: dict[int, list[Page]] = {}
     for call in calls:
         sizes, number = _sizes(sample, call, there), _request(operation, call)
@@ -49,13 +49,13 @@ def read_units(sample: SampleTable, operation: Operation, calls: Sequence[Call],
 
 def _request(operation: Operation, call: Call) -> int | None:
     found = [at for at, r in enumerate(operation.requests) if r.call == call.operation]
-    # Of two that are alike one finds the item, and one reads it as it is.
+    # Of two such calls one finds the item, and a consistent one reads it.
     alike = [at for at in found if operation.requests[at].consistent is bool(call.request.get("ConsistentRead"))]
     return next(iter(alike or found), None)
 
 
 def _sizes(sample: SampleTable, call: Call, there: Dump) -> list[int] | None:
-    """The bytes of each item that a call looked at; an item that is not there is looked at, too."""
+    """The size of each item that a call reads; 0 for one that does not exist."""
     slot = sample.design.slot(call.index or TABLE)
     if slot is None:
         return None
@@ -78,7 +78,7 @@ def _sizes(sample: SampleTable, call: Call, there: Dump) -> list[int] | None:
 
 
 def _looked_at(sample: SampleTable, call: Call) -> list[Json]:
-    """What a Query looked at: where it gave only a number, or left something out, it is asked again for all of it."""
+    """The items that a Query reads. If it counts, filters or projects, it is repeated without that."""
     request = call.request
     if not {"FilterExpression", "Select"} & set(request):
         return list(call.response["Items"])
@@ -92,7 +92,7 @@ def _looked_at(sample: SampleTable, call: Call) -> list[Json]:
 def write_units(
     case: WriteCase, steps: Sequence[Step], calls: Sequence[Call], before: ExpectedTable, there: Dump
 ) -> float | None:
-    """The units that a write should have used, by what became of each item; what it read first counts, too."""
+    """The units that a write should use for its items before and after, with its reads."""
     sample, operation = case.sample, _as_sent(case.operation, calls)
     pages: dict[int, list[Page]] = {}
     written: dict[int, list[Entry]] = {}
@@ -116,7 +116,7 @@ def write_units(
             if number is None:
                 return None
             tag = item.get(sample.design.type_attribute)
-            # What is set to the value that it has is written, too; and so is a guard, which ends when its item does.
+            # An update to the same value is charged, too; so is a guard, which expires with its item.
             guard = tag is not None and tag["S"].startswith(f"{own['S']} unique ")
             ends = guard and step.before is not None and step.after is not None and ending(sample.design, step.entity)
             anew = ends and (step.action.verb is Verb.PUT or ends in touched)
@@ -138,7 +138,7 @@ def units_difference(calls: Sequence[Call], predicted: float | None) -> str:
 
 
 def _as_sent(operation: Operation, calls: Sequence[Call]) -> Operation:
-    """The operation, with a plain call for a transaction of which one item is left: no unique value, no copy of it."""
+    """The operation, with a single write in place of a transaction that has only one item left."""
     sent = [call.operation for call in calls if call.operation not in _READS]
     if len(sent) != 1 or sent[0] not in {Called.PUT, Called.UPDATE, Called.DELETE}:
         return operation
@@ -152,7 +152,7 @@ def _tag(sample: SampleTable, step: Step) -> Json:
 
 
 def _writing(sample: SampleTable, operation: Operation, item: Json) -> int | None:
-    """The request that writes an item, by what the item is."""
+    """The request that writes an item, by the item's type."""
     tag = str(item.get(sample.design.type_attribute, {}).get("S", ""))
     for at, request in enumerate(operation.requests):
         for action in request.actions:

@@ -9,7 +9,7 @@ from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.expected_units import units_difference, write_units
 from prejoin.proof.result import PatternProof
 from prejoin.proof.sample_table import REFUSALS, BrokenMethodError, SampleTable
-from prejoin.proof.violations import keep, provoke, supply
+from prejoin.proof.violations import prove_violations
 from prejoin.proof.write_cases import NothingFitsError, WriteCase, steps_of
 from prejoin.table import TooMany
 from prejoin.workload.model import Verb, Write
@@ -34,7 +34,7 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
         for turn in range(_ATTEMPTS):
             case = WriteCase(sample, write, operation, turn)
             steps = refer_to_checked(case, steps_of(case, replacing=count > 0))
-            supply(sample, expected, case)
+            expected.prepare(case)
             there = dict(expected.items)
             arguments = write_arguments(method, case, steps, sample.package.record)
             asynchronous = count > 0 and sample.package.async_repository is not None
@@ -46,7 +46,7 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
                     raise
                 continue  # several items fit what the caller knows, and the method refuses to choose
             for step in steps:
-                keep(sample, expected, step)
+                expected.apply(step)
             units = write_units(case, steps, calls, expected, there)
             count += 1
             written = sum(call.items for call in calls if call.operation not in ("GetItem", "Query"))
@@ -57,7 +57,7 @@ def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | Non
                 return replace(proof, wrong=wrong)
             if count == _CASES:
                 break
-        refused, wrong = provoke(sample, expected, WriteCase(sample, write, operation, _CASES), method)
+        refused, wrong = prove_violations(sample, expected, WriteCase(sample, write, operation, _CASES), method)
     except (NothingFitsError, LookupError, *REFUSALS) as error:
         unproven = first or PatternProof(write.id, write.description)
         return replace(unproven, items=0, cases=count, predicted=None, problem=str(error))

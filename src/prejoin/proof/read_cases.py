@@ -1,4 +1,4 @@
-"""The inputs that a read is run with: those for which most is found, others, none at all, and the ends of ranges."""
+"""Cases of a read: inputs that find most, others, optional ones left out, the ends of ranges, and unknown ids."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from prejoin.workload.model import RANGES, Input, Op, Result
 
 Inputs = dict[str, Any]
 _OTHERS = 2
-"""Cases beside the one that finds most, for which something else is found."""
+"""Cases that find something, beside the first."""
 
 
 def read_cases(sample: SampleTable, asked: BruteForce) -> list[Inputs]:
-    """What the caller gives, case by case; the first is the one for which most is found."""
+    """The inputs of each case. The first finds most; of a read of one item, exactly one if possible."""
     name = asked.entities[0]
     taken: list[Inputs] = []
     for item in sample.items.get(name, []):
@@ -50,7 +50,7 @@ def _by_caller(one: Input) -> bool:
 
 
 def _from_item(sample: SampleTable, asked: BruteForce, item: Values) -> Inputs | None:
-    """Inputs that find an item. None where it has no value for one of them."""
+    """Inputs that find an item; None if it lacks an attribute that is needed."""
     given: Inputs = {}
     for one in asked.read.inputs:
         name = asked.bound[one].get(asked.entities[0])
@@ -69,7 +69,7 @@ def _from_item(sample: SampleTable, asked: BruteForce, item: Values) -> Inputs |
 
 
 def _elsewhere(sample: SampleTable, asked: BruteForce, one: Input) -> tuple[str | None, Any]:
-    """The value of an input that only another of the entities has."""
+    """The value of an input that only another entity of the read has."""
     for entity, name in asked.bound[one].items():
         if entity != asked.entities[0]:
             for item in sample.items.get(entity, []):
@@ -87,7 +87,7 @@ def _given(sample: SampleTable, asked: BruteForce, one: Input, name: str, value:
         case Op.BEGINS_WITH:
             return str(value)[:4] or "a"
         case Op.CONTAINS:
-            return next(iter(value), "")
+            return value[:1] if isinstance(value, str) else min(value, key=str, default="")
         case Op.IN:
             return [value]
         case _:
@@ -95,7 +95,7 @@ def _given(sample: SampleTable, asked: BruteForce, one: Input, name: str, value:
 
 
 def _all(sample: SampleTable, asked: BruteForce, one: Input, name: str) -> list[Any]:
-    """The values that an attribute has in the data."""
+    """The different values of an attribute in the data."""
     entity = next(e for e, n in asked.bound[one].items() if n == name)
     values: list[Any] = []
     for item in sample.items[entity]:
@@ -105,7 +105,7 @@ def _all(sample: SampleTable, asked: BruteForce, one: Input, name: str) -> list[
 
 
 def _ends(sample: SampleTable, asked: BruteForce, best: Inputs) -> list[Inputs]:
-    """The ranges of the case that finds most, from one value to the same, over all there is, and past it."""
+    """The first case with other ranges: a single value, all values, and the ends."""
     found: list[Inputs] = []
     for one in asked.read.inputs:
         if one.op not in RANGES or not _by_caller(one) or one.attribute not in best:
@@ -140,7 +140,7 @@ def _whole(sample: SampleTable, asked: BruteForce, one: Input, name: str) -> Any
 
 
 def _never(sample: SampleTable, asked: BruteForce, best: Inputs) -> Inputs:
-    """The case with ids that nobody has: nothing is found, and nobody else's items either."""
+    """The first case with ids that do not exist: nothing may be found."""
     given = dict(best)
     for one in asked.read.inputs:
         bound = next(iter(asked.bound[one].items()), None)

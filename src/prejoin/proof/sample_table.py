@@ -41,7 +41,7 @@ class SampleTable:
     client: Client
     async_client: AsyncClient
     unobserved: Client
-    """For what is no part of a pattern: `calls` has only those of the other two."""
+    """Prepares and scans the table. Its calls are not in `calls`."""
     facets: Sequence[Facet]
     generator: DataGenerator
     calls: list[Call] = field(default_factory=list)
@@ -89,7 +89,7 @@ class SampleTable:
     @property
     def items(self) -> Mapping[str, list[Values]]:
         """The items in the table, by entity."""
-        return self.generator.made
+        return self.generator.items
 
     @property
     def out_of_scope(self) -> dict[str, str]:
@@ -149,7 +149,7 @@ def natural_keys(facets: Iterable[Facet]) -> frozenset[str]:
 
 
 class _Awaitable:
-    """A transport as an async one. It answers at once, so that it depends on no event loop."""
+    """A transport for the async client. It answers at once, and depends on no event loop."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -160,7 +160,7 @@ class _Awaitable:
 
 
 class _EventLoop:
-    """An event loop for coroutines that are run one by one; in a thread, if the caller has a running one already."""
+    """Runs coroutines one by one; in a thread, if the caller has a running event loop."""
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None

@@ -1,4 +1,4 @@
-"""One call of a write, made up: the items it is about, what the caller gives, and each item before and after."""
+"""Cases of a write: the items that a call is about, its inputs, and each item before and after."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from prejoin.workload.model import (
 )
 
 SEVERAL = 2
-"""How many items stand for several."""
+"""How many items a write of many writes."""
 _ATTEMPTS = 4
 
 
 class NothingFitsError(Exception):
-    """There is no item that the write could be about, and none could be made."""
+    """No item fits the write, and none could be generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to one item: before and after, None where there is none."""
+    """One item of a write, before and after; None where it does not exist."""
 
     action: Action
     entity: Entity
@@ -54,49 +54,49 @@ class Step:
 
     @property
     def item(self) -> Values:
-        """What its keys are made of: as it is, or, of a new one, as it will be."""
+        """The item that has the keys: the existing one, or the new one."""
         return self.before if self.before is not None else self.after or {}
 
 
 @dataclass(slots=True)
 class WriteCase:
-    """One call of a pattern. Inputs are variables: all items agree in what they take from one."""
+    """One call of a write. All items that take a value from the same input have the same value."""
 
     sample: SampleTable
     write: Write
     operation: Operation
     turn: int = 0
-    """Which of the items that would do is taken first: so that two cases are of different ones."""
+    """Which of the fitting items is taken first, so that two cases have different ones."""
     given: Values = field(default_factory=dict)
     checked: dict[str, Values] = field(default_factory=dict)
-    """The items that are looked at and not written, by entity."""
+    """The items that are checked and not written, by entity."""
     absent: set[str] = field(default_factory=set)
-    """Of the entities that are checked, those of which there must be no item."""
-    gone: list[tuple[Entity, Values]] = field(default_factory=list)
-    """Items of the data that must not be there, and are deleted first."""
-    made: list[tuple[Entity, Values]] = field(default_factory=list)
-    """Items that had to be there first, and were not in the data."""
+    """The checked entities whose item must not exist."""
+    obsolete: list[tuple[Entity, Values]] = field(default_factory=list)
+    """Items of the data that must not exist; they are deleted before the call."""
+    missing: list[tuple[Entity, Values]] = field(default_factory=list)
+    """Items that the case needs and the data does not have; they are written before the call."""
     lists: dict[str, list[Any]] = field(default_factory=dict)
     """The values of inputs that are lists."""
     new: list[tuple[Entity, Values]] = field(default_factory=list)
-    """The items that it makes."""
+    """The items that the call creates."""
     taken: list[Values] = field(default_factory=list)
-    """The items of the data that it changes."""
+    """The items of the data that the call changes."""
     anew: bool = False
-    """Whether what it is about is made for it: among what is there, nothing fits together."""
+    """Whether its items are generated for it, because no items of the data fit together."""
 
     @property
     def found_first(self) -> frozenset[str]:
-        """The entities whose items are found first, by another key than their own."""
+        """The entities whose items the operation finds by an index first."""
         return self.operation.found_first
 
     @property
     def read_first(self) -> frozenset[str]:
-        """The entities whose items are read first."""
+        """The entities whose items the operation reads first."""
         return self.operation.read_first
 
     def param(self, name: str, like: Attribute) -> Any:
-        """The value of an input that is no attribute: small, so that stock and balances suffice."""
+        """The value of an input that is no attribute. Numbers are small, so that stock and balances suffice."""
         if name not in self.given:
             self.given[name] = 1 if like.type.numeric else self.sample.generator.value(like)
         return self.given[name]
@@ -108,9 +108,9 @@ class WriteCase:
 
 
 def steps_of(case: WriteCase, replacing: bool = False) -> list[Step]:
-    """What the write does: items that are there are picked first, then new ones are made that belong to them.
+    """The steps of a case. Existing items are picked first; then new ones are generated that belong to them.
 
-    With `replacing`, what is put is an item that is there already.
+    With `replacing`, a put replaces an existing item.
     """
     first = case.turn
     for attempt in range(_ATTEMPTS):
@@ -119,7 +119,7 @@ def steps_of(case: WriteCase, replacing: bool = False) -> list[Step]:
         case.lists.clear()
         case.checked.clear()
         case.absent.clear()
-        case.gone.clear()
+        case.obsolete.clear()
         case.taken.clear()
         case.new.clear()
         try:
@@ -168,7 +168,7 @@ def _steps(case: WriteCase, replacing: bool) -> list[Step]:
 
 
 def _owners_first(workload: Workload, actions: Sequence[Action], together: Sequence[Agreement]) -> list[int]:
-    """The positions of the actions that make items, in an order in which each comes after those its items refer to."""
+    """The positions of the actions that create items; each comes after those that its items refer to."""
     left = [at for at, action in enumerate(actions) if action.verb in NEW]
     found: list[int] = []
     while left:
@@ -189,7 +189,7 @@ def _owners_first(workload: Workload, actions: Sequence[Action], together: Seque
 
 
 def _pick(case: WriteCase, action: Action, entity: Entity, taken: list[Values | None]) -> list[Values]:
-    """Items of the data that satisfy the conditions, and agree with what was picked before; else a new one."""
+    """Items of the data that satisfy the conditions and agree with the items picked before; otherwise a new one."""
     linked = links(case.sample.workload, case.write, action, entity)
     single = {name: source for name, source in linked.items() if source not in case.lists}
     items = case.sample.items.get(entity.name, [])
@@ -223,7 +223,7 @@ def _fits(case: WriteCase, entity: Entity, item: Values, linked: dict[str, str])
 
 
 def _bind(case: WriteCase, entity: Entity, item: Values) -> None:
-    """An input that a condition says is equal to an attribute is what the item has: `version = newestBefore`."""
+    """Gives an input that a condition compares for equality the value of the item: `version = newestBefore`."""
     for check in case.write.checks:
         attribute = about(check, entity)
         said = check.values[0].param if check.op is Op.EQ and check.values else None
@@ -236,7 +236,7 @@ def _bind(case: WriteCase, entity: Entity, item: Values) -> None:
 
 
 def _referred(case: WriteCase, entity: Entity, item: Values, to: Entity) -> list[Values]:
-    """The items of another entity that an item names."""
+    """The items of another entity that an item refers to."""
     found: list[Values] = []
     for attribute in entity.attributes:
         held = target(case.sample.workload, attribute)
@@ -252,13 +252,13 @@ def _referred(case: WriteCase, entity: Entity, item: Values, to: Entity) -> list
 
 
 def _parts(entity: Entity, attribute: Attribute, to: Entity, part: Attribute) -> dict[str, str]:
-    """The attributes that together name an item of another entity: the one that refers to it, and those called so."""
+    """The attributes that together refer to an item of another entity: a reference, and attributes named as its id."""
     others = {p.name: p.name for p in to.id if p is not part and entity.attribute(p.name)}
     return {attribute.name: part.name, **others}
 
 
 def _provide(case: WriteCase, entity: Entity, linked: dict[str, str]) -> Values:
-    """An item put into the table for the write to be about."""
+    """Generates an item for the write to change or check."""
     wanted = {name: case.given[source] for name, source in linked.items() if source in case.given}
     for check in case.write.checks:
         attribute = about(check, entity)
@@ -267,12 +267,12 @@ def _provide(case: WriteCase, entity: Entity, linked: dict[str, str]) -> Values:
     wanted = {name: value for name, value in wanted.items() if value is not None}
     item = case.sample.generator.another(entity, wanted) or _elsewhere(case, entity, wanted)
     case.sample.generator.keep(entity, item)
-    case.made.append((entity, item))
+    case.missing.append((entity, item))
     return item
 
 
 def _make(case: WriteCase, action: Action, entity: Entity, owners: Values) -> list[Values]:
-    """New items: each takes what is given, and belongs to the items that were picked or made before."""
+    """Generates new items; each takes the inputs, and belongs to the items picked or generated before."""
     linked = links(case.sample.workload, case.write, action, entity)
     counts = [len(case.lists[source]) for source in linked.values() if source in case.lists]
     found: list[Values] = []
@@ -301,14 +301,14 @@ def _make(case: WriteCase, action: Action, entity: Entity, owners: Values) -> li
 
 
 def _elsewhere(case: WriteCase, entity: Entity, wanted: Values) -> Values:
-    """A new item for a parent that was not there: among those that are, all ids may be taken."""
+    """A new item of a new parent, for the ids of the existing parents may all be taken."""
     for attribute in entity.attributes:
         held = target(case.sample.workload, attribute)
         if held is None or attribute.name in wanted or held[0] is entity:
             continue
         parent = case.sample.generator.add(held[0])
         if parent is not None:
-            case.made.append((held[0], parent))
+            case.missing.append((held[0], parent))
             item = case.sample.generator.another(entity, {**wanted, attribute.name: parent[held[1].name]})
             if item is not None:
                 return item
@@ -316,7 +316,7 @@ def _elsewhere(case: WriteCase, entity: Entity, wanted: Values) -> Values:
 
 
 def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
-    """A new item also where all ids have been given out, as those of a type with few values are.
+    """A new item, even if all ids have been used, as with a type of few values.
 
     It has an id that nothing has any more, or that of an item which is deleted before.
     """
@@ -332,15 +332,15 @@ def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
             return again
     ids = [a.name for a in entity.id]
     for item in case.sample.items.get(entity.name, []):
-        free = not any(item is one for _, one in (*case.gone, *case.made, *case.new)) and item not in case.taken
+        free = not any(item is one for _, one in (*case.obsolete, *case.missing, *case.new)) and item not in case.taken
         if free and all(item.get(name) == value for name, value in wanted.items() if name in ids):
-            case.gone.append((entity, item))
+            case.obsolete.append((entity, item))
             return case.sample.generator.make(entity, {**wanted, **{name: item[name] for name in ids}})
     raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")
 
 
 def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -> Step | None:
-    """An item that is there, put again with other values; None where none fits what was picked before."""
+    """A put that replaces an existing item; None if none fits the items picked before."""
     linked = links(case.sample.workload, case.write, action, entity)
     wanted = {name: case.given[source] for name, source in linked.items() if source in case.given} | owners
     items = [
@@ -362,7 +362,7 @@ def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -
 
 
 def _nobody(case: WriteCase, entity: Entity, steps: Iterable[Step]) -> Values:
-    """The item that must not be there, by what names it; one that is there is deleted first."""
+    """An item that must not exist; one that exists is deleted first."""
     wanted = {a.name: case.given[a.name] for a in entity.id if a.name in case.given}
     for step in steps:
         item = step.after or step.before or {}
@@ -373,7 +373,7 @@ def _nobody(case: WriteCase, entity: Entity, steps: Iterable[Step]) -> Values:
     ids = {a.name for a in entity.id}
     if ids <= wanted.keys():
         there = [i for i in case.sample.items.get(entity.name, []) if all(i.get(n) == wanted[n] for n in ids)]
-        case.gone += [(entity, item) for item in there]
+        case.obsolete += [(entity, item) for item in there]
         found: Values | None = case.sample.generator.make(entity, wanted)
     else:
         found = case.sample.generator.another(entity, wanted)
@@ -385,7 +385,7 @@ def _nobody(case: WriteCase, entity: Entity, steps: Iterable[Step]) -> Values:
 
 
 def _looked_at(case: WriteCase, entity: Entity, checks: Sequence[Check], steps: Iterable[Step]) -> Values:
-    """The item that conditions are about and that is not written: the one that the others refer to."""
+    """The item that the write checks without writing it: one that the other items refer to."""
     items = case.sample.items.get(entity.name, [])
     named = [i for s in steps for i in _referred(case, s.entity, s.after or s.before or {}, entity)]
     fitting = [i for i in items if all(holds(case, check, entity, i) for check in checks)]
@@ -409,7 +409,7 @@ def about(check: Check, entity: Entity) -> Attribute | None:
 
 
 def holds(case: WriteCase, check: Check, entity: Entity, item: Values) -> bool:
-    """Whether a condition holds for an item; what is not about it, holds."""
+    """Whether a condition holds for an item. A condition on another entity does."""
     attribute = about(check, entity)
     if attribute is None or check.op is None:
         return True
@@ -424,7 +424,7 @@ def holds(case: WriteCase, check: Check, entity: Entity, item: Values) -> bool:
 
 
 def satisfying(case: WriteCase, check: Check, attribute: Attribute) -> Any:
-    """A value for which a condition holds; None where any will do."""
+    """A value for which a condition holds; None if any does."""
     if not check.values or check.op in {Op.EXISTS, Op.NOT_EXISTS}:
         return None
     if check.op is Op.EQ and check.values[0].param not in {None, *case.given}:
@@ -434,7 +434,7 @@ def satisfying(case: WriteCase, check: Check, attribute: Attribute) -> Any:
 
 
 def violating(case: WriteCase, check: Check, attribute: Attribute) -> Any:
-    """A value for which a condition does not hold; None where there is none."""
+    """A value for which a condition does not hold; None if there is none."""
     if not check.values:
         return None
     values = [case.value(v, attribute) for v in check.values]
@@ -442,7 +442,7 @@ def violating(case: WriteCase, check: Check, attribute: Attribute) -> Any:
 
 
 def _around(case: WriteCase, attribute: Attribute, values: list[Any]) -> list[Any]:
-    """Values to try: those compared with, a little less and more, and any others."""
+    """Values to try: the compared ones, one less and one more, and random ones."""
     found = list(values)
     if attribute.type.numeric and all(isinstance(v, int) or hasattr(v, "as_tuple") for v in values):
         least, most = attribute.bounds
@@ -453,7 +453,7 @@ def _around(case: WriteCase, attribute: Attribute, values: list[Any]) -> list[An
     return [*found, *(case.sample.generator.value(attribute) for _ in range(12))]
 
 
-# --- What becomes of them -------------------------------------------------------------------------------------------
+# --- Changes -------------------------------------------------------------------------------------------
 
 
 def _change(case: WriteCase, action: Action, entity: Entity, item: Values) -> Step:
@@ -503,7 +503,7 @@ def _draw_param(case: WriteCase, change: Change, attribute: Attribute, item: Val
 
 
 def _move(case: WriteCase, action: Action, entity: Entity, item: Values) -> None:
-    """Where an update says anew whom an item belongs to by several attributes, they are those of one that is there."""
+    """Moves an item to an existing parent, if the update changes several attributes that refer to it."""
     said = {c.attribute for c in changes(case.write, action, entity) if c.value is None and c.op is ChangeOp.SET}
     for attribute in (a for a in entity.attributes if a.name in said):
         held = target(case.sample.workload, attribute)
@@ -522,7 +522,7 @@ def _move(case: WriteCase, action: Action, entity: Entity, item: Values) -> None
 
 
 def _other(case: WriteCase, entity: Entity, attribute: Attribute, item: Values) -> Any:
-    """Another value than the old one, where the type has one; the same for all items of one call."""
+    """A value other than the old one, if the type has one; the same for all items of a call."""
     if attribute.name in case.given:
         return case.given[attribute.name]
     old = item.get(attribute.name)
@@ -548,6 +548,6 @@ def _other(case: WriteCase, entity: Entity, attribute: Attribute, item: Values) 
 
 
 def _is_taken(case: WriteCase, entity: Entity, attribute: Attribute, value: Any) -> bool:
-    """Whether a unique value is another's already."""
+    """Whether another item has a unique value."""
     unique = attribute.unique or any(attribute.name in group for group in entity.unique)
     return unique and any(i.get(attribute.name) == value for i in case.sample.items.get(entity.name, []))
