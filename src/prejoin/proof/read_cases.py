@@ -16,18 +16,18 @@ _OTHERS = 2
 """Cases that find something, beside the first."""
 
 
-def read_cases(sample: SampleTable, asked: BruteForce) -> list[Inputs]:
+def read_cases(sample: SampleTable, brute_force: BruteForce) -> list[Inputs]:
     """The inputs of each case. The first finds most; of a read of one item, exactly one if possible."""
-    name = asked.entities[0]
+    name = brute_force.entities[0]
     taken: list[Inputs] = []
     for item in sample.items.get(name, []):
-        given = _from_item(sample, asked, item)
+        given = _from_item(sample, brute_force, item)
         if given is not None and given not in taken:
             taken.append(given)
     if not taken:
-        return [_never(sample, asked, {})]
-    found = [(len(asked.answer(sample.items, given)), given) for given in taken]
-    if asked.read.result is Result.ONE:  # a method for one item refuses several
+        return [_never(sample, brute_force, {})]
+    found = [(len(brute_force.answer(sample.items, given)), given) for given in taken]
+    if brute_force.read.result is Result.ONE:  # a method for one item refuses several
         found.sort(key=lambda one: (one[0] != 1, one[0]))
     else:
         found.sort(key=lambda one: -one[0])
@@ -39,9 +39,9 @@ def read_cases(sample: SampleTable, asked: BruteForce) -> list[Inputs]:
     for given in [others[len(others) // 2], others[-1]] if others else []:
         if given not in chosen and len(chosen) <= _OTHERS:
             chosen.append(given)
-    chosen += _ends(sample, asked, best)
-    chosen += [{k: v for k, v in best.items() if k != i.attribute} for i in asked.read.inputs if i.optional]
-    never = _never(sample, asked, best)
+    chosen += _ends(sample, brute_force, best)
+    chosen += [{k: v for k, v in best.items() if k != i.attribute} for i in brute_force.read.inputs if i.optional]
+    never = _never(sample, brute_force, best)
     return [*chosen, never] if never not in chosen else chosen
 
 
@@ -49,41 +49,41 @@ def _by_caller(one: Input) -> bool:
     return not one.values and one.op not in {Op.EXISTS, Op.NOT_EXISTS}
 
 
-def _from_item(sample: SampleTable, asked: BruteForce, item: Values) -> Inputs | None:
+def _from_item(sample: SampleTable, brute_force: BruteForce, item: Values) -> Inputs | None:
     """Inputs that find an item; None if it lacks an attribute that is needed."""
     given: Inputs = {}
-    for one in asked.read.inputs:
-        name = asked.bound[one].get(asked.entities[0])
+    for one in brute_force.read.inputs:
+        name = brute_force.bound[one].get(brute_force.entities[0])
         if not _by_caller(one):
             continue
         if name is None or item.get(name) is None:
-            name, value = _elsewhere(sample, asked, one)
+            name, value = _elsewhere(sample, brute_force, one)
             if name is None:
                 if one.optional:
                     continue
                 return None
         else:
             value = item[name]
-        given[one.attribute] = _given(sample, asked, one, name, value)
+        given[one.attribute] = _given(sample, brute_force, one, name, value)
     return given
 
 
-def _elsewhere(sample: SampleTable, asked: BruteForce, one: Input) -> tuple[str | None, Any]:
+def _elsewhere(sample: SampleTable, brute_force: BruteForce, one: Input) -> tuple[str | None, Any]:
     """The value of an input that only another entity of the read has."""
-    for entity, name in asked.bound[one].items():
-        if entity != asked.entities[0]:
+    for entity, name in brute_force.bound[one].items():
+        if entity != brute_force.entities[0]:
             for item in sample.items.get(entity, []):
                 if item.get(name) is not None:
                     return name, item[name]
     return None, None
 
 
-def _given(sample: SampleTable, asked: BruteForce, one: Input, name: str, value: Any) -> Any:
+def _given(sample: SampleTable, brute_force: BruteForce, one: Input, name: str, value: Any) -> Any:
     if one.many:
-        return [value, *(v for v in _all(sample, asked, one, name) if v != value)][:3]
+        return [value, *(v for v in _all(sample, brute_force, one, name) if v != value)][:3]
     match one.op:
         case Op.BETWEEN:
-            return (min(_all(sample, asked, one, name)), value)
+            return (min(_all(sample, brute_force, one, name)), value)
         case Op.BEGINS_WITH:
             return str(value)[:4] or "a"
         case Op.CONTAINS:
@@ -94,9 +94,9 @@ def _given(sample: SampleTable, asked: BruteForce, one: Input, name: str, value:
             return value
 
 
-def _all(sample: SampleTable, asked: BruteForce, one: Input, name: str) -> list[Any]:
+def _all(sample: SampleTable, brute_force: BruteForce, one: Input, name: str) -> list[Any]:
     """The different values of an attribute in the data."""
-    entity = next(e for e, n in asked.bound[one].items() if n == name)
+    entity = next(e for e, n in brute_force.bound[one].items() if n == name)
     values: list[Any] = []
     for item in sample.items[entity]:
         if item.get(name) is not None and item[name] not in values:
@@ -104,15 +104,15 @@ def _all(sample: SampleTable, asked: BruteForce, one: Input, name: str) -> list[
     return values
 
 
-def _ends(sample: SampleTable, asked: BruteForce, best: Inputs) -> list[Inputs]:
+def _ends(sample: SampleTable, brute_force: BruteForce, best: Inputs) -> list[Inputs]:
     """The first case with other ranges: a single value, all values, and the ends."""
     found: list[Inputs] = []
-    for one in asked.read.inputs:
+    for one in brute_force.read.inputs:
         if one.op not in RANGES or not _by_caller(one) or one.attribute not in best:
             continue
-        entity, name = next(iter(asked.bound[one].items()))
+        entity, name = next(iter(brute_force.bound[one].items()))
         free = {k: v for k, v in best.items() if k != one.attribute}
-        same = asked.answer(sample.items, {**free, one.attribute: _whole(sample, asked, one, name)})
+        same = brute_force.answer(sample.items, {**free, one.attribute: _whole(sample, brute_force, one, name)})
         values = sorted({v[name] for e, v in same if e == entity and v.get(name) is not None})
         if not values:
             continue
@@ -126,8 +126,8 @@ def _ends(sample: SampleTable, asked: BruteForce, best: Inputs) -> list[Inputs]:
     return found
 
 
-def _whole(sample: SampleTable, asked: BruteForce, one: Input, name: str) -> Any:
-    values = sorted(_all(sample, asked, one, name))
+def _whole(sample: SampleTable, brute_force: BruteForce, one: Input, name: str) -> Any:
+    values = sorted(_all(sample, brute_force, one, name))
     match one.op:
         case Op.BETWEEN:
             return (values[0], values[-1])
@@ -139,17 +139,17 @@ def _whole(sample: SampleTable, asked: BruteForce, one: Input, name: str) -> Any
             return values[-1]
 
 
-def _never(sample: SampleTable, asked: BruteForce, best: Inputs) -> Inputs:
+def _never(sample: SampleTable, brute_force: BruteForce, best: Inputs) -> Inputs:
     """The first case with ids that do not exist: nothing may be found."""
     given = dict(best)
-    for one in asked.read.inputs:
-        bound = next(iter(asked.bound[one].items()), None)
+    for one in brute_force.read.inputs:
+        bound = next(iter(brute_force.bound[one].items()), None)
         attribute = sample.entity(bound[0]).attribute(bound[1]) if bound else None
         if attribute is None or not _by_caller(one) or one.op is not Op.EQ:
             continue
         if attribute.type.kind in (Kind.ENUM, Kind.BOOLEAN) and given:
             continue
-        taken = _all(sample, asked, one, attribute.name)
+        taken = _all(sample, brute_force, one, attribute.name)
         value = taken[0] if taken else None
         for _ in range(20):
             value = sample.generator.value(attribute)
