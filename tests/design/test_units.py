@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from prejoin.design.cost.estimates import Figures
-from prejoin.design.cost.request_facts import Entry, Page, Seen, entries_of
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.footprint import EntryWrite, MeasuredFootprint, PageRead, entries_of
+from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import (
     TABLE,
@@ -81,7 +81,7 @@ class Table:
         return [self.key(part.get("Item") or part["Key"]) for part in parts]
 
 
-def writes(table: Table, do: Any, *arguments: Any, **known: Any) -> Iterator[tuple[Made, list[Entry]]]:
+def writes(table: Table, do: Any, *arguments: Any, **known: Any) -> Iterator[tuple[Made, list[EntryWrite]]]:
     """What a write called, and what that did to the items and their entries in the indexes."""
     before = table.items()
     table.calls.clear()
@@ -113,10 +113,12 @@ def test_writes_cost_what_the_rules_say_for_the_items_that_are_there(name: str, 
     assert len(seen) > 20
     for call, entries in seen:
         operation = Operation("any", (Request(Call(call.operation)),))
-        assert predicted(operation, design, workload, Seen(written={0: entries})) == Units(0, call.units)
+        assert predict_units(operation, design, workload, MeasuredFootprint(written={0: entries})) == Units(
+            0, call.units
+        )
 
 
-def _all_writes(design: Design, workload: Workload) -> Iterator[tuple[Made, list[Entry]]]:
+def _all_writes(design: Design, workload: Workload) -> Iterator[tuple[Made, list[EntryWrite]]]:
     """Everything inserted, some of it changed, attribute by attribute, and deleted."""
     with Embedded() as engine:
         table = Table(design, workload, engine)
@@ -144,16 +146,16 @@ def _all_writes(design: Design, workload: Workload) -> Iterator[tuple[Made, list
 
 
 def test_reads_cost_by_page_or_by_item_and_twice_where_they_are_strong() -> None:
-    def units(call: Call, *pages: Page, consistent: bool = False) -> float:
+    def units(call: Call, *pages: PageRead, consistent: bool = False) -> float:
         operation = Operation("any", (Request(call, consistent=consistent),))
-        return predicted(operation, Design("t"), Workload(), Seen(read={0: pages})).read
+        return predict_units(operation, Design("t"), Workload(), MeasuredFootprint(read={0: pages})).read
 
-    assert units(Call.QUERY, Page(5000)) == 1.0
-    assert units(Call.QUERY, Page(5000), consistent=True) == 2.0
-    assert units(Call.BATCH_GET, Page(2500), Page(2500)) == 1.0
-    assert units(Call.TRANSACT_GET, Page(5000)) == 4.0
-    assert units(Call.GET, Page(0)) == 0.5, "what is not there is charged, too"
-    assert units(Call.QUERY, Page(100, times=8)) == 4.0, "each shard rounds for itself"
+    assert units(Call.QUERY, PageRead(5000)) == 1.0
+    assert units(Call.QUERY, PageRead(5000), consistent=True) == 2.0
+    assert units(Call.BATCH_GET, PageRead(2500), PageRead(2500)) == 1.0
+    assert units(Call.TRANSACT_GET, PageRead(5000)) == 4.0
+    assert units(Call.GET, PageRead(0)) == 0.5, "what is not there is charged, too"
+    assert units(Call.QUERY, PageRead(100, times=8)) == 4.0, "each shard rounds for itself"
 
 
 # --- By the document's figures --------------------------------------------------------------------------------------
@@ -464,7 +466,7 @@ def test_a_narrow_index_is_not_written_for_what_it_does_not_hold() -> None:
     part = keyed(workload, BY_ID, index, projection=Projection(ProjectionKind.INCLUDE, ("entityType", "state")))
     assert [units(whole, id_).write for id_ in ("AP-020", "AP-021")] == [4, 4]
     assert [units(part, id_).write for id_ in ("AP-020", "AP-021")] == [2, 3], "an entry is smaller than 1 KB"
-    assert Figures(part, workload).size("Task", "gsi1") < 300
+    assert Estimates(part, workload).size("Task", "gsi1") < 300
     assert units(part, "AP-002").read < units(whole, "AP-002").read / 8
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.request_facts import Entry, Page, Seen, entries_of, held
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.footprint import EntryWrite, MeasuredFootprint, PageRead, entries_of, held
+from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.addressing import held as held_by
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Operation
@@ -37,14 +37,14 @@ _OF_A_QUERY = (
 
 def read_units(sample: SampleTable, operation: Operation, calls: Sequence[Call], there: Dump) -> float | None:
     """The units that a read should use for the items it reads; None if a call is not in the operation."""
-    pages: dict[int, list[Page]] = {}
+    pages: dict[int, list[PageRead]] = {}
     for call in calls:
         sizes, number = _sizes(sample, call, there), _request(operation, call)
         if sizes is None or number is None:
             return None
-        found = [Page(size) for size in sizes] if call.operation in _SEVERAL else [Page(sum(sizes))]
+        found = [PageRead(size) for size in sizes] if call.operation in _SEVERAL else [PageRead(sum(sizes))]
         pages.setdefault(number, []).extend(found)
-    return predicted(operation, sample.design, sample.workload, Seen(pages)).read
+    return predict_units(operation, sample.design, sample.workload, MeasuredFootprint(pages)).read
 
 
 def _request(operation: Operation, call: Call) -> int | None:
@@ -94,14 +94,14 @@ def write_units(
 ) -> float | None:
     """The units that a write should use for its items before and after, with its reads."""
     sample, operation = case.sample, _as_sent(case.operation, calls)
-    pages: dict[int, list[Page]] = {}
-    written: dict[int, list[Entry]] = {}
+    pages: dict[int, list[PageRead]] = {}
+    written: dict[int, list[EntryWrite]] = {}
     for call in calls:
         if call.operation in _READS:
             sizes, number = _sizes(sample, call, there), _request(operation, call)
             if sizes is None or number is None:
                 return None
-            pages.setdefault(number, []).append(Page(sum(sizes)))
+            pages.setdefault(number, []).append(PageRead(sum(sizes)))
     for step in steps:
         old = before.of(step.entity.name, step.before) if step.before is not None else {}
         new = before.of(step.entity.name, step.after) if step.after is not None else {}
@@ -126,8 +126,8 @@ def write_units(
     for name, values in case.checked.items():
         size = 0 if name in case.absent else item_size(next(iter(before.of(name, values).values())))
         number = next(at for at, r in enumerate(operation.requests) if r.call is Called.TRANSACT_WRITE)
-        written.setdefault(number, []).append(Entry("table", size, size, same=True))
-    found = predicted(operation, sample.design, sample.workload, Seen(pages, written))
+        written.setdefault(number, []).append(EntryWrite("table", size, size, same=True))
+    found = predict_units(operation, sample.design, sample.workload, MeasuredFootprint(pages, written))
     return found.read + found.write
 
 

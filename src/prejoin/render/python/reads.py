@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import Link, ask_of, followed, is_filtered, plain, varying, wanted_of
+from prejoin.design.mapping.map_reads import Link, ask_of, followed, is_filtered, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
@@ -14,7 +14,7 @@ from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, P
 from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
-from prejoin.workload.lookup import bindings
+from prejoin.workload.lookup import bare_name, bindings
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -367,7 +367,7 @@ class _Reading:
         return "matches if any(asked) else None"
 
     def _consistent(self) -> list[Part]:
-        return ["consistent=True"] if self.plan.ask.consistent else []
+        return ["consistent=True"] if self.plan.lookup.consistent else []
 
     def _order(self) -> Part:
         """The order as the client takes it; of one entity among several where only that has the attribute."""
@@ -389,7 +389,7 @@ class _Reading:
         module = self.module
         bound = bindings(module.workload, self.entities, one.attribute)
         entity = self.first if self.first in bound else next(iter(bound), self.first)
-        attribute = single(module.workload, entity, bound.get(entity, plain(one.attribute)))
+        attribute = single(module.workload, entity, bound.get(entity, bare_name(one.attribute)))
         field = module.names.field(entity, attribute.name)
         if one.op in _NO_VALUES:
             return _Given(one, entity, attribute, field, ())
@@ -402,7 +402,7 @@ class _Reading:
     def _params(self, one: Input, entity: str, attribute: Attribute) -> tuple[str, ...]:
         """The parameters of an input, added to those of the method."""
         type_ = input_type(one, entity, attribute, self.module)
-        base = plain(one.attribute)
+        base = bare_name(one.attribute)
         taken = [p.name for p in self.params]
         default = "None" if one.optional else ""
         type_ = f"{type_} | None" if one.optional else type_
