@@ -10,7 +10,7 @@ from typing import Any
 from prejoin.design.mapping.addressing import NEW, links
 from prejoin.design.mapping.shared_values import shared_inputs
 from prejoin.proof.write_cases import Step, WriteCase
-from prejoin.render.python.method import Asked, Known, Method, Option, Param, Whole
+from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
 from prejoin.table import Changes
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Action, ChangeOp, Op, Value, Verb
@@ -28,7 +28,7 @@ def read_arguments(method: Method, inputs: Mapping[str, Any], now: datetime) -> 
     found: dict[str, Any] = {}
     for param in method.params:
         match param.meaning:
-            case Asked(name, end) if name in inputs:
+            case InputValue(name, end) if name in inputs:
                 value = inputs[name]
                 found[param.name] = value[0] if end == "low" else value[1] if end == "high" else value
             case Option("now"):
@@ -100,18 +100,18 @@ def _argument(param: Param, case: WriteCase, steps: Sequence[Step], record: Reco
     match param.meaning:
         case Option(name):
             return case.sample.now if name == "now" else None
-        case Whole(entity, many):
+        case RecordValue(entity, many):
             own = [s for s in steps if s.entity.name == entity]
             new = [record(entity, s.after or {}) for s in own if s.action.verb in NEW]
             records = new or [record(entity, s.before or {}) for s in own]
             return records if many else records[0]
-        case Known(entity, attribute, many, new_):
+        case KnownValue(entity, attribute, many, new_):
             if entity in case.checked:
                 return case.checked[entity].get(attribute)
             own = [s for s in steps if s.entity.name == entity and s.action.verb not in NEW]
             values = [_new(s, attribute) if new_ else s.item.get(attribute) for s in own]
             return values if many else values[0]
-        case Asked(name, _, many):
+        case InputValue(name, _, many):
             compared = any(c.op is Op.EQ and Value(param=name) in c.values for c in case.write.checks)
             if compared and name in case.given:
                 return case.given[name]  # a condition compares with it: the items may have something else

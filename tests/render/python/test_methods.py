@@ -15,7 +15,7 @@ from tests.render.python.workloads import random_workload
 from prejoin.design.solver.solve import solve
 from prejoin.render.python import Options
 from prejoin.render.python.entities import Style
-from prejoin.render.python.method import Asked, Known, Option, Whole
+from prejoin.render.python.method import InputValue, KnownValue, Option, RecordValue
 from prejoin.render.python.package import repository_methods
 from prejoin.table import ConditionFailed, CursorError, NotServed, OtherTenant, TransactionCancelled
 from prejoin.workload.lookup import addressed
@@ -80,14 +80,14 @@ def test_a_method_takes_what_the_document_gives(name: str) -> None:
         taken: set[str] = set()
         for param in method.params:
             match param.meaning:
-                case Asked(name):
+                case InputValue(name):
                     assert name in wanted, f"{pattern.id} takes {param.name}"
                     taken.add(name)
-                case Whole(entity):
+                case RecordValue(entity):
                     held = workload.entity(entity)
                     assert held is not None
                     taken |= {entity, *(a.name for a in held.attributes)}
-                case Known(entity, attribute):
+                case KnownValue(entity, attribute):
                     owner = workload.entity(entity)
                     assert owner is not None
                     assert isinstance(pattern, Write)
