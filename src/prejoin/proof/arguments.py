@@ -9,7 +9,7 @@ from typing import Any
 
 from prejoin.design.mapping.addressing import NEW, links
 from prejoin.design.mapping.shared_values import shared_inputs
-from prejoin.proof.write_cases import Step, WriteCase
+from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
 from prejoin.table import Changes
 from prejoin.workload.lookup import target
@@ -36,14 +36,14 @@ def read_arguments(method: Method, inputs: Mapping[str, Any], now: datetime) -> 
     return found
 
 
-def write_arguments(method: Method, case: WriteCase, steps: Sequence[Step], record: Record) -> dict[str, Any]:
+def write_arguments(method: Method, case: WriteCase, steps: Sequence[WriteStep], record: Record) -> dict[str, Any]:
     """The arguments by which a method does these steps."""
     found = {param.name: _argument(param, case, steps, record) for param in method.params}
     optional = {param.name for param in method.params if param.default}
     return {name: value for name, value in found.items() if value is not None or name not in optional}
 
 
-def tenant_of_steps(case: WriteCase, steps: Sequence[Step]) -> Any:
+def tenant_of_steps(case: WriteCase, steps: Sequence[WriteStep]) -> Any:
     """The tenant for whom a write is done; None if the table has none."""
     tenant = case.sample.workload.tenant
     if tenant is None:
@@ -52,12 +52,12 @@ def tenant_of_steps(case: WriteCase, steps: Sequence[Step]) -> Any:
     return items[0][tenant.attribute] if items else case.given.get(tenant.attribute)
 
 
-def refer_to_checked(case: WriteCase, steps: Sequence[Step]) -> list[Step]:
+def refer_to_checked(case: WriteCase, steps: Sequence[WriteStep]) -> list[WriteStep]:
     """The steps, with references to the items that the write checks: methods take the keys of these from there."""
     return [_referring(case, step) for step in steps]
 
 
-def _referring(case: WriteCase, step: Step) -> Step:
+def _referring(case: WriteCase, step: WriteStep) -> WriteStep:
     named: dict[str, Any] = {}
     for attribute in step.entity.attributes:
         held = target(case.sample.workload, attribute)
@@ -73,7 +73,7 @@ def _referring(case: WriteCase, step: Step) -> Step:
     return replace(step, changed=changed, after={**step.after, **sets} if step.after else None)
 
 
-def check_agreement(case: WriteCase, steps: Sequence[Step]) -> None:
+def check_agreement(case: WriteCase, steps: Sequence[WriteStep]) -> None:
     """Raises `NoArgumentsError` where one input would need two values: a broken item may not fit the others."""
     for one in case.write.inputs:
         name = one.attribute
@@ -88,7 +88,7 @@ def check_agreement(case: WriteCase, steps: Sequence[Step]) -> None:
             raise NoArgumentsError(name)
 
 
-def _shares(case: WriteCase, step: Step, name: str) -> bool:
+def _shares(case: WriteCase, step: WriteStep, name: str) -> bool:
     """Whether a new item takes an attribute from the input of that name. Of many, each may have its own value."""
     if step.action.verb not in NEW:
         return False
@@ -96,7 +96,7 @@ def _shares(case: WriteCase, step: Step, name: str) -> bool:
     return not step.action.many or any(attribute.name == name for attribute in shared)
 
 
-def _argument(param: Param, case: WriteCase, steps: Sequence[Step], record: Record) -> Any:
+def _argument(param: Param, case: WriteCase, steps: Sequence[WriteStep], record: Record) -> Any:
     match param.meaning:
         case Option(name):
             return case.sample.now if name == "now" else None
@@ -121,7 +121,7 @@ def _argument(param: Param, case: WriteCase, steps: Sequence[Step], record: Reco
             return values[0] if values else case.given.get(name)
 
 
-def _values(name: str, case: WriteCase, steps: Sequence[Step]) -> Iterator[Any]:
+def _values(name: str, case: WriteCase, steps: Sequence[WriteStep]) -> Iterator[Any]:
     """The values of an input, from the items that take theirs from it."""
     workload = case.sample.workload
     several = any(one.many for one in case.write.inputs if one.attribute == name)
@@ -139,7 +139,7 @@ def _values(name: str, case: WriteCase, steps: Sequence[Step]) -> Iterator[Any]:
                 yield _new(step, name)
 
 
-def _new(step: Step, attribute: str) -> Any:
+def _new(step: WriteStep, attribute: str) -> Any:
     """What a caller gives for an attribute: its new value, or what is appended to it."""
     new, old = step.changed.sets.get(attribute), (step.before or {}).get(attribute)
     appended = any(c.attribute == attribute and c.op is ChangeOp.APPEND for c in step.action.changes)

@@ -14,7 +14,7 @@ from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.data import Values
 from prejoin.proof.sample_table import SampleTable
-from prejoin.proof.write_cases import Step, WriteCase
+from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
 from prejoin.workload.model import Entity
@@ -44,7 +44,7 @@ class ExpectedTable:
     def key(self, item: Json) -> tuple[str, ...]:
         return tuple(text for name in self._names for text in item[name].values())
 
-    def apply(self, step: Step) -> None:
+    def apply(self, step: WriteStep) -> None:
         """Records a step that was done, in the data and in the expected content."""
         items = self._sample.items[step.entity.name]
         if step.before is not None:

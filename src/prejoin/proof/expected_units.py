@@ -15,7 +15,7 @@ from prejoin.design.model import TABLE, Operation
 from prejoin.design.model import Call as Called
 from prejoin.proof.expected_table import Dump, ExpectedTable, Json
 from prejoin.proof.sample_table import SampleTable
-from prejoin.proof.write_cases import Step, WriteCase
+from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.sizes import item_size
 from prejoin.table import Call
 from prejoin.workload.model import Verb
@@ -90,7 +90,7 @@ def _looked_at(sample: SampleTable, call: Call) -> list[Json]:
 
 
 def write_units(
-    case: WriteCase, steps: Sequence[Step], calls: Sequence[Call], before: ExpectedTable, there: Dump
+    case: WriteCase, steps: Sequence[WriteStep], calls: Sequence[Call], before: ExpectedTable, there: Dump
 ) -> float | None:
     """The units that a write should use for its items before and after, with its reads."""
     sample, operation = case.sample, _as_sent(case.operation, calls)
@@ -146,7 +146,7 @@ def _as_sent(operation: Operation, calls: Sequence[Call]) -> Operation:
     return replace(operation, requests=tuple(requests))
 
 
-def _tag(sample: SampleTable, step: Step) -> Json:
+def _tag(sample: SampleTable, step: WriteStep) -> Json:
     item = sample.design.item(step.entity.name)
     return {"S": item.tag if item else step.entity.name}
 

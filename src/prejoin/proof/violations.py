@@ -17,7 +17,7 @@ from prejoin.proof.arguments import (
 from prejoin.proof.data import Values
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import REFUSALS, SampleTable
-from prejoin.proof.write_cases import NothingFitsError, Step, WriteCase, about, steps_of, violating
+from prejoin.proof.write_cases import NothingFitsError, WriteCase, WriteStep, about, steps_of, violating
 from prejoin.render.python.method import Method
 from prejoin.table import Changes, ConditionFailed, TooMany, TransactionCancelled
 from prejoin.workload.lookup import root, target
@@ -25,14 +25,14 @@ from prejoin.workload.model import Action, Check, CheckKind, Entity, Op, Verb
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class ConditionViolation:
     """A call of a write that breaks one condition."""
 
     text: str
     """The broken condition: `an Order that is there already`."""
     case: WriteCase
-    steps: Sequence[Step]
-    done: Sequence[Step] = ()
+    steps: Sequence[WriteStep]
+    done: Sequence[WriteStep] = ()
     """The steps that are done before the call is refused: only those of writes without a transaction."""
 
 
@@ -73,7 +73,7 @@ def prove_violations(
     return tuple(refused), ""
 
 
-def _violations(sample: SampleTable, expected: ExpectedTable, usual: WriteCase) -> Iterator[Violation]:
+def _violations(sample: SampleTable, expected: ExpectedTable, usual: WriteCase) -> Iterator[ConditionViolation]:
     case, usual_steps = _next_case(expected, usual)
     for at, step in enumerate(usual_steps):
         for violate in _possible_violations(case, step):
@@ -87,14 +87,15 @@ def _violations(sample: SampleTable, expected: ExpectedTable, usual: WriteCase) 
                 inputs = links(sample.workload, case.write, broken.action, broken.entity)
                 changed = _changed_variables(sample, broken.entity, steps[at].item, broken.item, inputs, compared)
                 others = _substitute(case, (other for other in steps if other is not steps[at]), changed)
-                yield Violation(text, case, [broken, *others], _done_before(expected, case, broken, steps[:at], others))
+                done = _done_before(expected, case, broken, steps[:at], others)
+                yield ConditionViolation(text, case, [broken, *others], done)
     for name in case.checked:
         case, steps = _next_case(expected, usual)
         entity, item = sample.entity(name), case.checked[name]
         if name in case.absent:
             sample.generator.keep(entity, item)
             expected.insert(entity, item)
-            yield Violation(f"{_one(entity)} that must not be there", case, steps)
+            yield ConditionViolation(f"{_one(entity)} that must not be there", case, steps)
             continue
         if name in case.found_first:
             continue  # nothing would be sent: it is not found
@@ -103,10 +104,10 @@ def _violations(sample: SampleTable, expected: ExpectedTable, usual: WriteCase) 
             inputs = links(sample.workload, case.write, Action(Verb.UPDATE, name), entity)
             steps = _substitute(case, steps, _changed_variables(sample, entity, item, unknown, inputs))
             case.checked[name] = unknown
-            yield Violation(f"no {name} that it depends on", case, refer_to_checked(case, steps))
+            yield ConditionViolation(f"no {name} that it depends on", case, refer_to_checked(case, steps))
 
 
-def _next_case(expected: ExpectedTable, usual: WriteCase) -> tuple[WriteCase, list[Step]]:
+def _next_case(expected: ExpectedTable, usual: WriteCase) -> tuple[WriteCase, list[WriteStep]]:
     """A case that breaks no condition, on the data as it is now."""
     case = WriteCase(usual.sample, usual.write, usual.operation, usual.turn)
     steps = refer_to_checked(case, steps_of(case))
@@ -143,7 +144,7 @@ def _changed_variables(
     return found
 
 
-def _substitute(case: WriteCase, steps: Iterable[Step], changed: Variables) -> list[Step]:
+def _substitute(case: WriteCase, steps: Iterable[WriteStep], changed: Variables) -> list[WriteStep]:
     """The steps with the new values of variables; the inputs and checked items of the case get them, too."""
     for name, item in case.checked.items():
         linked = links(case.sample.workload, case.write, Action(Verb.UPDATE, name), case.sample.entity(name))
@@ -178,10 +179,14 @@ def _substituted(
 
 
 def _done_before(
-    expected: ExpectedTable, case: WriteCase, broken: Step, earlier: Sequence[Step], others: Sequence[Step]
-) -> list[Step]:
+    expected: ExpectedTable,
+    case: WriteCase,
+    broken: WriteStep,
+    earlier: Sequence[WriteStep],
+    others: Sequence[WriteStep],
+) -> list[WriteStep]:
     """The steps that are done before the broken one is refused: none in a transaction."""
-    done: list[Step] = []
+    done: list[WriteStep] = []
     if case.write.atomic is not False or case.checked:
         return done
     for one, other in zip(earlier, others, strict=False):
@@ -199,11 +204,11 @@ def _same_tenant(sample: SampleTable, item: Values) -> Values:
 
 # --- Ways to break a condition ----------------------------------------------------------------------------------------
 
-_Violate = Callable[[SampleTable, ExpectedTable, WriteCase, Step], tuple[str, Step] | None]
+_Violate = Callable[[SampleTable, ExpectedTable, WriteCase, WriteStep], tuple[str, WriteStep] | None]
 """Breaks a condition: gives its text, and the step that breaks it; None where the data has no item for that."""
 
 
-def _possible_violations(case: WriteCase, step: Step) -> list[_Violate]:
+def _possible_violations(case: WriteCase, step: WriteStep) -> list[_Violate]:
     verb, entity = step.action.verb, step.entity
     unique = entity.unique or any(a.unique and not a.id for a in entity.attributes)
     compared = any(check.values and about(check, entity) for check in case.write.checks)
@@ -216,7 +221,9 @@ def _possible_violations(case: WriteCase, step: Step) -> list[_Violate]:
     return [violate for violate, possible in ways if possible]
 
 
-def _taken(sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: Step) -> tuple[str, Step] | None:
+def _taken(
+    sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: WriteStep
+) -> tuple[str, WriteStep] | None:
     """A new item with the key of an existing one."""
     ids = {a.name for a in step.entity.id} | set(sample.base(step.entity))
     # Other new items of the same entity have to remain different from it.
@@ -230,7 +237,9 @@ def _taken(sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: 
     return f"{_one(step.entity)} that is there already", replace(step, after=after)
 
 
-def _missing(sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: Step) -> tuple[str, Step] | None:
+def _missing(
+    sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: WriteStep
+) -> tuple[str, WriteStep] | None:
     """A change of an item that does not exist."""
     entity = step.entity
     if step.before is None or entity.singleton or entity.name in case.found_first:
@@ -253,7 +262,9 @@ def _is_first(case: WriteCase, entity: Entity) -> bool:
     return first == entity.name
 
 
-def _not_unique(sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: Step) -> tuple[str, Step] | None:
+def _not_unique(
+    sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: WriteStep
+) -> tuple[str, WriteStep] | None:
     """A unique value that another item has."""
     entity = step.entity
     groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
@@ -272,7 +283,9 @@ def _not_unique(sample: SampleTable, expected: ExpectedTable, case: WriteCase, s
     return None
 
 
-def _unmet(sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: Step) -> tuple[str, Step] | None:
+def _unmet(
+    sample: SampleTable, expected: ExpectedTable, case: WriteCase, step: WriteStep
+) -> tuple[str, WriteStep] | None:
     """An item for which a condition does not hold."""
     if step.before is None:
         return None

@@ -43,7 +43,7 @@ class NothingFitsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WriteStep:
     """One item of a write, before and after; None where it does not exist."""
 
     action: Action
@@ -107,7 +107,7 @@ class WriteCase:
         return value_of(value, attribute, self.sample.now, self.given)
 
 
-def steps_of(case: WriteCase, replacing: bool = False) -> list[Step]:
+def steps_of(case: WriteCase, replacing: bool = False) -> list[WriteStep]:
     """The steps of a case. Existing items are picked first; then new ones are generated that belong to them.
 
     With `replacing`, a put replaces an existing item.
@@ -130,10 +130,10 @@ def steps_of(case: WriteCase, replacing: bool = False) -> list[Step]:
     raise AssertionError("unreachable")
 
 
-def _steps(case: WriteCase, replacing: bool) -> list[Step]:
+def _steps(case: WriteCase, replacing: bool) -> list[WriteStep]:
     sample = case.sample
     actions = [a for a in actions_of(sample.workload, case.write) if a.verb is not Verb.EXPIRE]
-    found: dict[int, list[Step]] = {}
+    found: dict[int, list[WriteStep]] = {}
     for at, action in enumerate(actions):
         if action.verb not in NEW:
             entity = sample.entity(action.entity)
@@ -154,7 +154,7 @@ def _steps(case: WriteCase, replacing: bool) -> list[Step]:
         if replaced is not None:
             found[at] = [replaced]
         else:
-            found[at] = [Step(action, entity, None, item) for item in _make(case, action, entity, owners)]
+            found[at] = [WriteStep(action, entity, None, item) for item in _make(case, action, entity, owners)]
     steps = [step for at in sorted(found) for step in found[at]]
     written = {step.entity.name for step in steps}
     conditions = [check for check in case.write.checks if check.entity not in written]
@@ -339,7 +339,7 @@ def _room(case: WriteCase, entity: Entity, wanted: Values) -> Values:
     raise NothingFitsError(f"there is no room for another {entity.name}: all values of its id are taken")
 
 
-def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -> Step | None:
+def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -> WriteStep | None:
     """A put that replaces an existing item; None if none fits the items picked before."""
     linked = links(case.sample.workload, case.write, action, entity)
     wanted = {name: case.given[source] for name, source in linked.items() if source in case.given} | owners
@@ -358,10 +358,10 @@ def _replaced(case: WriteCase, action: Action, entity: Entity, owners: Values) -
     kept = {a.name for a in entity.attributes if a.id or a.unique or a.name in base or a.references}
     kept |= {name for group in entity.unique for name in group}
     after = case.sample.generator.make(entity, {name: before[name] for name in kept if name in before})
-    return Step(action, entity, before, {k: v for k, v in after.items() if k not in kept or k in before})
+    return WriteStep(action, entity, before, {k: v for k, v in after.items() if k not in kept or k in before})
 
 
-def _nobody(case: WriteCase, entity: Entity, steps: Iterable[Step]) -> Values:
+def _nobody(case: WriteCase, entity: Entity, steps: Iterable[WriteStep]) -> Values:
     """An item that must not exist; one that exists is deleted first."""
     wanted = {a.name: case.given[a.name] for a in entity.id if a.name in case.given}
     for step in steps:
@@ -384,7 +384,7 @@ def _nobody(case: WriteCase, entity: Entity, steps: Iterable[Step]) -> Values:
     return found
 
 
-def _looked_at(case: WriteCase, entity: Entity, checks: Sequence[Check], steps: Iterable[Step]) -> Values:
+def _looked_at(case: WriteCase, entity: Entity, checks: Sequence[Check], steps: Iterable[WriteStep]) -> Values:
     """The item that the write checks without writing it: one that the other items refer to."""
     items = case.sample.items.get(entity.name, [])
     named = [i for s in steps for i in _referred(case, s.entity, s.after or s.before or {}, entity)]
@@ -456,9 +456,9 @@ def _around(case: WriteCase, attribute: Attribute, values: list[Any]) -> list[An
 # --- Changes -------------------------------------------------------------------------------------------
 
 
-def _change(case: WriteCase, action: Action, entity: Entity, item: Values) -> Step:
+def _change(case: WriteCase, action: Action, entity: Entity, item: Values) -> WriteStep:
     if action.verb is Verb.DELETE:
-        return Step(action, entity, item, None)
+        return WriteStep(action, entity, item, None)
     after = dict(item)
     sets: Values = {}
     adds: Values = {}
@@ -486,7 +486,7 @@ def _change(case: WriteCase, action: Action, entity: Entity, item: Values) -> St
                 _draw_param(case, change, attribute, item)
                 new = _value(case, change, attribute) if change.value else _other(case, entity, attribute, item)
                 sets[name] = after[name] = new
-    return Step(action, entity, item, after, Changes(sets, adds, frozenset(removes)))
+    return WriteStep(action, entity, item, after, Changes(sets, adds, frozenset(removes)))
 
 
 def _value(case: WriteCase, change: Change, attribute: Attribute) -> Any:

@@ -74,7 +74,7 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
+class ArgumentMismatch:
     """A check at the beginning of a method: an attribute of an object has to agree with another argument."""
 
     record: int
@@ -91,7 +91,7 @@ class Method:
     params: tuple[Param, ...]
     result: str
     body: tuple[str, ...]
-    mismatches: tuple[Mismatch, ...] = ()
+    mismatches: tuple[ArgumentMismatch, ...] = ()
 
     @property
     def signature(self) -> str:

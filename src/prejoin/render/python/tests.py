@@ -27,7 +27,15 @@ from prejoin.render.python.layout import (
     string,
     wide,
 )
-from prejoin.render.python.method import InputValue, KnownValue, Method, Mismatch, Option, RecordValue, RenderContext
+from prejoin.render.python.method import (
+    ArgumentMismatch,
+    InputValue,
+    KnownValue,
+    Method,
+    Option,
+    RecordValue,
+    RenderContext,
+)
 from prejoin.render.python.names import free, identifier, single
 from prejoin.render.python.seed import maker
 from prejoin.render.python.values import literal
@@ -258,7 +266,7 @@ class _Test:
 
     # --- Writes -----------------------------------------------------------------------------------------------------
 
-    def of_write(self, mismatch: Mismatch | None = None) -> list[Part]:
+    def of_write(self, mismatch: ArgumentMismatch | None = None) -> list[Part]:
         """The test of a write; with a mismatch, the test that it is refused."""
         write, workload = self.method.pattern, self.module.workload
         assert isinstance(write, Write)

@@ -14,7 +14,16 @@ from prejoin.design.mapping.facets import ending
 from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.design.model import Call, Operation
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
-from prejoin.render.python.method import LOCAL, InputValue, Method, Mismatch, Option, Param, RenderContext, body_lines
+from prejoin.render.python.method import (
+    LOCAL,
+    ArgumentMismatch,
+    InputValue,
+    Method,
+    Option,
+    Param,
+    RenderContext,
+    body_lines,
+)
 from prejoin.render.python.names import free, identifier
 from prejoin.render.python.reads import as_lambda, test_text
 from prejoin.render.python.write_sources import Loop, Sources
@@ -52,7 +61,7 @@ class _WriteMethod:
 
     def method(self) -> Method:
         body = list(self._body())
-        mismatches: list[Mismatch] = []
+        mismatches: list[ArgumentMismatch] = []
         body = [*self._belonging(mismatches), *body]
         params = self.sources.ordered
         if self.sources.timed:
@@ -66,7 +75,7 @@ class _WriteMethod:
 
     # --- What belongs together --------------------------------------------------------------------------------------
 
-    def _belonging(self, mismatches: list[Mismatch]) -> Iterator[Part]:
+    def _belonging(self, mismatches: list[ArgumentMismatch]) -> Iterator[Part]:
         """The checks that refuse objects which do not belong together, before anything is sent."""
         workload, actions, records = self.module.workload, self.sources.actions, self.sources.records
         owners = {(a.part, a.part_attribute): a for a in agreements(workload, self.write, actions)}
@@ -91,7 +100,7 @@ class _WriteMethod:
                     continue
                 message = f"{left} is not {right}"
                 if not right.startswith(f"{param.name}["):
-                    mismatches.append(Mismatch(at, attribute.name, message))
+                    mismatches.append(ArgumentMismatch(at, attribute.name, message))
                 depth = STEP if loop else ""
                 lines.append(Group(f"{depth}if (", (left, f"!= {right}"), "):", commas=False, loose=True))
                 lines.append(call(f"{depth}{STEP}raise ValueError", string(message)))
