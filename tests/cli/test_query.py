@@ -21,7 +21,7 @@ from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
 from prejoin.proof.package import load_package
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.render.python.package import repository_methods
 from prejoin.table import Call, Client
 from prejoin.workload.files import read_file
@@ -144,9 +144,9 @@ def test_all_that_the_examples_ask_for_can_be_made_up(document: Path) -> None:
     assert len(methods) > 5
     code = generated(workload, design)
     with Embedded() as engine:
-        bench = Bench.ready(workload, design, engine, datetime.now(UTC), package=code.package)
+        sample = SampleTable.create(workload, design, engine, datetime.now(UTC), package=code.package)
         for method in methods.values():
-            values = example(bench, method.pattern, method)
+            values = example(sample, method.pattern, method)
             assert missing(method, code.hints(method), values) is None, method.name
 
 
