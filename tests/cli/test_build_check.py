@@ -65,6 +65,7 @@ def leave_a_file_over(folder: Path) -> None:
     (folder / ".prejoin-build.json").write_text(json.dumps(record), "utf-8")
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize(
     ("disturb", "file", "code"),
     [
@@ -181,6 +182,7 @@ def test_misuse_is_said(prejoin: Prejoin, teams: Path, arguments: tuple[str, ...
 # --- Options --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_options_of_a_build_are_remembered(prejoin: Prejoin, here: Path) -> None:
     shutil.copy(TEAMS, here / "access-patterns.md")
     assert prejoin("build", "--yes", "--infrastructure", "sst", "--package", "club", "--style", "msgspec").status == 0
@@ -199,6 +201,7 @@ def test_options_of_a_build_are_remembered(prejoin: Prejoin, here: Path) -> None
     assert prejoin("build", "--check").status == 0
 
 
+@pytest.mark.slow
 def test_settings_file_overrules_remembered_options(prejoin: Prejoin, here: Path) -> None:
     shutil.copy(TEAMS, here / "access-patterns.md")
     (here / "prejoin.toml").write_text('style = "msgspec"\n', "utf-8")

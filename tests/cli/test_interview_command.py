@@ -28,6 +28,7 @@ def test_a_file_of_answers_gives_a_document_that_is_fine(prejoin: Prejoin, answe
     assert "Interview" not in read_file(answers.parent / "a.md").workload.header
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("form", ["md", "yaml", "json"])
 def test_answers_come_by_a_pipe_too_and_in_pieces(prejoin: Prejoin, answers: Path, form: str) -> None:
     prejoin("interview", f"whole.{form}", "--answers", "answers.txt")

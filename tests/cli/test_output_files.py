@@ -62,6 +62,7 @@ def test_build_refuses_each_output_that_is_a_link(prejoin: Prejoin, home: Path) 
         assert name == "access-patterns.md" or text == before[name]
 
 
+@pytest.mark.slow
 def test_build_shows_nothing_of_what_a_link_points_at(prejoin: Prejoin, home: Path) -> None:
     shutil.copy(TEAMS, "access-patterns.md")
     Path("keys.md").symlink_to(home / "profile")
@@ -164,6 +165,7 @@ def test_decide_in_a_linked_document_keeps_no_copy_aside(prejoin: Prejoin, home:
     assert [path.name for path in Path().iterdir()] == ["decided.md"]
 
 
+@pytest.mark.slow
 def test_approved_design_is_not_written_where_its_decisions_cannot_be(home: Path) -> None:
     (home / "source.md").write_text(TEAMS.read_text("utf-8"))
     Path("decided.md").symlink_to(home / "source.md")
@@ -180,6 +182,7 @@ def test_approved_design_is_not_written_where_its_decisions_cannot_be(home: Path
     assert texts(home)["source.md"] == TEAMS.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_linked_output_is_refused_before_the_design_is_shown_for_approval(home: Path) -> None:
     shutil.copy(TEAMS, "access-patterns.md")
     Path("table-design.md").symlink_to(home / "nowhere")

@@ -54,6 +54,7 @@ def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"{", b"")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("end", ["2>&1 | head -1", ">&-", ">&- 2>&-"])
 def test_what_nobody_reads_is_written_all_the_same(tmp_path: Path, end: str) -> None:
     shutil.copy(TEAMS, tmp_path / "access-patterns.md")
@@ -64,6 +65,7 @@ def test_what_nobody_reads_is_written_all_the_same(tmp_path: Path, end: str) -> 
     assert '"source"' in (tmp_path / ".prejoin-build.json").read_text("utf-8")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 @pytest.mark.parametrize(
     "arguments",

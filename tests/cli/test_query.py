@@ -136,6 +136,7 @@ def test_a_design_that_is_broken_is_told_and_not_replaced_by_another(prejoin: Pr
     assert "the design has errors; nothing was asked" in ran.err
 
 
+@pytest.mark.everyday(3)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)
 def test_all_that_the_examples_ask_for_can_be_made_up(document: Path) -> None:
     workload = read_file(document).workload
@@ -342,6 +343,7 @@ def test_missing_arguments_are_asked_for_with_those_given(prejoin: Prejoin, shop
     assert "`prejoin query AP-005 user_id=a33f6f6a-1438-43f5-819d-1bd3d93e1841 --db shop.db placed_at_from=" in ran.err
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [

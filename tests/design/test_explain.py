@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 from tests.shop import shop_design, shop_workload
 
 from prejoin.design.cost.bill import amplification, bill
@@ -382,7 +383,7 @@ def test_how_good_it_is_is_said_only_as_far_as_it_is_known() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_whatever_is_left_of_a_workload_is_explained(data: st.DataObject) -> None:
     workload, _, _ = example("teams")
     reads = tuple(

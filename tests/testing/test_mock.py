@@ -470,6 +470,7 @@ class OfUnittestAsync(unittest.IsolatedAsyncioTestCase):
 """
 
 
+@pytest.mark.slow
 def test_each_test_of_a_class_is_inside_one_of_its_own(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

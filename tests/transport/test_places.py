@@ -23,6 +23,7 @@ REGIONS = [
 ]
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(("fips", "dual_stack"), [(False, False), (True, False), (False, True), (True, True)])
 def test_each_region_has_the_name_that_botocore_gives_it(fips: bool, dual_stack: bool) -> None:
     session = botocore.session.Session()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 from tests.proof.league import NOW
 from tests.render.python.driving import NAMES, Driver, designed
 from tests.render.python.workloads import random_workload
@@ -89,7 +90,7 @@ def test_who_comments_on_a_post_need_not_be_its_author(tmp_path: Path) -> None:
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(["dataclass", "msgspec"]), st.booleans(), st.booleans())
-@settings(max_examples=min(settings().max_examples, 10), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
 def test_every_method_of_a_random_workload_is_right(chance: Random, style: Style, aio: bool, harsh: bool) -> None:
     workload = random_workload(chance)
     design, options = solve(workload).design, Options(style=style)
@@ -98,7 +99,7 @@ def test_every_method_of_a_random_workload_is_right(chance: Random, style: Style
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=min(settings().max_examples, 6), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
 def test_the_design_of_a_random_workload_is_proven(chance: Random) -> None:
     workload = random_workload(chance)
     design = solve(workload).design
