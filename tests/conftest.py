@@ -5,6 +5,7 @@ Properties have no deadlines, because machines are busy. In CI they see the same
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -30,8 +31,8 @@ REPRESENTATIVE = frozenset(
 
 Their builds reach 98 % of the branches of all builds in 28 % of the time.
 """
-BY_DOCUMENT = ("design", "proof", "render")
-"""Folders whose tests do the same with every document. With a document that is not representative a test is slow."""
+BY_DOCUMENT = ("tests/design/", "tests/proof/", "tests/render/", "tests/workload/test_data.py")
+"""Where tests do the same with every document. With a document that is not representative a test is slow."""
 
 
 def _documents() -> frozenset[str]:
@@ -57,14 +58,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     documents = _documents()
     assert documents >= REPRESENTATIVE
     others = documents - REPRESENTATIVE
-    folders = tuple(TESTS / name for name in BY_DOCUMENT)
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
         if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
             continue
-        if any(map(item.path.is_relative_to, folders)) and not others.isdisjoint(
-            _names(*item.callspec.params.values())
-        ):
+        if item.nodeid.startswith(BY_DOCUMENT) and not others.isdisjoint(_names(*item.callspec.params.values())):
             item.add_marker(pytest.mark.slow)
         if first := item.get_closest_marker("everyday"):
             seen[item.path, item.originalname] += 1
@@ -79,6 +77,15 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
     if b">>> " in file_path.read_bytes():
         return collectors
     return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
+
+
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on, and never look at the ten thousand tests again."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_teardown() -> None:

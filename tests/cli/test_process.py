@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ def test_without_the_markdown_reader_it_says_what_to_install() -> None:
 
 def test_help_does_not_wait_for_what_it_does_not_need() -> None:
     heavy = ["rich", "markdown_it", "yaml", "highspy", "prejoin.workload"]
+    assert all(map(find_spec, heavy))
     code = (
         f"import sys; import atexit; atexit.register(lambda: print([m for m in {heavy} if m in sys.modules])); {_START}"
     )
