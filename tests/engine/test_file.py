@@ -691,8 +691,8 @@ def told_of_damage(engine: Embedded) -> str:
 
 
 def test_oldest_tokens_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    monkeypatch.setattr("prejoin.engine.operations.tokens.MOST", 20)
-    monkeypatch.setattr("prejoin.engine.operations.tokens._FORGETTING_TOKENS", 5)
+    monkeypatch.setattr("prejoin.engine.operations.client_tokens.MAX_TOKENS", 20)
+    monkeypatch.setattr("prejoin.engine.operations.client_tokens._FORGETTING_TOKENS", 5)
     for engine in (Embedded(), Embedded(path)):
         with engine:
             send(engine, "CreateTable", **SHOP)

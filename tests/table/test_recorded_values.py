@@ -211,7 +211,7 @@ def test_message_says_what_to_do(db: Client) -> None:
     with pytest.raises(NotAValue) as caught, db.update(Ticket, ticket_id="1") as ticket:
         ticket.subject = f"[URGENT] {ticket.subject}"
     assert str(caught.value) == (
-        "Ticket.subject stands for an attribute in an update that is being written; it has no value here and cannot be "
+        "Ticket.subject stands for an attribute inside an update. It has no value here and cannot be "
         "written as text. Get the item first and compute with its value, then pass subject=<that value> to the update, "
         "which is refused if it has changed; or let DynamoDB compute: +=, -=, |=, add(), appended(), prepended(), "
         "if_absent()"

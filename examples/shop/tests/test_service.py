@@ -384,7 +384,7 @@ def test_a_table_that_cannot_be_reached_is_told_as_such(monkeypatch: pytest.Monk
     monkeypatch.setenv("SHOP_ENDPOINT", prejoin_url)
     with serving() as http:
         product(http)
-        monkeypatch.setattr("prejoin.transport.remote.Remote.send_async", _unreachable)
+        monkeypatch.setattr("prejoin.transport.endpoints.RemoteTransport.send_async", _unreachable)
         answer = http.get("/products/MUG-BLUE")
     assert refused(answer, 503) == "busy"
     assert answer.headers["retry-after"] == "1"

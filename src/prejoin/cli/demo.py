@@ -34,9 +34,9 @@ from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Span, has_errors
 from prejoin.engine import Embedded
-from prejoin.proof.answer import Answer
-from prejoin.proof.bench import Bench
-from prejoin.proof.run import run_all
+from prejoin.proof.prove import run_all
+from prejoin.proof.result import Answer
+from prejoin.proof.sample_table import Bench
 from prejoin.workload.model import Workload
 
 _HEADER = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "A month", "Right")

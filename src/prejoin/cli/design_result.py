@@ -11,8 +11,8 @@ from msgspec import UNSET
 from prejoin.cli.design_answers import DesignAnswers, OtherDesign, Why, Without
 from prejoin.cli.making import Made
 from prejoin.design.explain import Alternative, Explanation
-from prejoin.design.solver.conflicts import Statement
-from prejoin.proof.answer import Answer
+from prejoin.design.solver.conflicts import ConflictStatement
+from prejoin.proof.result import Answer
 from prejoin.workload.grammar.statements import write_pin
 
 
@@ -105,7 +105,7 @@ def alternatives_of(explanation: Explanation) -> list[tuple[str, Alternative]]:
     return found + [(e.entity, one) for e in explanation.entities for one in e.alternatives]
 
 
-def conflict_sets(sets: tuple[tuple[Statement, ...], ...]) -> list[list[dict[str, str]]]:
+def conflict_sets(sets: tuple[tuple[ConflictStatement, ...], ...]) -> list[list[dict[str, str]]]:
     return [[{"kind": one.kind, "name": one.name, "text": str(one)} for one in statements] for statements in sets]
 
 

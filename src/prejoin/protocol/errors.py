@@ -91,7 +91,7 @@ def foreign(body: bytes, most: int) -> str:
     return "a page of HTML or XML" if body.lstrip()[:1] == b"<" else repr(body[:most].decode("utf-8", "replace"))
 
 
-class WordedTwiceError(DynamoDBError):
+class TwoWordingsError(DynamoDBError):
     """A ValidationException that DynamoDB says in newer words to GetItem, BatchGetItem and Query than elsewhere."""
 
     def __init__(self, message: str, newer: str) -> None:
@@ -99,9 +99,9 @@ class WordedTwiceError(DynamoDBError):
         self.newer = newer
 
 
-def newly_worded(error: DynamoDBError) -> DynamoDBError:
+def newer_wording(error: DynamoDBError) -> DynamoDBError:
     """The same error, in the newer words if it has any."""
-    return invalid(error.newer) if isinstance(error, WordedTwiceError) else error
+    return invalid(error.newer) if isinstance(error, TwoWordingsError) else error
 
 
 def _rebuild(code: str, message: str, status: int, fields: dict[str, Any], request_id: str) -> DynamoDBError:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import Link, ask_of, followed, is_filtered, plain, varying, wanted_of
+from prejoin.design.mapping.map_reads import Link, ask_of, followed, is_filtered, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
@@ -14,7 +14,7 @@ from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, P
 from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
-from prejoin.workload.lookup import bindings
+from prejoin.workload.lookup import bare_name, bindings
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -54,6 +54,13 @@ _ROOM = WIDTH - len(STEP * 3) - len("filter=,")
 """What of a line a filter may take. A longer one formatters would break where it is hard to read."""
 
 
+def read_plan(module: Module, read: Read) -> keys.Plan | keys.Refusal:
+    """The keys by which a read is served; found once for both repositories."""
+    if read.id not in module.plans:
+        module.plans[read.id] = keys.plan(module.facets, ask_of(read, module.workload))
+    return module.plans[read.id]
+
+
 def read_method(module: Module, read: Read, operation: Operation) -> Method:
     return _Reading(module, read, operation).method()
 
@@ -82,7 +89,7 @@ class _Reading:
         self.operation = operation
         self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
         self.first = self.entities[0]
-        found = keys.plan(module.facets, ask_of(read, module.workload))
+        found = read_plan(module, read)
         assert isinstance(found, keys.Plan)  # it is served
         self.plan = found
         self.params: list[Param] = []
@@ -360,7 +367,7 @@ class _Reading:
         return "matches if any(asked) else None"
 
     def _consistent(self) -> list[Part]:
-        return ["consistent=True"] if self.plan.ask.consistent else []
+        return ["consistent=True"] if self.plan.lookup.consistent else []
 
     def _order(self) -> Part:
         """The order as the client takes it; of one entity among several where only that has the attribute."""
@@ -382,7 +389,7 @@ class _Reading:
         module = self.module
         bound = bindings(module.workload, self.entities, one.attribute)
         entity = self.first if self.first in bound else next(iter(bound), self.first)
-        attribute = single(module.workload, entity, bound.get(entity, plain(one.attribute)))
+        attribute = single(module.workload, entity, bound.get(entity, bare_name(one.attribute)))
         field = module.names.field(entity, attribute.name)
         if one.op in _NO_VALUES:
             return _Given(one, entity, attribute, field, ())
@@ -395,7 +402,7 @@ class _Reading:
     def _params(self, one: Input, entity: str, attribute: Attribute) -> tuple[str, ...]:
         """The parameters of an input, added to those of the method."""
         type_ = input_type(one, entity, attribute, self.module)
-        base = plain(one.attribute)
+        base = bare_name(one.attribute)
         taken = [p.name for p in self.params]
         default = "None" if one.optional else ""
         type_ = f"{type_} | None" if one.optional else type_
