@@ -173,6 +173,7 @@ def test_a_pattern_that_is_not_served_is_told_with_what_would_have_to_change(pre
     assert result["result"]["conflicts"]
 
 
+@pytest.mark.slow
 def test_a_pattern_that_is_out_of_scope_is_no_failure(prejoin: Prejoin, teams: Path) -> None:
     limits = ("--at-most", "0 GSIs", "--at-most", "0 copies")
     found = prejoin("design", "--no-proof", *limits, "--format", "json").json["result"]["unserved"]

@@ -72,6 +72,7 @@ def test_build_shows_nothing_of_what_a_link_points_at(prejoin: Prejoin, home: Pa
         assert "mine" not in ran.out + ran.err
 
 
+@pytest.mark.slow
 def test_build_refuses_folders_that_are_links(prejoin: Prejoin, home: Path) -> None:
     shutil.copy(TEAMS, "access-patterns.md")
     for folder in ("teams", "tests", "pictures"):
@@ -131,6 +132,7 @@ def _skill(prejoin: Prejoin) -> tuple[str, int]:
     return ".agents", prejoin("skill", "install").status
 
 
+@pytest.mark.everyday(6)
 @pytest.mark.parametrize("command", [_design, _init, _convert, _interview, _decide, _skill])
 @pytest.mark.parametrize("dangling", [False, True])
 def test_no_command_writes_through_a_link(

@@ -230,7 +230,7 @@ INDEX = "the design that is kept has the index {}"
 COPY = "the design that is kept has the copy Order/by-userId"
 
 
-@pytest.mark.everyday(2)
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("sentence", "statements"),
     [

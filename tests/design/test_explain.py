@@ -211,6 +211,7 @@ def _kept(workload: Workload, design: Design) -> float:
     return float(whole.kept + sum(one.dollars for one in whole.patterns if one.pattern not in reads))
 
 
+@pytest.mark.slow
 def test_a_sparse_index_says_which_items_it_has_and_how_many() -> None:
     found = [(workload, key) for workload, key in _keys() if key.sparse and key.slot != "table"]
     assert found

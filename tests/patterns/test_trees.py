@@ -510,6 +510,7 @@ def move_in_process(place: str) -> None:
     move(Client(SCHEMA, "files", Embedded(place)), File, "/a", "/b", drive="d")
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_in_the_middle_leaves_what_another_finishes(tmp_path: Path) -> None:
     place = str(tmp_path / "files.db")
     db = filled(lambda schema: created(schema, Embedded(place)), [f"/a/{number:04d}" for number in range(400)])

@@ -74,6 +74,7 @@ def test_each_test_has_a_dynamodb_of_its_own(pytester: pytest.Pytester, argument
     ran.assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_the_fixtures_are_listed_with_what_they_are(pytester: pytest.Pytester) -> None:
     ran = pytester.runpytest_subprocess("--fixtures")
     ran.stdout.fnmatch_lines(["prejoin_engine*", "*DynamoDB of this test's own*"])
