@@ -9,7 +9,7 @@ import pytest
 from prejoin.design.checks import check_design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.types import Kind, Type
 from prejoin.workload.checks import check
 from prejoin.workload.model import Attribute, Direction, Entity, Input, Read, Result, Sort, Value, Workload
@@ -47,7 +47,7 @@ def test_a_name_that_is_not_refused_can_be_in_keys(sign: str) -> None:
 @pytest.mark.parametrize(
     "names", [("pk", "sk", "gsi1pk"), ("entityType", "_pk", "gsi1sk"), ("pk", "_pk", "entityType")]
 )
-def test_the_tables_own_attributes_give_way(names: tuple[str, str, str]) -> None:
+def test_key_attributes_avoid_names_of_entity_attributes(names: tuple[str, str, str]) -> None:
     workload = things(*names)
     design = solve(workload).design
     assert [d.code for d in check_design(design, workload) if d.severity == "error"] == []

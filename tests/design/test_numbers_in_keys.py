@@ -16,7 +16,7 @@ from prejoin.design.model import Design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError, Template, TemplateError
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.types import Kind, Type
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
@@ -161,7 +161,7 @@ def test_parents_come_before_children_in_a_partition() -> None:
     assert "USER#{userId}" in {f.pk[0] for item in solve(other).design.items for f in item.facets}
 
 
-def test_an_alphabet_that_is_against_it_changes_nothing() -> None:
+def test_alphabetical_order_changes_nothing() -> None:
     """`accountId` comes before `zoneId` in the alphabet; here the zone has the accounts."""
     text = """# Zones
 

@@ -129,6 +129,7 @@ def test_serve_leaves_foreign_file_unchanged(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").read_text() == "not a database" * 100
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("arguments", [("--durability", "full"), ("--access-key", "a"), ("--secret-key", "b")])
 def test_access_key_needs_secret_key(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     with serving(*arguments, folder=tmp_path, PREJOIN_SECRET_KEY="") as process:

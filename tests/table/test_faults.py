@@ -91,7 +91,7 @@ class Bank:
 
 @pytest.fixture(params=["sync", "async"])
 def open_bank(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Bank]]:
-    monkeypatch.setattr("prejoin.table.backoff.LONGEST", 0.01)
+    monkeypatch.setattr("prejoin.table.conversation.LONGEST_PAUSE", 0.01)
     with (
         asyncio.Runner() as runner,
         Embedded() as engine,
@@ -320,7 +320,7 @@ def test_of_many_puts_those_handed_back_and_those_lost_are_put(bank: Bank) -> No
 
 def test_many_puts_that_get_nowhere_say_what_is_left(bank: Bank) -> None:
     bank.way.then(half, ever=refused("ProvisionedThroughputExceededException"))
-    with pytest.raises(Unprocessed, match="12 were written") as stopped:
+    with pytest.raises(Unprocessed, match="12 objects were written") as stopped:
         bank.db.put_many(ENTRIES)
     rest = list(stopped.value.rest)
     assert bank.everything == {*BEFORE, *ENTRIES} - {*rest}

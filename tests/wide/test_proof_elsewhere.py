@@ -17,8 +17,8 @@ from tests.shop import shop_design, shop_workload
 from prejoin.design.model import Design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.answer import Proof
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
+from prejoin.proof.result import Proof
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import Transport
 from prejoin.workload.files import read_file
@@ -89,6 +89,6 @@ def test_a_design_is_proven_there_and_costs_what_ours_says(name: str, other_url:
         ours = proof(workload, design, engine)
     assert [(a.pattern, a.wrong, a.problem) for a in theirs.failed] == []
     assert theirs.findings == ()
-    assert {a.pattern: (a.items, a.cases, a.pages, a.provoked, a.units) for a in theirs.answers} == {
-        a.pattern: (a.items, a.cases, a.pages, a.provoked, a.units) for a in ours.answers
+    assert {a.pattern: (a.items, a.cases, a.pages, a.refused, a.units) for a in theirs.patterns} == {
+        a.pattern: (a.items, a.cases, a.pages, a.refused, a.units) for a in ours.patterns
     }

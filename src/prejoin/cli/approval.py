@@ -17,7 +17,7 @@ from prejoin.cli.outcome import Line
 from prejoin.cli.output import say, show, width_of
 from prejoin.cli.progress import Progress
 from prejoin.cli.show import coded, messages, safe
-from prejoin.design.explain import UnknownTopicError, considered, topics, why, without
+from prejoin.design.explain import UnknownTopicError, add_alternatives, topics, why, without
 from prejoin.design.explain.phrases import money
 from prejoin.design.explain.text import block_lines, sections
 from prejoin.workload.grammar.lexer import Inexact
@@ -176,7 +176,7 @@ class Approval:
         made = self.made
         with Progress() as progress:
             progress.begin("pricing other designs")
-            explanation = considered(made.workload, made.solution, made.explanation, made.wanted.kept, MOST)
+            explanation = add_alternatives(made.workload, made.solution, made.explanation, made.wanted.kept, MOST)
         self.made = replace(made, explanation=explanation)
         show(alternative_lines(self.made))
 

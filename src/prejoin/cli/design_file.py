@@ -14,14 +14,14 @@ from prejoin.cli.show import tally
 from prejoin.cli.status import Status
 from prejoin.cli.writing import form_for, write, written_for
 from prejoin.design.checks import fit
-from prejoin.design.document.annotations import Kept, Validation
+from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.document.write_document import rewrite_document, write_document
-from prejoin.design.explain.claims import established
+from prejoin.design.explain.explanation import claim
 from prejoin.design.files import read_design_text, write_design
 from prejoin.design.model import TABLE, Design, Facet, Item
 from prejoin.diagnostics import Diagnostic
-from prejoin.proof.answer import Proof
+from prejoin.proof.result import Proof
 from prejoin.workload.files import Form
 from prejoin.workload.model import Status as DocumentStatus
 from prejoin.workload.model import Workload
@@ -86,7 +86,7 @@ def page_text(page: Page, form: Form, before: str | None = None, folder: Path | 
     with written_for(file, "give `--output table-design.yaml`"):
         if before and before.strip():
             return rewrite_document(before, design, workload, source, page.validation)
-        return write_document(design, workload, Kept(source=source), page.validation)
+        return write_document(design, workload, Annotations(source=source), page.validation)
 
 
 def save(made: Made, where: Target) -> str:
@@ -100,7 +100,7 @@ def save(made: Made, where: Target) -> str:
 
 def validated(made: Made) -> tuple[Validation, ...]:
     """What was checked and proven, for the document. It says the same whenever it is run."""
-    detail = established(made.workload, made.solution) or "none is needed"
+    detail = claim(made.workload, made.solution) or "none is needed"
     fewest = Validation(_FEWEST, str(made.explanation.structures), _KEPT if made.wanted.kept else detail)
     return validation(made.workload, made.design, made.proof, made.diagnostics, fewest)
 
@@ -131,7 +131,7 @@ def _validation(
         yield Validation("Proven by running", "not run", "`--no-proof`")
     else:
         how = "each answer compared with the data itself, each write with the table it should leave"
-        result = f"{proof.proven} of {len(proof.asked)}"
+        result = f"{proof.proven} of {len(proof.in_scope)}"
         unproven = ", ".join(answer.pattern for answer in proof.failed)
         detail = f"on the embedded engine; {how}" + (f"; not proven: {unproven}" if unproven else "")
         yield Validation("Proven by running", result, detail)

@@ -15,12 +15,12 @@ from prejoin.cli.making import Made
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
 from prejoin.cli.show import coded, counted, shown, tally
-from prejoin.design.checks.fit import Verdict
-from prejoin.design.explain.claims import established
+from prejoin.design.checks.fit import FitVerdict
+from prejoin.design.explain.explanation import claim
 from prejoin.design.explain.phrases import listed, money
 from prejoin.design.layout.growth import Growth
 from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, ProjectionKind, Slot
-from prejoin.design.solver.conflicts import Statement
+from prejoin.design.solver.conflicts import ConflictStatement
 from prejoin.keys import fields_of
 from prejoin.render.python.package import Options, package_name
 from prejoin.workload.model import Workload
@@ -174,9 +174,9 @@ def unserved_lines(made: Made) -> Iterator[Line]:
         yield ()
 
 
-def conflict_lines(sets: Sequence[Sequence[Statement]]) -> Iterator[Line]:
+def conflict_lines(sets: Sequence[Sequence[ConflictStatement]]) -> Iterator[Line]:
     """Sets that differ in one pattern only are told as one: that pattern, or another, and the rest."""
-    told: dict[tuple[Statement, ...], list[Statement]] = {}
+    told: dict[tuple[ConflictStatement, ...], list[ConflictStatement]] = {}
     for statements in sets:
         asked = [one for one in statements if one.kind == "pattern"]
         rest = tuple(one for one in statements if one not in asked[-1:])
@@ -226,7 +226,9 @@ def _verdicts(made: Made) -> Iterator[Line]:
     )
     yield _proven(made)
     found = made.fit
-    style = {Verdict.FITS: "bold green", Verdict.CARE: "bold yellow", Verdict.DOUBT: "bold yellow"}[found.verdict]
+    style = {FitVerdict.FITS: "bold green", FitVerdict.CARE: "bold yellow", FitVerdict.DOUBT: "bold yellow"}[
+        found.verdict
+    ]
     reasons = found.speaks_against or found.speaks_for
     why = f": {'; '.join(reasons)}" if reasons else ""
     yield ("A single table ", (found.verdict.value, style), f"{why}.")
@@ -237,7 +239,7 @@ def _verdicts(made: Made) -> Iterator[Line]:
 
 
 def _bound(made: Made) -> str:
-    known = "" if made.wanted.kept else established(made.workload, made.solution)
+    known = "" if made.wanted.kept else claim(made.workload, made.solution)
     return f"; {known}" if known else ""
 
 
@@ -245,9 +247,9 @@ def _proven(made: Made) -> Line:
     proof = made.proof
     if proof is None:
         return ("Not proven: ", *coded("`--no-proof` was said."))
-    cases = sum(answer.cases for answer in proof.asked)
+    cases = sum(answer.cases for answer in proof.in_scope)
     whole = proof.right
-    number = counted(len(proof.asked), "pattern")
+    number = counted(len(proof.in_scope), "pattern")
     return (
         ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
         f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",

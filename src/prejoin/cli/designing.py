@@ -18,10 +18,9 @@ from prejoin.cli.sources import Document
 from prejoin.cli.status import Status
 from prejoin.design.checks import check_design
 from prejoin.design.document.read_document import parse_document
-from prejoin.design.explain import explain_design, told
+from prejoin.design.explain import annotate, explain_design
 from prejoin.design.files import read_design_text
-from prejoin.design.layout.growth import Growth, growth, keeps
-from prejoin.design.layout.new_attributes import recorded
+from prejoin.design.layout.growth import Growth, growth, keeps, record_attributes
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import InfeasibleError
@@ -126,7 +125,7 @@ def _as_it_stands(read: Document, where: Target, kept: Design, folder: Path, pro
     said = findings(read, workload, design, proof)
     if has_errors(said):
         raise _wrong(Source(read.file, read.text, tuple(d for d in said if d.severity is not Severity.HINT)))
-    design = recorded(design, workload)
+    design = record_attributes(design, workload)
     page = Page(read.file, workload, design, validated_again(text, workload, design, proof, said))
     again = page_text(page, where.form, text, folder)
     return Designed(design, again, said, (), True, _source(workload), growth(kept, design, workload))
@@ -134,7 +133,7 @@ def _as_it_stands(read: Document, where: Target, kept: Design, folder: Path, pro
 
 def _tells(design: Design, workload: Workload) -> bool:
     """Whether what a design says of itself is so, for the questions and the rates that there are now."""
-    now = told(design, explain_design(workload, design))
+    now = annotate(design, explain_design(workload, design))
     said = {choice.about: choice.text for choice in design.decisions}
     return design.slots == now.slots and all(
         choice.text == said.get(choice.about)

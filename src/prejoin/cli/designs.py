@@ -13,13 +13,13 @@ from prejoin.cli.codes import NO_PATTERNS
 from prejoin.cli.outcome import Source
 from prejoin.cli.sources import DEFAULT, Document, load
 from prejoin.design.checks import At, check_design, new_attributes
-from prejoin.design.document.annotations import Reading
+from prejoin.design.document.annotations import DesignReading
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain.phrases import count, listed
 from prejoin.design.files import design_beside, read_design_file, read_design_text
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.broken_decisions import beyond, unmet
+from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.workload.files import form_of
 from prejoin.workload.grammar.statements import write_pin
@@ -36,7 +36,7 @@ class DesignFile:
 
     file: str
     text: str
-    reading: Reading
+    reading: DesignReading
     document: Document
     diagnostics: tuple[Diagnostic, ...]
 
@@ -145,12 +145,12 @@ def outdated(file: str, workload: Workload) -> tuple[str, ...]:
     known = {one.pattern for at, one in enumerate(design.operations) if reading.places.find(("operations", at))}
     # A design by hand may list no patterns at all.
     found = [f"it lacks {one.id}" for one in workload.patterns if one.id not in known] if known else []
-    broken = [one.pin for one in beyond(design, workload)]
-    broken += [one.pin for one in unmet(design, workload) if not isinstance(one.pin, Spread)]
+    broken = [one.pin for one in violations(design, workload)]
+    broken += [one.pin for one in ignored_decisions(design, workload) if not isinstance(one.pin, Spread)]
     return (*found, *(f"it does not follow `{write_pin(pin)}`" for pin in dict.fromkeys(broken)))
 
 
-def places_in(reading: Reading) -> At:
+def places_in(reading: DesignReading) -> At:
     """Where a design's file speaks of an entity (in a slot), an index or a pattern."""
     design, places = reading.design, reading.places
 

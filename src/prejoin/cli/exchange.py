@@ -11,7 +11,7 @@ from prejoin.cli.outcome import Outcome, Source
 from prejoin.cli.sources import DEFAULT, FORMS
 from prejoin.cli.status import Status
 from prejoin.cli.writing import as_text, check_writable, refuse_to_overwrite, write, written_for
-from prejoin.design.document.annotations import Kept
+from prejoin.design.document.annotations import Annotations
 from prejoin.design.document.write_document import write_document
 from prejoin.design.files import write_design
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -66,7 +66,7 @@ def from_workbench(file: str, to: Form, output: Path | None, force: bool, table:
     if to == "md":
         design = map_patterns(found.design, workload)
         with written_for(file, "write YAML or JSON"):
-            written = write_document(design, workload, Kept(source=patterns.name if patterns else ""))
+            written = write_document(design, workload, Annotations(source=patterns.name if patterns else ""))
     else:
         written = write_design(found.design, to)
     result: dict[str, Any] = {"file": file, "to": to, "output": str(output) if output else None}

@@ -13,19 +13,19 @@ from prejoin.cli.outcome import Source
 from prejoin.cli.progress import Progress
 from prejoin.cli.show import counted
 from prejoin.cli.sources import Document
-from prejoin.design.checks import Fit, check_design, fit, new_attributes
+from prejoin.design.checks import TableFit, check_design, fit, new_attributes
 from prejoin.design.cost.bill import Bill, bill
-from prejoin.design.explain import Explanation, considered, explain_design, told
+from prejoin.design.explain import Explanation, add_alternatives, annotate, explain_design
 from prejoin.design.layout.growth import Growth, growth
 from prejoin.design.model import Design, Operation
-from prejoin.design.solver.conflicts import Statement, conflicts
-from prejoin.design.solver.decisions import decided as pins_of
+from prejoin.design.solver.conflicts import ConflictStatement, conflicts
+from prejoin.design.solver.constraints import constraints_of as pins_of
 from prejoin.design.solver.integer_program import InfeasibleError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.diagnostics import Diagnostic, Severity, Span, in_order
 from prejoin.engine import Embedded
-from prejoin.proof.answer import Answer, Proof
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
+from prejoin.proof.result import PatternProof, Proof
 from prejoin.workload.model import Pin, Workload
 
 FEW = 3
@@ -38,7 +38,7 @@ _NOT_SERVED = frozenset({"PJ530", "PJ531", "PJ532", "PJ533", "PJ534", "PJ535", "
 class ContradictionError(Exception):
     """What is decided cannot all hold."""
 
-    def __init__(self, sets: tuple[tuple[Statement, ...], ...]) -> None:
+    def __init__(self, sets: tuple[tuple[ConflictStatement, ...], ...]) -> None:
         super().__init__("the decisions cannot all hold")
         self.sets = sets
 
@@ -69,13 +69,13 @@ class Made:
     """With its reasons."""
     explanation: Explanation
     bill: Bill
-    fit: Fit
+    fit: TableFit
     seconds: float
     """That the solver took."""
     diagnostics: tuple[Diagnostic, ...] = ()
     proof: Proof | None = None
     growth: Growth | None = None
-    conflicts: tuple[tuple[Statement, ...], ...] = field(default=())
+    conflicts: tuple[tuple[ConflictStatement, ...], ...] = field(default=())
     cut_short: bool = False
     """Whether the time limit ended the search: another run may find another design."""
 
@@ -121,10 +121,10 @@ def make(wanted: Wanted, progress: Progress) -> Made:
     cut_short = limit is not None and limit.struck
     if wanted.alternatives and not cut_short:  # others take as long again
         progress.begin("pricing other designs")
-        explanation = considered(workload, solution, explanation, wanted.kept, wanted.alternatives)
-    design = told(solution.design, explanation)
+        explanation = add_alternatives(workload, solution, explanation, wanted.kept, wanted.alternatives)
+    design = annotate(solution.design, explanation)
     proof = run(workload, design, progress) if wanted.proven else None
-    in_conflict: tuple[tuple[Statement, ...], ...] = ()
+    in_conflict: tuple[tuple[ConflictStatement, ...], ...] = ()
     if unserved(workload, design) and not cut_short:
         progress.begin("looking for what keeps a pattern from being served")
         in_conflict = conflicts(workload, wanted.kept)
@@ -149,12 +149,12 @@ def run(workload: Workload, design: Design, progress: Progress) -> Proof:
     """The design, run on the embedded engine."""
     progress.begin("proving it", "prove")
     with Embedded() as engine:
-        proof = prove(workload, design, engine, told=progress)
-    progress.result(f"{proof.proven} of {counted(len(proof.asked), 'pattern')} answered as the data says")
+        proof = prove(workload, design, engine, progress=progress)
+    progress.result(f"{proof.proven} of {counted(len(proof.in_scope), 'pattern')} answered as the data says")
     return proof
 
 
-def unproven(answer: Answer, span: Span | None) -> Diagnostic:
+def unproven(answer: PatternProof, span: Span | None) -> Diagnostic:
     """What is told of a pattern that the design serves and the proof does not confirm."""
     if answer.wrong:
         message, fix = f"{answer.pattern} was run, and {answer.wrong}", "please report it, with the document"

@@ -35,7 +35,7 @@ from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity, has_errors
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError
-from prejoin.proof.bench import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
 from prejoin.render.python.package import repository_methods, repository_tenant
@@ -101,28 +101,27 @@ def query(
     flags = [word for name, value in places.items() if value for word in (name, value)]
     kept = [word for word in arguments if not word.lower().startswith("after=")]
     typed = (*kept, *flags, *(["--aws"] if aws else []), *(["--limit", str(limit)] if limit else []))
-    with generated(read.workload, design) as code:
-        hints = code.hints(method)
-        values = {name: read_value(name, text, hints[name]) for name, text in texts.items()}
-        if not (db or endpoint or aws):
-            with Embedded() as engine:
-                # The same data all day, so that a cursor of one page leads to the next.
-                now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-                bench = Bench.ready(read.workload, design, engine, now)
-                client = Client(code.schema, design.table, engine, observe=bench.calls.append)
-                found = example(bench, asked, method, code.record)
-                needed = {param.name for param in method.params if not param.default} - set(values)
-                made_up = {name: value for name, value in found.items() if name in needed}
-                outcome = _run(method, code, client, {**made_up, **values}, bench.calls, typed, frozenset(made_up))
-                return replace(outcome, sources=(stale,))
-        if problem := missing(method, hints, values, typed):
-            raise problem
-        if method.result == "None" and not yes:
-            _permitted(asked, db or endpoint or "AWS", as_json)
-        calls: list[Call] = []
-        with connected(code.schema, table or design.table, db, endpoint, region) as place:
-            client = Client(code.schema, place.table, place._transport, observe=calls.append)
-            return replace(_run(method, code, client, values, calls, typed), sources=(stale,))
+    code = generated(read.workload, design)
+    hints = code.hints(method)
+    values = {name: read_value(name, text, hints[name]) for name, text in texts.items()}
+    if not (db or endpoint or aws):
+        with Embedded() as engine:
+            # The same data all day, so that a cursor of one page leads to the next.
+            now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+            sample = SampleTable.create(read.workload, design, engine, now, package=code.package)
+            found = example(sample, asked, method)
+            needed = {param.name for param in method.params if not param.default} - set(values)
+            made_up = {name: value for name, value in found.items() if name in needed}
+            outcome = _run(method, code, sample.client, {**made_up, **values}, sample.calls, typed, frozenset(made_up))
+            return replace(outcome, sources=(stale,))
+    if problem := missing(method, hints, values, typed):
+        raise problem
+    if method.result == "None" and not yes:
+        _permitted(asked, db or endpoint or "AWS", as_json)
+    calls: list[Call] = []
+    with connected(code.package.schema, table or design.table, db, endpoint, region) as place:
+        client = Client(code.package.schema, place.table, place._transport, observe=calls.append)
+        return replace(_run(method, code, client, values, calls, typed), sources=(stale,))
 
 
 def _design(read: Document) -> tuple[Design | None, Source]:

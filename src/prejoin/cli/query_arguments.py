@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -18,19 +17,16 @@ import msgspec
 from prejoin.cli import codes
 from prejoin.cli.outcome import CommandError
 from prejoin.cli.status import Status
-from prejoin.design.mapping.addressing import NEW, links
-from prejoin.proof.bench import Bench
-from prejoin.proof.inputs import cases
-from prejoin.proof.provoke import supply
-from prejoin.proof.reference import Reference
-from prejoin.proof.state import State
-from prejoin.proof.steps import Case, NothingFitsError, Step, steps_of
-from prejoin.render.python.method import Asked, Known, Method, Option, Param, Whole
-from prejoin.workload.lookup import suggest, target
-from prejoin.workload.model import Op, Pattern, Read, Value, Write
+from prejoin.proof.arguments import read_arguments, refer_to_checked, write_arguments
+from prejoin.proof.brute_force import BruteForce
+from prejoin.proof.expected_table import ExpectedTable
+from prejoin.proof.read_cases import read_cases
+from prejoin.proof.sample_table import SampleTable
+from prejoin.proof.write_cases import NothingFitsError, WriteCase, steps_of
+from prejoin.render.python.method import Method
+from prejoin.workload.lookup import suggest
+from prejoin.workload.model import Pattern, Read, Write
 
-Record = Callable[[str, Mapping[str, Any]], Any]
-"""An object of an entity's class, from values by the document's names."""
 _EXAMPLES: Mapping[Any, tuple[str, str]] = {
     UUID: ("a UUID", "a33f6f6a-1438-43f5-819d-1bd3d93e1841"),
     datetime: ("a time with its zone", "2026-01-15T10:30:00Z"),
@@ -205,87 +201,19 @@ def described(hint: Any) -> str:
 # --- Made up --------------------------------------------------------------------------------------------------------
 
 
-def example(bench: Bench, pattern: Pattern, method: Method, record: Record) -> dict[str, Any]:
+def example(sample: SampleTable, pattern: Pattern, method: Method) -> dict[str, Any]:
     """Arguments for which something is found, or which can be written; what is not known is left out."""
     try:
         if isinstance(pattern, Read):
-            inputs = cases(bench, Reference(pattern, bench.workload, bench.now))[0]
-            return dict(_read_arguments(method, inputs))
-        operation = bench.design.operation(pattern.id)
+            inputs = read_cases(sample, BruteForce(pattern, sample.workload, sample.now))[0]
+            return read_arguments(method, inputs, sample.now)
+        operation = sample.design.operation(pattern.id)
         if not isinstance(pattern, Write) or operation is None:
             return {}
-        case = Case(bench, pattern, operation)
-        steps = [_pointed(case, step) for step in steps_of(case)]
-        supply(bench, State(bench), case)
+        case = WriteCase(sample, pattern, operation)
+        steps = refer_to_checked(case, steps_of(case))
+        ExpectedTable(sample).prepare(case)
+        found = write_arguments(method, case, steps, sample.package.record)
     except (NothingFitsError, LookupError):
         return {}
-    found = {}
-    for param in method.params:
-        try:
-            value = _written(param, case, steps, record)
-        except (LookupError, TypeError):
-            continue
-        if value is not None:
-            found[param.name] = value
-    return found
-
-
-def _read_arguments(method: Method, inputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for param in method.params:
-        if isinstance(param.meaning, Asked) and param.meaning.input in inputs:
-            value = inputs[param.meaning.input]
-            ends = {"low": 0, "high": 1}
-            yield param.name, value[ends[param.meaning.end]] if param.meaning.end else value
-
-
-def _pointed(case: Case, step: Step) -> Step:
-    """A step whose new item names the items that the write looks at, and does not write."""
-    if step.action.verb not in NEW or step.after is None:
-        return step
-    named = {}
-    for attribute in step.entity.attributes:
-        held = target(case.bench.workload, attribute)
-        for entity, item in case.checked.items():
-            ids = {one.name for one in case.bench.entity(entity).id}
-            own = held[1].name if held and held[0].name == entity else attribute.name
-            if attribute.name in step.after and own in ids:
-                named[attribute.name] = item.get(own)
-    return replace(step, after={**step.after, **named})
-
-
-def _written(param: Param, case: Case, steps: Sequence[Step], record: Record) -> Any:
-    """What a write is called with, to do these steps."""
-    match param.meaning:
-        case Option():
-            return None
-        case Whole(entity, many):
-            own = [step for step in steps if step.entity.name == entity]
-            new = [record(entity, step.after or {}) for step in own if step.action.verb in NEW]
-            records = new or [record(entity, step.before or {}) for step in own]
-            return records if many else records[0]
-        case Known(entity, attribute, many, new_):
-            if entity in case.checked:
-                return case.checked[entity].get(attribute)
-            own = [step for step in steps if step.entity.name == entity and step.action.verb not in NEW]
-            values = [step.changed.sets.get(attribute) if new_ else step.item.get(attribute) for step in own]
-            return values if many else values[0]
-        case Asked(name, _, many):
-            compared = any(c.op is Op.EQ and Value(param=name) in c.values for c in case.write.checks)
-            if name in case.given and compared:
-                return case.given[name]  # a condition compares with it: what the items have may be something else
-            values = list(_taken(name, case, steps))
-            if many:
-                return values or [case.given[name]] * max(1, sum(step.action.many for step in steps))
-            return values[0] if values else case.given[name]
-
-
-def _taken(name: str, case: Case, steps: Sequence[Step]) -> Iterator[Any]:
-    """The values of an input, from the items that take theirs from it."""
-    several = any(one.many for one in case.write.inputs if one.attribute == name)
-    for step in steps:
-        linked = links(case.bench.workload, case.write, step.action, step.entity)
-        attribute = next((one for one, source in linked.items() if source == name), None)
-        if attribute is not None and step.action.verb not in NEW and (step.action.many or not several):
-            yield step.item.get(attribute)
-    if not several:
-        yield from (step.changed.sets[name] for step in steps if name in step.changed.sets)
+    return {name: value for name, value in found.items() if value is not None}

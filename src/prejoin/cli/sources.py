@@ -14,7 +14,7 @@ from prejoin.workload import codes
 from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.files import Form, form_of, read_file, read_text
 from prejoin.workload.model import Workload
-from prejoin.workload.read_result import Places, Reading
+from prejoin.workload.reading import Places, WorkloadReading
 
 FORMS: tuple[Form, ...] = ("md", "yaml", "json")
 DEFAULT = "access-patterns.md"
@@ -25,7 +25,7 @@ DEFAULT = "access-patterns.md"
 class Document:
     file: str
     text: str
-    reading: Reading
+    reading: WorkloadReading
 
     @property
     def workload(self) -> Workload:
@@ -48,7 +48,7 @@ def load(file: str, form: Form | None = None) -> Document:
     if path.is_dir():
         return Document(file, "", _unreadable(f"{file} is a folder", f"name a file in it, such as {path / DEFAULT}"))
     if form_of(path) is None and path.is_file():
-        fix = "name it by what it holds, or say it: `--as md`, `--as yaml` or `--as json`"
+        fix = "use one of these suffixes, or say it: `--as md`, `--as yaml` or `--as json`"
         return Document(file, "", _unreadable(f"{file} is not .md, .yaml or .json", fix))
     reading = read_file(path)
     try:
@@ -78,9 +78,9 @@ def _given(file: str, path: Path, form: Form) -> Document:
     return Document(file, text, read_text(text, form))
 
 
-def _unreadable(message: str, fix: str) -> Reading:
+def _unreadable(message: str, fix: str) -> WorkloadReading:
     found: tuple[Diagnostic, ...] = (codes.UNREADABLE.at(None, message, fix),)
-    return Reading(Workload(), found, Places())
+    return WorkloadReading(Workload(), found, Places())
 
 
 def files_or_default(files: tuple[str, ...]) -> tuple[str, ...]:

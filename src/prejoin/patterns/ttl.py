@@ -1,18 +1,20 @@
-"""Items that end: hidden at once when their time has come, and deleted by DynamoDB some time later."""
+"""Time to live: expired items are hidden at once, and deleted by DynamoDB some time later."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from msgspec.structs import replace
 
-from prejoin.table.codec.epoch import seconds
-from prejoin.table.condition.record import Compare, Condition, Exists, Or
-from prejoin.table.errors import SchemaError
+from prejoin.table.codec.structs import or_none, through
+from prejoin.table.codec.values import Json, ValueCodec
+from prejoin.table.condition.record import Compare, Exists, Or
+from prejoin.table.errors import CodecError, SchemaError
 from prejoin.table.schema.bind import Bound
-from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.pattern import BoundPattern, Lifecycle, Pattern, Visibility
 from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import First
 from prejoin.table.write.model import Write
@@ -23,17 +25,17 @@ from .clock import Clock, now
 
 @dataclass(frozen=True)
 class TimeToLive(Pattern):
-    """An attribute, datetime or int (seconds since 1970), that says when an item ends; without a value, never.
+    """An attribute, datetime or int (seconds since 1970), with the time at which an item expires; None for never.
 
-    It is the table's one attribute for that (`Schema(ttl=…)` if it has another name there), stored as a number of
-    seconds. DynamoDB deletes what has ended within days, for nothing; until then it is hidden here: reads do not show
-    it, an update does not find it, an insert replaces it.
+    It is the time to live attribute of the table, stored as a number of seconds. If it has another name there, pass it
+    as `Schema(ttl=…)`. DynamoDB deletes expired items within days, at no cost. Until then they are hidden: reads do not
+    return them, updates do not find them, and inserts replace them.
 
-    With `after`, an item that is inserted or put without a time gets one; with `renew`, every put and update gives it
-    a new one.
+    With `after`, an item that is inserted or put without a time expires after this time; with `renew`, each put and
+    update renews it.
 
-    Cost: none on writes. A read pays for what has ended and is still there, as for all that a filter leaves out; get
-    reads the whole item. What is not deleted after five years in the past stays: DynamoDB takes it for a mistake.
+    Cost: nothing for writes. Reads are billed for expired items that are not deleted yet, and get reads the whole item.
+    DynamoDB never deletes items that expired more than five years ago.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -59,27 +61,27 @@ class TimeToLive(Pattern):
     clock: Clock = now
 
     @property
-    def expires(self) -> str:
-        return self.attribute
+    def lifecycle(self) -> Lifecycle:
+        return Lifecycle(self.attribute, "expires", storage=epoch)
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         what = f"{entity.tag}.{self.attribute}"
         kind = entity.codec.attribute(self.attribute).type.kind
         if kind not in (Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL):
-            raise SchemaError(f"{what} is to be when an item ends, and is neither a datetime nor a number")
+            raise SchemaError(f"{what} is a time to live, and must be a datetime or a number")
         if self.attribute in entity.base.attributes:
-            raise SchemaError(f"{what} is to be when an item ends, and the key of an item tells what it is")
+            raise SchemaError(f"{what} is a time to live, and cannot be part of the key")
         if kind is Kind.DATETIME and any(self.attribute in facet.attributes for facet in entity.natural.values()):
-            raise SchemaError(f"{what} is stored as a number and is the key of an index as it stands: make it an int")
+            raise SchemaError(f"{what} is stored as a number, and is the key of an index itself. Make it an int")
         if self.renew and self.after is None:
-            raise SchemaError(f"{what} is to be renewed: say for how long, with after=")
-        if sum(bool(pattern.expires) for pattern in entity.binder.entity.patterns) > 1:
-            raise SchemaError(f"{entity.tag} has two attributes to say when an item ends, and DynamoDB deletes by one")
-        return _Ending(self.attribute, self.after, self.renew, self.clock, kind is Kind.DATETIME)
+            raise SchemaError(f"{what} has renew=True, which needs after=")
+        if sum(one.end == "expires" for one in entity.lifecycles) > 1:
+            raise SchemaError(f"{entity.tag} has two time to live attributes, and a table can have one")
+        return Expiry(self.attribute, self.after, self.renew, self.clock, kind is Kind.DATETIME)
 
 
 @dataclass(frozen=True)
-class _Ending(BoundPattern):
+class Expiry(BoundPattern):
     attribute: str
     after: timedelta | None
     renew: bool
@@ -105,18 +107,62 @@ class _Ending(BoundPattern):
             case _:
                 return write
 
-    def visible(self) -> Condition | None:
-        unsaid = Exists((self.attribute,), present=False)
-        return Or((unsaid, Compare((self.attribute,), ">", self.value(self.clock()))))
-
-    def vacant(self) -> Condition | None:
-        return Compare((self.attribute,), "<=", self.value(self.clock()))
+    def visibility(self) -> Visibility:
+        now = self.value(self.clock())
+        unlimited = Exists((self.attribute,), present=False)
+        return Visibility(Or((unlimited, Compare((self.attribute,), ">", now))), Compare((self.attribute,), "<=", now))
 
     def value(self, time: datetime) -> datetime | int:
-        """A moment as the attribute has it, in whole seconds, for that is what is stored."""
+        """Return a time as a value of the attribute, in whole seconds, as it is stored."""
         whole = seconds(time)
         return datetime.fromtimestamp(whole, UTC) if self.is_time else whole
 
 
 def _also(changes: Changes, name: str, value: Any) -> Changes:
     return Changes({**changes.sets, name: value}, changes.adds, changes.removes, changes.deletes)
+
+
+# --- How times are stored
+# ----------------------------------------------------------------------------------------------
+
+
+def epoch(value: ValueCodec) -> ValueCodec:
+    """Return the codec that stores a date and time as a number of seconds. A number is stored as it is.
+
+    >>> from prejoin.table.codec.values import codec_for
+    >>> codec = epoch(codec_for(datetime))
+    >>> codec.encode(datetime(2026, 5, 4, 12, tzinfo=UTC))
+    {'N': '1777896000'}
+    >>> codec.decode({"N": "1777896000"})
+    datetime.datetime(2026, 5, 4, 12, 0, tzinfo=datetime.timezone.utc)
+    """
+    if value.type.kind is not Kind.DATETIME:
+        return value
+    wire = through(read_seconds, "N")
+
+    def encode(time: Any) -> Json:
+        return {"NULL": True} if time is None and value.optional else {"N": str(seconds(time))}
+
+    def decode(stored: Json) -> Any:
+        if "NULL" in stored and value.optional:
+            return None
+        try:
+            return read_seconds(stored["N"])
+        except (KeyError, ValueError, ArithmeticError) as error:
+            raise CodecError(f"{stored!r} is not a time in seconds since 1970") from error
+
+    return replace(value, encode=encode, decode=decode, wire=or_none(wire) if value.optional else wire)
+
+
+def seconds(time: object) -> int:
+    """Return a time in whole seconds since 1970, rounded down."""
+    if not isinstance(time, datetime):
+        raise CodecError(f"{time!r} is not a date and time")
+    if time.tzinfo is None:
+        raise CodecError(f"{time.isoformat()} has no time zone")
+    return int(time.timestamp() // 1)
+
+
+def read_seconds(text: str) -> datetime:
+    """Return the time of a number of seconds since 1970."""
+    return datetime.fromtimestamp(int(Decimal(text)), UTC)

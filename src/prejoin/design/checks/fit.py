@@ -1,4 +1,4 @@
-"""Whether a single table fits an application, and what to use for patterns that it does not fit: `fit(workload)`."""
+"""Judges whether a single table fits an application, and what suits the other patterns: `fit(workload)`."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from prejoin.workload.model import (
 )
 
 MOST_OPTIONAL = 3
-"""Optional conditions of one list that keys can still be made for."""
+"""The most optional filters of one list that keys can serve."""
 MOST_ANALYTICS = 30
-"""Per cent of the questions."""
+"""Per cent of the queries."""
 _SEARCH = re.compile(
     r"(?i)full.?text|fuzzy|search (?:by|for|in|over) (?:words?|text|keyword)|keyword search|autocomplet"
 )
 _REPORT = re.compile(
     r"(?i)\b(?:analytic|aggregat|dashboard|statistic|histogram|percentile|business intelligence|\bBI\b|data.?warehouse)"
     r"|\b(?:average|sum|total) (?:of|over|by|per)\b"
-    # The first `report` of a line tells for all of them: trying each would take time that grows with the square.
+    # The first `report` in a line is enough: trying each would take quadratic time.
     r"|^(?>.*?\breport(?:s|ing)?\b).*\b(?:all|month|year|quarter)",
     re.MULTILINE,
 )
 
 
-class Verdict(StrEnum):
+class FitVerdict(StrEnum):
     FITS = "fits"
     CARE = "fits with care"
     DOUBT = "may not fit"
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
-    """A pattern that keys do not answer well, why, and what does."""
+    """A pattern that keys do not answer well, the reason, and what does."""
 
     pattern: str
     code: Code
@@ -56,19 +56,19 @@ class Elsewhere(msgspec.Struct, frozen=True):
     use: str
 
 
-class Fit(msgspec.Struct, frozen=True):
-    verdict: Verdict
+class TableFit(msgspec.Struct, frozen=True):
+    verdict: FitVerdict
     speaks_for: tuple[str, ...] = ()
     speaks_against: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
 
 
-def fit(workload: Workload) -> Fit:
-    """Whether a single table fits the application that a workload describes.
+def fit(workload: Workload) -> TableFit:
+    """Whether a single table fits the application of a workload.
 
     >>> from prejoin.workload.model import Context
     >>> fit(Workload(context=Context(teams=4, ad_hoc=True))).verdict
-    <Verdict.DOUBT: 'may not fit'>
+    <FitVerdict.DOUBT: 'may not fit'>
     """
     context = workload.context or Context()
     elsewhere = tuple(found for read in workload.reads for found in _elsewhere(read, workload))
@@ -80,8 +80,8 @@ def fit(workload: Workload) -> Fit:
         against += (f"{len({one.pattern for one in left})} of {len(workload.reads)} reads are not answered by keys",)
     if joins * 2 > len(workload.reads) > 0:
         against += (f"{joins} of {len(workload.reads)} reads join entities",)
-    verdict = Verdict.DOUBT if len(against) > 1 else Verdict.CARE if against or left else Verdict.FITS
-    return Fit(verdict, _for(context, workload), against, elsewhere)
+    verdict = FitVerdict.DOUBT if len(against) > 1 else FitVerdict.CARE if against or left else FitVerdict.FITS
+    return TableFit(verdict, _for(context, workload), against, elsewhere)
 
 
 def _for(context: Context, workload: Workload) -> tuple[str, ...]:
@@ -122,10 +122,10 @@ def _against(context: Context, workload: Workload) -> tuple[str, ...]:
     if context.graphql:
         found.append("GraphQL resolvers ask for one entity at a time, so reading several at once is seldom used")
     if context.experience is Experience.NONE:
-        found.append("nobody in the team has done it before: plan time for it, and let the keys be made and checked")
+        found.append("nobody in the team has done it before: plan time for it, and use the checks")
     simple = [r for r in workload.reads if len(r.entities) == 1 and r.result is Result.ONE]
     if len(workload.entities) > 1 and workload.reads and len(simple) == len(workload.reads):
-        found.append("every read is of one item by its id: a table for each entity does as well, and is simpler")
+        found.append("every read gets one item by its id: a table for each entity is simpler")
     return tuple(found)
 
 
@@ -138,12 +138,12 @@ def _elsewhere(read: Read, workload: Workload) -> list[Elsewhere]:
         found.append(Elsewhere(read.id, codes.SEARCH, what, "OpenSearch, fed by the table's stream"))
     counted = read.result is Result.COUNT and not any(i.op is Op.EQ and not i.filter for i in read.inputs)
     if _REPORT.search(text) or (counted and not _kept(workload, read)):
-        what = "it counts everything there is" if counted else "it is a figure over many items"
-        use = "a counter that the writes keep" if counted else "an export to S3 with Athena, or a warehouse"
+        what = "it counts all items" if counted else "it is a figure over many items"
+        use = "a counter that the writes maintain" if counted else "an export to S3 with Athena, or a warehouse"
         found.append(Elsewhere(read.id, codes.ANALYTICS, what, use))
     optional = [i.attribute for i in read.inputs if i.optional or i.filter]
     if len(optional) > MOST_OPTIONAL:
-        what = f"{len(optional)} conditions may be there or not"
+        what = f"{len(optional)} conditions are optional"
         found.append(Elsewhere(read.id, codes.BY_ANYTHING, what, "OpenSearch or a relational database"))
     if read.combine is Combine.JOIN:
         what = f"it follows {read.entities[0]} to {' and '.join(read.entities[1:])}"
@@ -153,7 +153,7 @@ def _elsewhere(read: Read, workload: Workload) -> list[Elsewhere]:
 
 
 def _kept(workload: Workload, read: Read) -> bool:
-    """Whether some write keeps a counter of what is counted."""
+    """Whether some write maintains a counter for a count."""
     return any(
         action.verb is Verb.UPDATE and any(change.op.value in ("+=", "-=") for change in action.changes)
         for write in workload.writes
@@ -164,7 +164,7 @@ def _kept(workload: Workload, read: Read) -> bool:
 
 def check_fit(r: Report) -> None:
     found = fit(r.workload)
-    if found.verdict is Verdict.DOUBT:
+    if found.verdict is FitVerdict.DOUBT:
         r.say(codes.MAY_NOT_FIT, "; ".join(found.speaks_against), "weigh it before you build on it")
     known = {read.id for read in r.reads}
     for one in found.elsewhere:

@@ -1,4 +1,4 @@
-"""Indexes and copies: whether each is needed, and what it costs to keep it."""
+"""Checks indexes and copies: whether each is needed, and what it costs."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer, nearest
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import finds, known_to
 from prejoin.design.cost.bill import bill
 from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
-from prejoin.design.solver.broken_decisions import beyond, unmet
+from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.keys import Lookup, fields_of
 from prejoin.protocol import limits
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import Op, Read
 
 MANY = 5
 WORTHWHILE = Decimal("0.05")
-"""The part of the bill that a sparse index has to save before somebody is told."""
+"""The fraction of the bill that a sparse index must save to be reported."""
 MOST_WRITES = 4
-"""Places that a new item is written to without a word."""
+"""The most writes for a new item that are not reported."""
 
 
 def check_indexes(r: Report) -> None:
@@ -47,11 +49,11 @@ def _number(r: Report) -> None:
         message = f"there are {many} global and {len(local)} local indexes; 20 and 5 are allowed"
         r.say(codes.TOO_MANY_INDEXES, message, "let entities share an index")
     elif many > MANY:
-        r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "look which patterns are worth theirs")
+        r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "check whether each pattern is worth its index")
 
 
 def _named(r: Report) -> None:
-    """What indexes hold beside their keys is named, and DynamoDB takes so many names."""
+    """The limit of attribute names in projections."""
     total = 0
     for slot in r.design.indexes:
         names = len(slot.projection.attributes)
@@ -65,11 +67,11 @@ def _named(r: Report) -> None:
 
 
 def _decided(r: Report) -> None:
-    """Limits that the design is beyond, and what an entity was not to have."""
-    for one in beyond(r.design, r.workload):
-        message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {listed(one.there)}"
-        r.say(codes.BEYOND, message, "take out what is too much, or leave out the decision", one.name, one.slot)
-    for other in unmet(r.design, r.workload):
+    """Decisions that the design violates or ignores."""
+    for one in violations(r.design, r.workload):
+        message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {name_list(one.there)}"
+        r.say(codes.BEYOND, message, "remove what is too much, or remove the decision", one.name, one.slot)
+    for other in ignored_decisions(r.design, r.workload):
         sentence = write_pin(other.pin)
         r.say(codes.NO_EFFECT, f"the decision `{sentence}` has no effect: {other.why}", other.fix, sentence)
 
@@ -79,15 +81,15 @@ def _verb(names: Sequence[str]) -> str:
 
 
 def _questions(r: Report) -> dict[str, Lookup]:
-    """All that is asked of the keys: by the reads, and by the writes that have to find first what they write."""
+    """The questions of reads, and of writes that have to find their items."""
     stored = {key.item.entity for key in r.keys}
     found = {}
     for id_, ask in r.asks.items():
-        # Of what is read together with something that has no item, the rest is still read.
+        # Without the entities that have no item, the rest of a collection is still read.
         entities = tuple(name for name in ask.entities if name in stored)
         if entities:
             some = replace(ask, entities=entities)
-            # What is answered only in part, with a second request or a filter, still needs what answers that part.
+            # A pattern with a second request or a filter still needs the key of its first part.
             found[id_] = some if answer(r.keys, some) else nearest(r.keys, some)[1] or some
     for write in r.writes:
         for action in write.actions:
@@ -101,16 +103,16 @@ def _questions(r: Report) -> dict[str, Lookup]:
 
 
 def _needed(r: Report) -> None:
-    """What can be taken away, one after the other, and all is answered as well as before."""
+    """The keys that are needed: the others can be removed one after the other without changing an answer."""
     asks = _questions(r)
     left = list(r.keys)
     before = {id_: found for id_, ask in asks.items() if (found := answer(left, ask))}
 
-    def spared(gone: Callable[[Bound], bool]) -> bool:
-        """Takes keys away if nothing misses them."""
+    def spared(gone: Callable[[BoundKey], bool]) -> bool:
+        """Remove keys if no answer needs them."""
         fewer = [key for key in left if not gone(key)]
         lost = [key.form for key in left if gone(key)]
-        # What did not read them is answered as before: there is only less that could lie between.
+        # Reads of other keys keep their answers: fewer items can only be between theirs.
         touched = {
             id_: then for id_, then in before.items() if then.rank or any(form in lost for form in then.plan.facets)
         }
@@ -123,31 +125,31 @@ def _needed(r: Report) -> None:
 
     for slot in reversed(r.design.indexes):
         if spared(lambda key, name=slot.name: key.slot == name):  # type: ignore[misc]
-            r.say(codes.UNUSED_INDEX, f"nothing needs the index {slot.name}", "leave it out", slot.name, slot.name)
+            r.say(codes.UNUSED_INDEX, f"no pattern needs the index {slot.name}", "leave it out", slot.name, slot.name)
     for copy in reversed(r.design.copies):
         if any(key.item == copy for key in left) and spared(lambda key, copy=copy: key.item == copy):  # type: ignore[misc]
-            message = f"nothing needs the copy `{copy.copy}` of {copy.entity}"
+            message = f"no pattern needs the copy `{copy.copy}` of {copy.entity}"
             r.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
     for entry in [key for key in left if key.slot != TABLE and not _unavoidable(r, key.place)]:
         if spared(lambda key, entry=entry: key is entry):  # type: ignore[misc]
             names = [attribute.name for attribute in (*entry.place.pk, *entry.place.sk)]
             r.say(
                 codes.UNUSED_ENTRY,
-                f"nothing reads {entry.name} in {entry.slot}",
-                f"leave out {listed(names)} of {entry.name}",
+                f"no pattern reads {entry.name} in {entry.slot}",
+                f"remove {name_list(names)} from {entry.name}",
                 entry.item.entity,
                 entry.slot,
             )
 
 
 def _unavoidable(r: Report, place: Slot) -> bool:
-    """An index whose keys are the table's own, turned round, has every item in it."""
+    """Whether an index is the table's key inverted: every item is in it."""
     own = {attribute.name for attribute in (*r.design.slots[0].pk, *r.design.slots[0].sk)}
     return {attribute.name for attribute in (*place.pk, *place.sk)} <= own
 
 
 def _merged(r: Report) -> None:
-    """Indexes that no entity is in both of."""
+    """Pairs of indexes that have no entity in common."""
     groups: list[list[Slot]] = []
     for slot in r.design.indexes:
         if slot.local or _unavoidable(r, slot):
@@ -166,8 +168,8 @@ def _merged(r: Report) -> None:
     for group in groups:
         if len(group) > 1:
             names = [slot.name for slot in group]
-            message = f"no entity is in more than one of {listed(names)}"
-            fix = f"give them the key attributes of one index: {len(group) - 1} less"
+            message = f"no entity is in more than one of {name_list(names)}"
+            fix = f"let them share the key attributes of one index, which saves {len(group) - 1}"
             r.say(codes.COULD_BE_ONE, message, fix, names[1], names[1])
 
 
@@ -182,14 +184,14 @@ def _projections(r: Report) -> None:
         reads = [read for read in r.reads if (found := r.answers.get(read.id)) and found.plan.slot == slot.name]
         if not reads or not all(read.needs for read in reads):
             continue
-        needed = {name.rpartition(".")[2] for read in reads for name in read.needs}
+        needed = {bare_name(name) for read in reads for name in read.needs}
         whole = {
             a.name for read in reads for name in read.entities if (e := r.workload.entity(name)) for a in e.attributes
         }
         if len(needed) * 2 <= len(whole):
             r.say(
                 codes.HOLDS_MORE,
-                f"{slot.name} holds all attributes, and only {listed(sorted(needed))} are read from it",
+                f"{slot.name} holds all attributes, and only {name_list(sorted(needed))} are read from it",
                 "project these only",
                 slot.name,
                 slot.name,
@@ -206,13 +208,13 @@ def _amplified(r: Report) -> None:
                 codes.MANY_WRITES,
                 f"a new {entity.name} is written {places} times: {len(items)} items, {guards} guards, "
                 f"{places - len(items) - guards} index entries",
-                "look which patterns are worth theirs",
+                "check whether each pattern is worth its index",
                 entity.name,
             )
 
 
 def _sparse(r: Report) -> None:
-    """Entries of an index that none of its reads wants, because all of them ask for one constant."""
+    """Index entries that no read wants, because all of them ask for one constant."""
     for at, item in enumerate(r.design.items):
         for facet in (f for f in item.facets if f.slot != TABLE):
             reads = _readers(r, item.entity, facet.slot)
@@ -225,7 +227,7 @@ def _sparse(r: Report) -> None:
 
 
 def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]]]:
-    """The reads of an entity in an index, with the constants that each asks for; writes that look there have none."""
+    """The reads of an entity in an index, with their constants; writes that find items there have none."""
     found: dict[str, set[tuple[str, str]]] = {}
     for operation in r.design.operations:
         if not any(q.slot == slot and entity in q.entities for q in operation.requests):
@@ -233,7 +235,7 @@ def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]
         read = r.workload.pattern(operation.pattern)
         inputs = read.inputs if isinstance(read, Read) and len(read.entities) == 1 else ()
         found[operation.pattern] = {
-            (one.attribute.rpartition(".")[2], one.values[0].const)
+            (bare_name(one.attribute), one.values[0].const)
             for one in inputs
             if one.op is Op.EQ and not one.filter and one.values and one.values[0].const is not None
         }
@@ -241,7 +243,7 @@ def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]
 
 
 def _holding_less(r: Report, sparse: Design, entity: str, facet: Facet, reads: Sequence[str]) -> None:
-    """Says what the design would cost with the sparse key, and which write stands against it."""
+    """Report the cost with the sparse key, and the write that prevents it."""
     mapped = map_patterns(sparse, r.workload)
     served = {o.pattern for o in r.design.operations if o.served}
     if served - {o.pattern for o in mapped.operations if o.served}:
@@ -258,7 +260,7 @@ def _holding_less(r: Report, sparse: Design, entity: str, facet: Facet, reads: S
         if (before := r.design.operation(o.pattern)) and len(o.requests) > len(before.requests)
         if (pattern := r.workload.pattern(o.pattern))
     }
-    given = " and ".join(f"{listed(names)} to {write}" for write, names in reading.items() if names)
+    given = " and ".join(f"{name_list(names)} to {write}" for write, names in reading.items() if names)
     r.say(
         codes.NOT_SPARSE,
         f"{facet.slot} holds every {entity}, and {', '.join(reads)} wants only those where `{when.attribute}` is "

@@ -1,11 +1,11 @@
-"""Load and size: partitions that get too hot or too large, items that get too large. With the arithmetic."""
+"""Checks load and size: hot partitions, unbounded partitions and large items, with the arithmetic."""
 
 from __future__ import annotations
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.reads import expected
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
 from prejoin.design.cost.assumptions import count_of, per_second, size_of
 from prejoin.design.layout.sharding import Heat, heat
@@ -14,11 +14,12 @@ from prejoin.design.solver.candidates import Candidate
 from prejoin.protocol import limits
 from prejoin.protocol.prices import read_units, write_units
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Entity, Rate, Read, Result, Verb
 
 FEW = 1000
-"""Items of which it does not matter where they lie."""
+"""With this few items their partition does not matter."""
 LARGE = 100 * limits.KB
 
 
@@ -32,21 +33,21 @@ def check_load(r: Report) -> None:
     check_appends(r)
 
 
-def _partition(key: Bound) -> tuple[str, ...]:
-    """The attributes that tell the partitions apart. A shard only cuts them; a unit of time is the same for all now."""
+def _partition(key: BoundKey) -> tuple[str, ...]:
+    """The attributes that distinguish partitions, without shards, and without time buckets, which are all current."""
     found = [f.attribute for f in key.form.pk.fields if not f.encoding.shards and not f.encoding.bucket]
     return tuple(dict.fromkeys(found))
 
 
-def _shards(key: Bound) -> int:
+def _shards(key: BoundKey) -> int:
     found = 1
     for field in key.form.pk.fields:
         found *= field.encoding.shards or 1
     return found
 
 
-def _size(key: Bound) -> int:
-    """Bytes of an entry there."""
+def _size(key: BoundKey) -> int:
+    """Bytes of an entry."""
     whole = size_of(key.entity)
     kind = key.place.projection.kind
     if key.slot == TABLE or kind is ProjectionKind.ALL:
@@ -58,8 +59,8 @@ def _size(key: Bound) -> int:
     return min(whole, size_of(Entity(key.entity.name, attributes=few)))
 
 
-def heat_of(r: Report, key: Bound) -> Heat:
-    """What is written to the busiest partition of a key in a second."""
+def heat_of(r: Report, key: BoundKey) -> Heat:
+    """The writes to the busiest partition of a key in a second."""
     entity = r.workload.entity(key.item.entity)
     assert entity is not None
     share = heat(r.workload, entity, Candidate(entity.name, _partition(key))).share
@@ -81,7 +82,7 @@ def _busiest(rate: Rate | None) -> float:
     return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
-def _hot_writes(r: Report, key: Bound) -> None:
+def _hot_writes(r: Report, key: BoundKey) -> None:
     found = heat_of(r, key)
     if found.hottest <= limits.PARTITION_WRITE_UNITS:
         return
@@ -91,7 +92,7 @@ def _hot_writes(r: Report, key: Bound) -> None:
         codes.HOT,
         f"{key.name}: {found.writes:,.0f} writes/s are {found.units:,.0f} write units/s, of which {found.share:.0%} go "
         f"to one partition of {where}: {found.hottest:,.0f}, and 1,000 is the limit",
-        f"cut it into {enough} shards",
+        f"split it into {enough} shards",
         key.item.entity,
         key.slot,
     )
@@ -157,13 +158,13 @@ def _few_partitions(r: Report) -> None:
         found = heat_of(r, key)
         each = found.units / found.writes if found.writes else write_units(_size(key))
         if found.hottest > limits.PARTITION_WRITE_UNITS:
-            continue  # said already, as hot
+            continue  # reported as hot already
         r.say(
             codes.FEW_PARTITIONS,
-            f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it bears "
+            f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it takes "
             f"{limits.PARTITION_WRITE_UNITS / each:,.0f} writes/s"
             + (f", and has {found.writes:,.1f}" if found.writes else ""),
-            "shard it before it gets near",
+            "shard it before that",
             key.item.entity,
             key.slot,
         )
@@ -187,7 +188,7 @@ def _unbounded(r: Report) -> None:
             how = "without bound" if open_ended else f"to {size / limits.GB:,.0f} GB"
             r.say(
                 codes.LOCAL_LIMIT,
-                f"{key.name}: a partition `{key.facet.pk[0]}` grows {how}, and {listed(local)} limits it to 10 GB",
+                f"{key.name}: a partition `{key.facet.pk[0]}` grows {how}, and {name_list(local)} limits it to 10 GB",
                 "use a global index instead",
                 key.item.entity,
                 TABLE,
@@ -195,8 +196,8 @@ def _unbounded(r: Report) -> None:
         elif open_ended and not any(a.ttl for a in key.entity.attributes):
             r.say(
                 codes.UNBOUNDED,
-                f"{key.name}: nothing limits how many lie under one `{key.facet.pk[0]}`",
-                "cut it by time, or let old items expire",
+                f"{key.name}: nothing limits the number of items under one `{key.facet.pk[0]}`",
+                "split it by time, or let old items expire",
                 key.item.entity,
                 TABLE,
             )

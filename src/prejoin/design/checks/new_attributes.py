@@ -1,31 +1,32 @@
-"""Attributes that are new since the design was written, and defaults that are never used."""
+"""Checks attributes that are new since the design was written, and unused defaults."""
 
 from __future__ import annotations
 
 from prejoin.design import codes
-from prejoin.design.checks.report import At, Report, listed
-from prejoin.design.layout.new_attributes import Addition, additions
+from prejoin.design.checks.report import At, Report
+from prejoin.design.layout.growth import NewAttribute, new_attributes_of
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.model import Workload
 
 
 def check_additions(r: Report) -> None:
-    for one in additions(r.design, r.workload):
+    for one in new_attributes_of(r.design, r.workload):
         _new(r, one)
     _unused_defaults(r)
 
 
 def new_attributes(kept: Design, workload: Workload, design: Design, at: At) -> list[Diagnostic]:
-    """The messages about attributes that a design in use does not know, where another takes its place."""
+    """The diagnostics about attributes that a design in use does not know, if another design replaces it."""
     report = Report(kept, workload, at)
-    for one in additions(kept, workload, design):
+    for one in new_attributes_of(kept, workload, design):
         _new(report, one)
     return report.diagnostics
 
 
-def _new(r: Report, one: Addition) -> None:
+def _new(r: Report, one: NewAttribute) -> None:
     name = f"{one.entity}.{one.attribute.name}"
     if not one.readable:
         line = write_attribute(one.attribute).partition(")")[0]
@@ -39,7 +40,7 @@ def _new(r: Report, one: Addition) -> None:
     elif one.keyed and one.attribute.default is not None:
         r.say(
             codes.NOT_BACKFILLED,
-            f"{name} is new and in the key of {listed(list(one.keyed))}: items that were written before have its "
+            f"{name} is new and in the key of {name_list(list(one.keyed))}: items that were written before have its "
             "default when they are read, and are not in the index",
             "write them again, or run `prejoin audit --repair` with the new schema",
             one.entity,

@@ -1,4 +1,4 @@
-"""Keys looked at for themselves: told apart, in order, never changing, whole, and what they keep unique."""
+"""Checks key templates: distinct, ordered, immutable, complete, and unique."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ import re
 from itertools import combinations
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound, Wrong
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.bound_keys import BoundKey, FlawKind
+from prejoin.design.checks.report import Report
 from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE
 from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateError, disjoint, guard_key
 from prejoin.protocol import limits
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.model import CheckKind, Entity
 from prejoin.workload.tenants import common_tenant
 
 _DATE = re.compile(r"(?i:date|time|timestamp)|(?<=[a-z])(At|On)\Z")
 _PADDED = re.compile(r"0?([1-9]\d?)d?(?:,|\Z)")
 _FLAWS = {
-    Wrong.TOGETHER: (
+    FlawKind.TOGETHER: (
         codes.RUN_TOGETHER,
-        "where `{about}` ends in `{text}` cannot be told",
+        "`{about}` in `{text}` has no separator after it",
         "put the separator after it",
     ),
-    Wrong.PICTURE: (codes.DATE_FORM, "dates written as `{about}` do not sort by time", "write them as `YYYY-MM-DD`"),
-    Wrong.LOSSY: (
+    FlawKind.PICTURE: (codes.DATE_FORM, "dates written as `{about}` do not sort by time", "write them as `YYYY-MM-DD`"),
+    FlawKind.LOSSY: (
         codes.ROUNDED,
-        "`{about}` in `{text}` is rounded: what differs only after the point is in no order",
-        "put as many digits into the key as the order depends on",
+        "`{about}` in `{text}` is rounded: values that differ only after the point have no order",
+        "use all digits that the order depends on",
     ),
 }
 
@@ -58,11 +59,10 @@ def check_keys(r: Report) -> None:
 
 def _flaws(r: Report) -> None:
     for flaw in r.flaws:
-        if flaw.what is Wrong.UNKNOWN:
-            known = bool(re.fullmatch(r"\w+", flaw.about))
-            message = (
-                f"{flaw.entity} has no attribute `{flaw.about}`, and `{flaw.text}` needs it" if known else flaw.about
-            )
+        if flaw.what in (FlawKind.UNKNOWN, FlawKind.UNREADABLE):
+            message = f"{flaw.entity} has no attribute `{flaw.about}`, and `{flaw.text}` needs it"
+            if flaw.what is FlawKind.UNREADABLE:
+                message = flaw.about
             fix = f"add it to {flaw.entity}, or leave it out of the key"
             r.say(codes.NO_SUCH_PART, message, fix, flaw.entity, flaw.slot)
         else:
@@ -76,8 +76,10 @@ def _flaws(r: Report) -> None:
 
 
 def _told_apart(r: Report) -> None:
-    """No two kinds of items may have the same key in the table; in an index they may."""
-    here = [(key.name, key.forms, key.text) for key in r.keys if key.slot == TABLE]
+    """No two types may share a key in the table; in an index they may."""
+    here: list[tuple[str, str, tuple[KeyForm, ...], str]] = [
+        (key.name, key.entity.name, key.forms, key.text) for key in r.keys if key.slot == TABLE
+    ]
     for guard in r.design.guards:
         entity, own = r.workload.entity(guard.entity), r.design.item(guard.entity)
         if entity is None or own is None or not set(guard.attributes) <= {a.name for a in entity.attributes}:
@@ -87,19 +89,19 @@ def _told_apart(r: Report) -> None:
         try:
             pk, sk = guard_key(own.tag, guard.attributes, types, r.design.separator, bool(table and table.sk))
         except TemplateError:
-            continue  # nobody can have it, and that was said where the design was read
+            continue  # impossible, and reported when the design was read
         forms: tuple[KeyForm, ...] = (pk, sk) if sk else (pk,)
-        here.append((f"the guard of {guard.entity}.{'+'.join(guard.attributes)}", forms, pk.text))
-    for (one, forms, text), (other, theirs, theirs_text) in combinations(here, 2):
+        here.append((f"the guard of {guard.entity}.{'+'.join(guard.attributes)}", "", forms, pk.text))
+    for (one, owner, forms, text), (other, their_owner, theirs, theirs_text) in combinations(here, 2):
         if _apart(forms, theirs):
             continue
-        strictly = _apart(_strict(r, one, forms), _strict(r, other, theirs))
-        name = one.partition("/")[0]
+        strictly = _apart(_strict(r, owner, forms), _strict(r, their_owner, theirs))
+        name = owner or one
         if strictly:
             r.say(
                 codes.HARDLY_APART,
-                f"{one} ({text}) and {other} ({theirs_text}) have the same key for values spelled like the other's",
-                "begin each sort key with a word of its own",
+                f"{one} ({text}) and {other} ({theirs_text}) have the same key if a value equals the word of the other",
+                "begin each sort key with its own word",
                 name,
                 TABLE,
             )
@@ -107,7 +109,7 @@ def _told_apart(r: Report) -> None:
             r.say(
                 codes.SAME_KEY,
                 f"{one} ({text}) and {other} ({theirs_text}) can have the same key",
-                "begin each sort key with a word of its own",
+                "begin each sort key with its own word",
                 name,
                 TABLE,
             )
@@ -118,9 +120,9 @@ def _apart(ours: tuple[KeyForm, ...], theirs: tuple[KeyForm, ...]) -> bool:
 
 
 def _strict(r: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, ...]:
-    """The same keys, if values could not contain what separates them."""
-    entity = r.workload.entity(name.partition("/")[0])
-    if entity is None:
+    """The same keys, if values could not contain the separator."""
+    entity = r.workload.entity(name)
+    if entity is None:  # a guard
         return forms
     found: list[KeyForm] = []
     for form in forms:
@@ -136,14 +138,14 @@ def _strict(r: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, 
 # --- In order ---------------------------------------------------------------------------------------------------------
 
 
-def _order(r: Report, key: Bound) -> None:
+def _order(r: Report, key: BoundKey) -> None:
     sk = key.form.sk
     if not isinstance(sk, Template):
         return
     for field in sk.fields:
         attribute = key.entity.attribute(field.attribute)
         if field.spec == "plain":
-            continue  # its order does not matter, says who wrote it
+            continue  # its author says that the order does not matter
         if attribute and attribute.type.numeric and not field.encoding.ordered and not field.encoding.derived:
             r.say(
                 codes.UNPADDED,
@@ -154,8 +156,8 @@ def _order(r: Report, key: Bound) -> None:
             )
 
 
-def _digits(r: Report, key: Bound) -> None:
-    """Numbers that are padded to fewer digits than their bounds need."""
+def _digits(r: Report, key: BoundKey) -> None:
+    """Numbers with less padding than their bounds need."""
     for form in key.forms:
         for field in form.fields:
             attribute = key.entity.attribute(field.attribute)
@@ -177,7 +179,7 @@ def _digits(r: Report, key: Bound) -> None:
 
 
 def check_dates(r: Report) -> None:
-    """Dates that the order of an answer depends on, and that are described as text."""
+    """Dates that a sort order depends on and that are declared as text."""
     found: dict[str, set[str]] = {}
     for id_, answer in r.answers.items():
         ask = answer.plan.lookup
@@ -188,18 +190,18 @@ def check_dates(r: Report) -> None:
                 attribute = entity.attribute(ask.attribute(form.entity, name)) if entity else None
                 if attribute and attribute.type.kind is Kind.STRING and _DATE.search(attribute.name):
                     found.setdefault(f"{form.entity}.{attribute.name}", set()).add(id_)
-    pictured = {f"{flaw.entity}.{flaw.about.partition(':')[0]}" for flaw in r.flaws if flaw.what is Wrong.PICTURE}
+    pictured = {f"{flaw.entity}.{flaw.about.partition(':')[0]}" for flaw in r.flaws if flaw.what is FlawKind.PICTURE}
     for name, patterns in sorted(found.items()):
         if name not in pictured:
             r.say(
                 codes.DATE_AS_TEXT,
-                f"{listed(sorted(patterns))}: the order of `{name}` depends on how it is written",
-                "describe it as `date` or `datetime`, or write it as 2026-05-04T12:00:00Z",
+                f"{name_list(sorted(patterns))}: the order of `{name}` depends on how it is written",
+                "declare it as `date` or `datetime`, or write it as 2026-05-04T12:00:00Z",
                 name.partition(".")[0],
             )
 
 
-def _separators(r: Report, key: Bound) -> None:
+def _separators(r: Report, key: BoundKey) -> None:
     if not r.design.raw_keys:
         return
     for form in key.forms:
@@ -221,7 +223,7 @@ def _separators(r: Report, key: Bound) -> None:
                 )
 
 
-def _length(r: Report, key: Bound) -> None:
+def _length(r: Report, key: BoundKey) -> None:
     for form, most, what in zip(
         key.forms,
         (limits.PARTITION_KEY_SIZE, limits.SORT_KEY_SIZE),
@@ -247,7 +249,7 @@ def _length(r: Report, key: Bound) -> None:
 # --- Never changing, whole --------------------------------------------------------------------------------------------
 
 
-def _unchanging(r: Report, key: Bound) -> None:
+def _unchanging(r: Report, key: BoundKey) -> None:
     for name in key.form.attributes:
         attribute = key.entity.attribute(name)
         if attribute is None or attribute.id:
@@ -255,7 +257,7 @@ def _unchanging(r: Report, key: Bound) -> None:
         by = r.changers(key.entity, name)
         if not by and not attribute.mutable:
             continue
-        how = f"{listed(by)} changes it: a delete and a put under another key" if by else "it is said to change"
+        how = f"{name_list(by)} changes it: a delete and a put under another key" if by else "it is mutable"
         r.say(
             codes.CHANGING_KEY,
             f"{key.name}: `{name}` is in the table's key `{key.text}`, and {how}",
@@ -265,13 +267,13 @@ def _unchanging(r: Report, key: Bound) -> None:
         )
 
 
-def _whole(r: Report, key: Bound) -> None:
+def _whole(r: Report, key: BoundKey) -> None:
     if key.slot == TABLE:
         lacking = [f.attribute for form in key.forms for f in form.fields if _may_lack(key.entity, f)]
         if lacking and not key.facet.when and not key.item.copy:
             r.say(
                 codes.ABSENT,
-                f"{key.name}: {listed(lacking)} may be absent, and is in the table's key `{key.text}`",
+                f"{key.name}: {name_list(lacking)} may be absent, and is in the table's key `{key.text}`",
                 "write `{attribute?}`, or use one that is always there",
                 key.item.entity,
                 TABLE,
@@ -289,7 +291,7 @@ def _whole(r: Report, key: Bound) -> None:
         if missing:
             r.say(
                 codes.ABSENT,
-                f"{key.name}: an item without `{field.attribute}` is not in {key.slot}, so {listed(missing)} misses it",
+                f"{key.name}: {key.slot} lacks items without `{field.attribute}`: {name_list(missing)} misses them",
                 f"write `{{{field.attribute}?}}`, which gives it a place in the order",
                 key.item.entity,
                 key.slot,
@@ -309,7 +311,7 @@ def _asks_for(ask: Lookup, entity: str, attribute: str) -> bool:
 # --- Unique -----------------------------------------------------------------------------------------------------------
 
 
-def _identifying(r: Report, key: Bound) -> None:
+def _identifying(r: Report, key: BoundKey) -> None:
     ids = [a.name for a in key.entity.id]
     held = {f.attribute for form in key.forms for f in form.fields if not f.encoding.derived}
     folded = {f.attribute for form in key.forms for f in form.fields if f.spec in ("lower", "upper")}
@@ -318,7 +320,7 @@ def _identifying(r: Report, key: Bound) -> None:
     if lacking:
         r.say(
             codes.NOT_APART,
-            f"{key.name}: {listed(lacking)} is not in the table's key `{key.text}`, so several items have the same",
+            f"{key.name}: {name_list(lacking)} is not in the table's key `{key.text}`, so several items share a key",
             "add it to the end of the sort key",
             key.item.entity,
             TABLE,
@@ -329,8 +331,8 @@ def _identifying(r: Report, key: Bound) -> None:
             more = sorted(set(key.form.attributes) - set(ids))
             r.say(
                 codes.LONGER_THAN_ID,
-                f"{key.name}: two items with the same {listed(ids)} and another {listed(more)} can both be",
-                "mark the id `generated`, make the key of the id alone, or add a guard",
+                f"{key.name}: two items with the same {name_list(ids)} and different {name_list(more)} can both exist",
+                "mark the id `generated`, use the id alone as the key, or add a guard",
                 key.item.entity,
                 TABLE,
             )
@@ -356,7 +358,7 @@ def _unique(r: Report) -> None:
             if set(group) != key and set(group) not in guards:
                 r.say(
                     codes.NOT_UNIQUE,
-                    f"nothing keeps {listed(list(group))} of {entity.name} unique",
+                    f"nothing keeps {name_list(list(group))} of {entity.name} unique",
                     f"add a guard, an item whose key is the {' and '.join(group)}",
                     entity.name,
                 )

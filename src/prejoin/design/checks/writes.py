@@ -1,4 +1,4 @@
-"""Writes: each knows the keys of what it writes, and leaves no index key, copy or guard behind."""
+"""Checks writes: each knows the keys of its items, and keeps index keys, copies and guards current."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import re
 from collections import Counter
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
 from prejoin.keys import Lookup, Template, fields_of
 from prejoin.protocol import limits
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.values import write_value
-from prejoin.workload.lookup import chain, changes
+from prejoin.workload.lookup import bare_name, chain, changes
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
 _SELF = re.compile(r"SET\s++(\w++)\s*+=\s*+(?:\1\s*+[+-]|list_append\(\s*+\1\s*+,)")
@@ -46,9 +47,9 @@ def check_writes(r: Report) -> None:
 
 
 def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozenset[str]:
-    """The attributes of an item that a write knows: given by their names, by another's that holds the same, or made."""
+    """The attributes of an item that a write knows: by name, by another attribute with the same value, or generated."""
     every = frozenset(a.name for a in entity.attributes)
-    given = {i.attribute.rpartition(".")[2] for i in write.inputs}
+    given = {bare_name(i.attribute) for i in write.inputs}
     if action.verb in _MAKES or entity.name in given:
         return every
     whole = [found for name in given if (found := r.workload.entity(name))]
@@ -74,8 +75,8 @@ def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozens
     )
 
 
-def finds(r: Report, action: Action, base: Bound, known: frozenset[str]) -> Lookup | None:
-    """What has to be asked before an item can be written, where not all of its key is known."""
+def finds(r: Report, action: Action, base: BoundKey, known: frozenset[str]) -> Lookup | None:
+    """The question that finds an item before it is written, if its key is not known."""
     if action.verb in _MAKES or action.verb is Verb.EXPIRE or set(base.form.attributes) <= known:
         return None
     keyed = {a for key in r.keys if key.item.entity == base.entity.name for a in key.form.attributes}
@@ -83,19 +84,19 @@ def finds(r: Report, action: Action, base: Bound, known: frozenset[str]) -> Look
     return Lookup.of(base.entity.name, equal=sorted(known & keyed - changed), needs=sorted(base.form.attributes))
 
 
-def _addressed(r: Report, write: Write, action: Action, base: Bound, known: frozenset[str]) -> None:
+def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: frozenset[str]) -> None:
     ask = finds(r, action, base, known)
     if ask is None:
         return
     lacking = sorted(set(base.form.attributes) - known)
     found = answer(r.keys, ask) if ask.equal else None
     if action.many and found:
-        return  # all of a partition, or of an index: read, then written one by one
+        return  # all items of a partition or an index: read, then written one by one
     first = f"it has to be found first, in {found.plan.slot}" if found else "no key finds it first"
     r.say(
         codes.KEY_NOT_GIVEN,
-        f"{write.id} writes {base.entity.name} without {listed(lacking)}, which is in its key `{base.text}`; {first}",
-        f"give {listed(lacking)} too",
+        f"{write.id} writes {base.entity.name} without {name_list(lacking)} of its key `{base.text}`; {first}",
+        f"give {name_list(lacking)} too",
         write.id,
     )
 
@@ -120,15 +121,15 @@ def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: 
         where = ", ".join(f"`{place}" for place in dict.fromkeys(places))
         r.say(
             codes.REST_NOT_GIVEN,
-            f"{write.id} changes {entity.name}, and {where} also needs {listed(more)}",
-            f"give {listed(more)} too, or read the item first",
+            f"{write.id} changes {entity.name}, and {where} also needs {name_list(more)}",
+            f"give {name_list(more)} too, or read the item first",
             write.id,
         )
     if moved:
         r.say(
             codes.MOVES,
-            f"{write.id} moves {entity.name} in {listed(moved)}: two index writes each",
-            "leave it so if the index is worth it",
+            f"{write.id} moves {entity.name} in {name_list(moved)}: two index writes each",
+            "keep it if the index is worth it",
             write.id,
         )
 
@@ -150,7 +151,7 @@ def _as_written(r: Report, write: Write, action: Action, entity: Entity, operati
         guarded = any("attribute_not_exists" in condition for condition in one.conditions)
         if one.action is Did.PUT and chosen and not guarded:
             fix = f"add the condition `attribute_not_exists({r.design.slots[0].pk[0].name})`"
-            r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over one that is there", fix, write.id)
+            r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over an existing one", fix, write.id)
     _copies(r, write, action, entity, changed, {one.item for one in done})
 
 
@@ -166,8 +167,8 @@ def _rewritten(r: Report, write: Write, entity: Entity, one: ItemAction, changed
             if not any(re.search(rf"(?<![\w-]){re.escape(attribute.name)}(?![\w-])", c) for c in one.changes):
                 r.say(
                     codes.STALE_INDEX,
-                    f"{write.id} changes {listed(sorted(changed & set(key.form.placing)))} and leaves "
-                    f"`{attribute.name}` of {key.slot} as it was",
+                    f"{write.id} changes {name_list(sorted(changed & set(key.form.placing)))} without "
+                    f"updating `{attribute.name}` of {key.slot}",
                     f"add `SET {attribute.name} = {text}`",
                     write.id,
                 )
@@ -178,23 +179,23 @@ def _copies(
 ) -> None:
     names = {change.attribute for change in changed}
     for copy in r.design.copies:
-        if copy.entity != entity.name or f"{entity.name}/{copy.copy}" in done:
+        if copy.entity != entity.name or copy.name in done:
             continue
         held = set(copy.attributes) | {a for f in copy.facets for t in (*f.pk, *f.sk) for a in fields_of(t)}
         if action.verb is not Verb.UPDATE or not copy.attributes or names & held:
             r.say(
                 codes.STALE_COPY,
-                f"{write.id} writes {entity.name} and leaves its copy `{copy.copy}` as it was",
-                f"add the {action.verb} of {entity.name}/{copy.copy} to the transaction",
+                f"{write.id} writes {entity.name} without updating its copy `{copy.copy}`",
+                f"add the {action.verb} of {copy.name} to the transaction",
                 write.id,
             )
     for guard in r.design.guards:
-        item = f"{guard.entity}!{'+'.join(guard.attributes)}"
+        item = guard.name
         touches = action.verb in (Verb.CREATE, Verb.DELETE) or names & {*guard.attributes, ending(r.design, entity)}
         if guard.entity == entity.name and touches and item not in done:
             r.say(
                 codes.STALE_COPY,
-                f"{write.id} writes {entity.name} and not the guard of {listed(list(guard.attributes))}",
+                f"{write.id} writes {entity.name} without the guard of {name_list(list(guard.attributes))}",
                 "write the guard in the same transaction",
                 write.id,
             )
@@ -215,8 +216,8 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
             continue
         counted = Counter((a.item, a.pk, a.sk) for a in request.actions if not a.many)
         for (item, pk, sk), times in counted.items():
-            # A Delete and a Put under a key that changes are two items: the old value's and the new one's. Of a sparse
-            # copy one of them is sent: it comes or it goes.
+            # A Delete and a Put under a changing key are two items: the old and the new one. For a sparse
+            # copy only one of them is sent.
             moving = {*fields_of(pk), *fields_of(sk), *_sparse(r, item)}
             if times > max(1, wanted[item]) and not changed & moving:
                 said.add(item)
@@ -230,17 +231,12 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
 
 
 def _sparse(r: Report, name: str) -> set[str]:
-    """What decides whether a copy is there."""
-    return {
-        when.attribute
-        for item in r.design.items
-        if f"{item.entity}/{item.copy}" == name
-        for when in item.facets[0].when
-    }
+    """The attributes that decide whether a copy exists."""
+    return {when.attribute for copy in r.design.copies if copy.name == name for when in copy.facets[0].when}
 
 
 def _same(one: Action, other: Action) -> bool:
-    """Whether two actions are on the same item, and not of a kind that says which of two is meant."""
+    """Whether two actions are on the same item, without a name that distinguishes them."""
     return one.entity == other.entity and one.by == other.by and one.verb is not Verb.CREATE
 
 
@@ -250,16 +246,16 @@ def _atomic(r: Report, write: Write, operation: Operation) -> None:
     batch = Call.BATCH_WRITE in calls
     if batch and (write.atomic or conditional):
         what = "must be atomic" if write.atomic else "has conditions"
-        r.say(codes.NOT_ATOMIC, f"{write.id} {what}, and is a BatchWriteItem", "use TransactWriteItems", write.id)
+        r.say(codes.NOT_ATOMIC, f"{write.id} {what}, but is a BatchWriteItem", "use TransactWriteItems", write.id)
     elif write.atomic and len(write.actions) > 1 and len(calls) > 1 and Call.TRANSACT_WRITE not in calls:
-        message = f"{write.id} must be atomic, and is {len(calls)} requests"
+        message = f"{write.id} must be atomic, but is {len(calls)} requests"
         r.say(codes.NOT_ATOMIC, message, "use TransactWriteItems", write.id)
 
 
 def _counters(r: Report, write: Write, operation: Operation) -> None:
     for request in operation.requests:
         for one in request.actions:
-            entity = r.workload.entity(one.item.partition("/")[0])
+            entity = r.workload.entity(one.target.entity)
             for change in one.changes:
                 match = _SELF.match(change)
                 attribute = entity.attribute(match[1]) if match and entity else None
@@ -274,7 +270,7 @@ def _counters(r: Report, write: Write, operation: Operation) -> None:
 
 
 def _starting(name: str, change: str, attribute: Attribute | None) -> str:
-    """How to write a change of what may be absent."""
+    """How to write a change of an attribute that may be absent."""
     if attribute is not None and attribute.type.kind is Kind.SET:
         return f"use `ADD {name} {{{name}}}`, which starts from nothing"
     if "list_append" in change:
@@ -295,20 +291,20 @@ def _repeated(r: Report, write: Write) -> None:
                 for attribute in other.attributes:
                     if attribute.copy_of != f"{entity.name}.{change.attribute}":
                         continue
-                    # In this write, or in one of its own: a job that goes through the copies.
+                    # In this write, or in a separate one that goes through the copies.
                     together = any(a.entity == other.name and a.verb is not Verb.DELETE for a in write.actions)
                     if not together and not r.changers(other, attribute.name):
                         r.say(
                             codes.STALE_ATTRIBUTE,
                             f"{write.id} changes {entity.name}.{change.attribute}, and "
-                            f"{other.name}.{attribute.name}, a copy of it, stays as it was",
+                            f"{other.name}.{attribute.name}, a copy of it, is not updated",
                             _copied(write, change, other, attribute.name),
                             write.id,
                         )
 
 
 def _copied(write: Write, change: Change, other: Entity, name: str) -> str:
-    """How a write keeps the copies of what it changes right."""
+    """How a write keeps copies of changed attributes current."""
     snapshot = f"mark it `snapshot of` instead of `copy of`, if `{name}` is to stay as it was"
     if change.op is not ChangeOp.SET:
         return f"{snapshot}; or set it in a write of its own: `update {other.name}[] ({name})`"
@@ -318,7 +314,7 @@ def _copied(write: Write, change: Change, other: Entity, name: str) -> str:
 
 
 def _size(r: Report, write: Write) -> None:
-    """A transaction has at most 100 actions and 4 MB."""
+    """Check the limits of a transaction: 100 actions and 4 MB."""
     total, size, unknown = 0, 0, ""
     alone = len(write.actions) == 1
     for action in write.actions:
@@ -336,7 +332,7 @@ def _size(r: Report, write: Write) -> None:
                 unknown = unknown or entity.name
                 most = 1
             if not write.atomic:
-                most = 1  # many, each in a transaction of its own
+                most = 1  # many, each in its own transaction
             each *= most
         total += each
         size += each * size_of(entity)
@@ -350,8 +346,8 @@ def _size(r: Report, write: Write) -> None:
     elif unknown and write.atomic:
         r.say(
             codes.TRANSACTION_MAY_BE,
-            f"{write.id} writes many {unknown} in one transaction, and nothing says how many at most",
-            f"say it under Cardinality of {unknown}: `at most 50 per …`",
+            f"{write.id} writes many {unknown} in one transaction, without a limit on their number",
+            f"declare it under Cardinality of {unknown}: `at most 50 per …`",
             write.id,
         )
 
@@ -372,7 +368,7 @@ def check_appends(r: Report) -> None:
         for name, by in grown.items():
             r.say(
                 codes.LARGE_ATTRIBUTE,
-                f"{entity.name}.{name} grows with every {listed(by)}, and an item has at most 400 KB",
-                "make each element an item of its own, or keep only the last few",
+                f"{entity.name}.{name} grows with every {name_list(by)}, and an item has at most 400 KB",
+                "make each element an item, or keep only the last few",
                 entity.name,
             )

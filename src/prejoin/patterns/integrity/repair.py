@@ -1,4 +1,4 @@
-"""Mends what an audit found, each finding in one transaction, if everything is still as it was found."""
+"""Repair findings of an audit, each in one transaction, if nothing has changed since."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import TableError
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .audit import patiently, reasons
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from prejoin.table.client.client import Client
 
 MOST_COMPARED = 120
-"""Attributes in one condition; DynamoDB takes 300 operators in 4 KB."""
+"""The most attributes in one condition; DynamoDB accepts 300 operators in 4 KB."""
 
 
 @overload
@@ -30,18 +30,18 @@ def repair(db: Client, finding: Finding) -> bool: ...
 @overload
 def repair(db: AsyncClient, finding: Finding) -> Awaitable[bool]: ...
 def repair(db: Client | AsyncClient, finding: Finding) -> bool | Awaitable[bool]:
-    """Mends one finding. False, and nothing written, if anything is not as it was found any more: then audit again."""
+    """Repair one finding. Return False, and write nothing, if anything has changed since: audit again."""
     return db._run(_repair(db.schema, db.table, finding))
 
 
 def _repair(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     if not finding.mendable:
-        raise TableError(f"{finding}. That is not for a program to decide")
+        raise TableError(f"{finding}. A program cannot decide that")
     if finding.kind == "miscounted":
         return (yield from _counted(schema, table, finding))
     actions = [{kind: {"TableName": table, **said}} for kind, said in _actions(schema, finding)]
     try:
-        yield from patiently(Request("TransactWriteItems", {"TransactItems": actions}, shown(finding.key)))
+        yield from patiently(Request("TransactWriteItems", {"TransactItems": actions}, key_text(finding.key)))
     except DynamoDBError as error:
         if "ConditionalCheckFailed" not in reasons(error):
             raise
@@ -59,7 +59,7 @@ def _counted(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
 
 
 def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What mends a finding, if everything is as it was found."""
+    """Return the actions that repair a finding, if nothing has changed."""
     judge, found, expected, owner = Judge(schema), finding.found, finding.expected, finding.owner
     if finding.kind == "index keys":
         assert expected is not None
@@ -81,7 +81,7 @@ def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, 
 
 
 def _deciding(judge: Judge, owner: Json | None, kept: set[str]) -> list[str]:
-    """The attributes of an owner that decide what is kept for it: its own, and counts only where they are kept too."""
+    """Return the attributes of an owner that decide about a finding: its own, and counts only if a copy has them."""
     entity = judge.kind(owner)[0] if owner is not None else None
     if entity is None:
         return []
@@ -91,7 +91,7 @@ def _deciding(judge: Judge, owner: Json | None, kept: set[str]) -> list[str]:
 
 
 def _as_found(judge: Judge, item: Json | None, names: Sequence[str], to: Placeholders | None = None) -> dict[str, Any]:
-    """The condition that an item is still as it was, in these attributes; or that there is still none."""
+    """Return the condition that these attributes of an item have not changed, or that there is still no item."""
     to = to or Placeholders()
     if item is None:
         text = f"attribute_not_exists({to.name(judge.names[0])})"
@@ -99,8 +99,8 @@ def _as_found(judge: Judge, item: Json | None, names: Sequence[str], to: Placeho
         unique = dict.fromkeys(names)
         if len(unique) > MOST_COMPARED:
             raise TableError(
-                f"{shown(judge.key_of(item))} has more than {MOST_COMPARED} attributes, which are too many to compare "
-                "in one condition: mend it by hand"
+                f"{key_text(judge.key_of(item))} has more than {MOST_COMPARED} attributes, too many for one "
+                "condition. Repair it by hand"
             )
         text = " AND ".join(
             f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"

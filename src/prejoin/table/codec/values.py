@@ -1,4 +1,4 @@
-"""Python types and DynamoDB JSON: for each type hint, the attribute type it is and how its values are written."""
+"""Codecs of values: for each type hint, its attribute type, and how values are encoded and decoded."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -21,29 +20,30 @@ from prejoin.types import Kind, Type
 from .records import is_record
 from .structs import Wire, anything, list_of, map_of, or_none, plain, set_of, through
 
-if TYPE_CHECKING:
-    from .codec import Codec
-
 Json = dict[str, Any]
 """One value in DynamoDB JSON: `{"S": "text"}`."""
 
 
 class ValueCodec(msgspec.Struct, frozen=True):
-    """How values of one type hint are written and read."""
+    """Encodes and decodes the values of one type hint."""
 
     type: Type
     encode: Callable[[Any], Json]
     decode: Callable[[Json], Any]
-    """Item by item, and with an error that says what is wrong."""
+    """Decodes one value; its errors say what is wrong."""
     wire: Wire
-    """The same for many at once, for what is as it should be."""
+    """The compiled way to decode many values."""
     optional: bool = False
     empty: Callable[[], Any] | None = None
-    """Makes what an absent attribute stands for, where that is a value: DynamoDB has no empty set."""
+    """Makes the value of an absent attribute, for sets: DynamoDB has no empty set."""
 
 
-def codec_for(hint: Any, outer: tuple[type, ...] = ()) -> ValueCodec:
-    """The codec of a type hint; `outer` are the records it stands in.
+RecordCodec = Callable[[type], ValueCodec]
+"""Makes the codec of a nested dataclass, Struct or model. `codec.py` has it: a record is made of values in turn."""
+
+
+def codec_for(hint: Any, record: RecordCodec | None = None) -> ValueCodec:
+    """Return the codec of a type hint. `record` makes the codecs of the records inside of it.
 
     >>> codec_for(Decimal).encode(Decimal("19.90"))
     {'N': '19.90'}
@@ -54,37 +54,37 @@ def codec_for(hint: Any, outer: tuple[type, ...] = ()) -> ValueCodec:
     """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
-        inner = codec_for(arguments[0], outer)
+        inner = codec_for(arguments[0], record)
         said = next((extra for extra in arguments[1:] if isinstance(extra, Type)), None)
         return msgspec.structs.replace(inner, type=said) if said else inner
     if origin in (typing.Union, types.UnionType):
-        return _union(hint, arguments, outer)
+        return _union(hint, arguments, record)
     if isinstance(hint, typing.NewType):
-        return codec_for(hint.__supertype__, outer)
+        return codec_for(hint.__supertype__, record)
     if origin is typing.Literal:
         return _choice({word: word for word in arguments}, hint)
     if hint in _SCALARS:
         return _SCALARS[hint]
     if origin in (list, tuple) or hint in (list, tuple):
-        return _list(hint, origin or hint, arguments, outer)
+        return _list(hint, origin or hint, arguments, record)
     if origin in (set, frozenset):
         return _set(hint, origin, arguments[0])
     if origin in (dict, Mapping) or hint is dict:
-        return _map(hint, arguments or (str, Any), outer)
+        return _map(hint, arguments or (str, Any), record)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _choice({member.value: member for member in hint}, hint)
-    if is_record(hint):
-        return _record(hint, outer)
+    if is_record(hint) and record is not None:
+        return record(hint)
     raise CodecError(f"{hint!r} is not a type that an attribute can have")
 
 
-def _typed(
+def typed_coders(
     kinds: tuple[type, ...], name: str, write: Callable[[Any], Any] | None, tag: str, read: Callable[[Any], Any]
 ) -> tuple[Callable[[Any], Json], Callable[[Json], Any]]:
-    """How a value of some kinds is written under a tag (as it is, where there is no `write`), and read."""
+    """Return an encoder and a decoder for values of some types under a tag. Without `write`, values are kept."""
 
     def check(value: Any) -> None:
-        # True is an int to Python, and to nobody else.
+        # bool is a subclass of int.
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise CodecError(f"{value!r} is not {name}")
 
@@ -117,12 +117,12 @@ def _scalar(
     write: Callable[[Any], Any] | None,
     read: Callable[[Any], Any],
 ) -> ValueCodec:
-    return ValueCodec(Type(type_), *_typed(kinds, name, write, wire.tag, read), wire)
+    return ValueCodec(Type(type_), *typed_coders(kinds, name, write, wire.tag, read), wire)
 
 
 def _write_decimal(value: Decimal | int) -> str:
     if isinstance(value, Decimal) and not value.is_finite():
-        raise CodecError(f"{value} is not a number that DynamoDB takes")
+        raise CodecError(f"{value} is not a number that DynamoDB can store")
     return str(value)
 
 
@@ -138,7 +138,7 @@ def _write_date(value: date) -> str:
 
 def _write_datetime(value: datetime) -> str:
     if value.tzinfo is None:
-        raise CodecError(f"{value.isoformat()} has no time zone: which moment it is cannot be known")
+        raise CodecError(f"{value.isoformat()} has no time zone")
     return encode_datetime(value)
 
 
@@ -155,7 +155,7 @@ def _read_integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        number = Decimal(text)  # others write 1E+3, or 3.0
+        number = Decimal(text)  # other programs may write 1E+3, or 3.0
         if number != number.to_integral_value():
             raise
         return int(number)
@@ -171,7 +171,7 @@ def _exactly(kind: type) -> Callable[[Any], Any]:
 
 
 def _write_binary(value: bytes) -> str:
-    from base64 import b64encode  # by those that have binary values; so below
+    from base64 import b64encode  # only for binary values
 
     return b64encode(value).decode()
 
@@ -188,7 +188,7 @@ def _number(text: str) -> int | Decimal:
 
 
 def encode_any(value: Any) -> Json:
-    """A value of no declared type, by what it is. Never a float's binary digits: 0.1 is 0.1."""
+    """Encode a value without a declared type. A float is written with its shortest digits: 0.1 is 0.1."""
     if value is None:
         return {"NULL": True}
     if isinstance(value, list | tuple):
@@ -246,16 +246,16 @@ _SCALARS: dict[Any, ValueCodec] = {
 TEXT = _SCALARS[str]
 
 
-def _union(hint: Any, arguments: tuple[Any, ...], outer: tuple[type, ...]) -> ValueCodec:
+def _union(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) -> ValueCodec:
     rest = [argument for argument in arguments if argument is not type(None)]
     if set(rest) <= {int, Decimal, float} and len(rest) > 1:
         inner = ValueCodec(
-            Type(Kind.NUMBER), *_typed((int, Decimal, float), "a number", _write_number, "N", _number), _NUMBER
+            Type(Kind.NUMBER), *typed_coders((int, Decimal, float), "a number", _write_number, "N", _number), _NUMBER
         )
     elif len(rest) == 1:
-        inner = codec_for(rest[0], outer)
+        inner = codec_for(rest[0], record)
     else:
-        raise CodecError(f"{hint!r}: an attribute has one type, or one type and None")
+        raise CodecError(f"{hint!r}: an attribute can have one type, or one type and None")
     if len(rest) == len(arguments):
         return inner
 
@@ -277,9 +277,9 @@ def _write_number(value: int | Decimal | float) -> str:
 
 
 def _choice(members: Mapping[Any, Any], hint: Any) -> ValueCodec:
-    """One of some words; `members` says what each is in Python."""
+    """Return the codec of an enum or Literal; `members` maps stored words to Python values."""
     if not all(isinstance(word, str) for word in members):
-        raise CodecError(f"the members of an enum are words, not {', '.join(map(repr, members))}: say them as text")
+        raise CodecError(f"the values of an enum must be text, not {', '.join(map(repr, members))}")
     words = ", ".join(members)
 
     def encode(value: Any) -> Json:
@@ -296,15 +296,15 @@ def _choice(members: Mapping[Any, Any], hint: Any) -> ValueCodec:
 
     wire = plain("S", hint)
     if isinstance(hint, type) and any("_missing_" in vars(cls) for cls in hint.__mro__ if cls is not Enum):
-        # Such an enum makes a member of any text. What an item has is a member, or a mistake.
+        # An enum with `_missing_` may accept any text, but an item must have a member.
         wire = through(members.__getitem__, "S")
     return ValueCodec(Type(Kind.ENUM, values=tuple(members)), encode, decode, wire)
 
 
-def _list(hint: Any, origin: type, arguments: tuple[Any, ...], outer: tuple[type, ...]) -> ValueCodec:
+def _list(hint: Any, origin: type, arguments: tuple[Any, ...], record: RecordCodec | None) -> ValueCodec:
     if origin is tuple and (len(arguments) != 2 or arguments[1] is not ...):
-        raise CodecError(f"{hint!r}: a tuple attribute is tuple[something, ...]")
-    inner = codec_for(arguments[0] if arguments else Any, outer)
+        raise CodecError(f"{hint!r}: a tuple attribute must be tuple[something, ...]")
+    inner = codec_for(arguments[0] if arguments else Any, record)
 
     def write(values: Any) -> list[Json]:
         return [inner.encode(value) for value in values]
@@ -313,7 +313,7 @@ def _list(hint: Any, origin: type, arguments: tuple[Any, ...], outer: tuple[type
         return origin(inner.decode(value) for value in values)
 
     of = inner.type if arguments else None
-    encode, decode = _typed((origin,), "a list", write, "L", read)
+    encode, decode = typed_coders((origin,), "a list", write, "L", read)
     return ValueCodec(Type(Kind.LIST, of=of), encode, decode, list_of(inner.wire, origin))
 
 
@@ -321,7 +321,7 @@ def _set(hint: Any, origin: type, of: Any) -> ValueCodec:
     inner = codec_for(of)
     tag = inner.wire.tag
     if tag not in ("S", "N", "B") or inner.optional:
-        raise CodecError(f"{hint!r}: a set is of text, of numbers or of binary")
+        raise CodecError(f"{hint!r}: a set can contain text, numbers or binary")
 
     def write(values: Any) -> list[Any]:
         return sorted(inner.encode(value)[tag] for value in values)
@@ -329,16 +329,16 @@ def _set(hint: Any, origin: type, of: Any) -> ValueCodec:
     def read(values: list[Any]) -> Any:
         return origin(inner.decode({tag: value}) for value in values)
 
-    # A set and a frozenset of the same members are the same set on the wire.
-    encode, decode = _typed((set, frozenset), "a set", write, tag + "S", read)
+    # A set and a frozenset are stored in the same way.
+    encode, decode = typed_coders((set, frozenset), "a set", write, tag + "S", read)
     return ValueCodec(Type(Kind.SET, of=inner.type), encode, decode, set_of(inner.wire, origin), empty=origin)
 
 
-def _map(hint: Any, arguments: tuple[Any, ...], outer: tuple[type, ...]) -> ValueCodec:
+def _map(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) -> ValueCodec:
     name = arguments[0]
     if getattr(name, "__supertype__", name) is not str:
-        raise CodecError(f"{hint!r}: the names in a map are text")
-    inner = codec_for(arguments[1], outer)
+        raise CodecError(f"{hint!r}: the names in a map must be text")
+    inner = codec_for(arguments[1], record)
 
     def write(values: Mapping[str, Any]) -> Json:
         return {name: inner.encode(value) for name, value in values.items()}
@@ -346,33 +346,8 @@ def _map(hint: Any, arguments: tuple[Any, ...], outer: tuple[type, ...]) -> Valu
     def read(values: Json) -> dict[str, Any]:
         return {name: inner.decode(value) for name, value in values.items()}
 
-    encode, decode = _typed((dict, Mapping), "a map", write, "M", read)
+    encode, decode = typed_coders((dict, Mapping), "a map", write, "M", read)
     return ValueCodec(Type(Kind.MAP), encode, decode, map_of(inner.wire))
 
 
-def _record(cls: type, outer: tuple[type, ...]) -> ValueCodec:
-    if cls in outer:
-        # A record that holds others of its kind: their codec is there when the first of them is read.
-        def write(value: Any) -> Json:
-            return _codec_of(cls).encode(value)
-
-        def read(item: Json) -> Any:
-            return _codec_of(cls).decode(item)
-
-        encode, decode = _typed((cls,), cls.__name__, write, "M", read)
-        return ValueCodec(Type(Kind.MAP), encode, decode, anything(decode))
-    from .codec import Codec  # a record is made of attributes, which are made of values
-
-    codec: Codec[Any] = Codec.of(cls, outer=outer)
-    encode, decode = _typed((cls,), cls.__name__, codec.encode, "M", codec.decode)
-    return ValueCodec(Type(Kind.MAP), encode, decode, codec.wire)
-
-
-@cache
-def _codec_of(cls: type) -> Codec[Any]:
-    from .codec import Codec
-
-    return Codec.of(cls)
-
-
-__all__ = ["Json", "ValueCodec", "codec_for", "decode_any", "encode_any", "is_record"]
+__all__ = ["Json", "ValueCodec", "codec_for", "decode_any", "encode_any", "is_record", "typed_coders"]

@@ -1,4 +1,4 @@
-"""Types: what is done with an attribute is something its type allows, and constants are values of it."""
+"""Checks that operations on an attribute suit its type, and that constants are values of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from prejoin.types import Kind
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import bindings, changes
@@ -31,7 +31,7 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _TTL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATETIME})
 _UNTEXTUAL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN})
@@ -54,7 +54,7 @@ def check_types(r: Reporter) -> None:
 def _attribute(r: Reporter, path: Path, a: Attribute) -> None:
     type_ = a.type.of if a.type.kind in _MANY and a.type.of else a.type
     if type_.kind is Kind.ENUM and not type_.values:
-        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is one of no values", "name them: `PENDING | SHIPPED`")
+        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is an enum without members", "name them: `PENDING | SHIPPED`")
     if a.id and not (a.type.scalar and a.type.kind is not Kind.BOOLEAN):
         r.say(
             codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which cannot identify an item", "use a string or a number"
@@ -115,7 +115,7 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
         if attribute:
             _input(r, (*path, "inputs"), one, attribute)
             if _passed(attribute, one.op, one.values) and read.id not in r.out_of_scope:
-                message = f"`{one.attribute}` ends the items, and those whose time has passed are not found"
+                message = f"`{one.attribute}` is the TTL attribute, and expired items are not found"
                 fix = (
                     f"ask for those that end soon, `{one.attribute} <= now + 7 days`; or keep the time in another "
                     "attribute than the `ttl`, which leaves the items there"
@@ -141,7 +141,7 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
 
 
 def _passed(a: Attribute, op: Op | None, values: tuple[Value, ...]) -> bool:
-    """Whether a comparison is true only of items that have expired."""
+    """Whether a comparison is true only for expired items."""
     before = op in {Op.LT, Op.LE, Op.BETWEEN}
     return a.ttl and before and bool(values) and all(v.now is not None and v.now <= 0 for v in values)
 
@@ -186,7 +186,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
                 r.say(codes.UNFIT_TYPE, place, message, "make it a list or a set")
             elif change.value:
-                # What is added to a number need not be within its bounds.
+                # An increment need not be within the bounds.
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
                 _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
             if action.verb is Verb.UPDATE:
@@ -202,16 +202,16 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             for value in check.values:
                 _constant(r, (*path, "checks"), value, attribute, partial=check.op in {Op.BEGINS_WITH, Op.CONTAINS})
             if _passed(attribute, check.op, check.values) and write.id not in r.out_of_scope:
-                message = f"`{check.attribute}` ends the items, and one whose time has passed is not found"
+                message = f"`{check.attribute}` is the TTL attribute, and an expired item is not found"
                 fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
                 r.say(codes.ASKS_EXPIRED, (*path, "checks"), message, fix, check.attribute)
 
 
 def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
-    """A change of what is not there to be changed: of an item that is written whole, or that is deleted."""
+    """A change without effect: of an item that is replaced or deleted."""
     inputs = frozenset(one.attribute for one in write.inputs)
     if action.verb in _WHOLE:
-        message = f"`{action.verb} {action.entity}` writes the item whole; `{change.op}` changes an item that is there"
+        message = f"`{action.verb} {action.entity}` writes a whole item; `{change.op}` changes an existing item"
         fix = f"write `{write_actions((replace(action, verb=Verb.UPDATE),), inputs)}`"
     else:
         message = f"`{action.verb} {action.entity}` leaves no item whose `{change.attribute}` could change"
@@ -254,7 +254,7 @@ def _constant(r: Reporter, path: Path, value: Value, a: Attribute, partial: bool
 def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
     kind = a.type.kind
     if kind is Kind.ENUM and const not in a.type.values:
-        return "a member of the enum", f"the members are {listed(list(a.type.values))}"
+        return "a member of the enum", f"the members are {name_list(list(a.type.values))}"
     if a.type.numeric and not _NUMBER.match(const):
         return "a number", "write a number; the name of an input has to be among the inputs"
     if kind is Kind.INTEGER and "." in const:
@@ -279,7 +279,7 @@ def _uuid(const: str) -> bool:
 
 
 def _beyond(const: str, a: Attribute) -> tuple[str, str] | None:
-    """Which bound of an attribute a number is beyond."""
+    """The bound that a number exceeds."""
     number = Decimal(const)
     least, most = a.bounds
     if least is not None and number < least:

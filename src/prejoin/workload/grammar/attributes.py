@@ -8,7 +8,7 @@ import msgspec
 
 from prejoin import types
 from prejoin.types import Type
-from prejoin.workload.grammar.lexer import WORD, Inexact, Kind, Tokens, quote, write_name
+from prejoin.workload.grammar.lexer import WORD, Inexact, TokenKind, TokenReader, quote, write_name
 from prejoin.workload.grammar.quantities import read_count, read_size, write_size
 from prejoin.workload.grammar.values import read_constant, write_constant
 from prejoin.workload.model import Attribute
@@ -35,7 +35,7 @@ _OTHER_NAMES = {
 
 
 def read_attribute(text: str) -> Attribute:
-    """One line of an attribute list.
+    """Read one line of an attribute list.
 
     >>> read_attribute("`status` (PENDING | SHIPPED, mutable) - where it stands").type.values
     ('PENDING', 'SHIPPED')
@@ -43,24 +43,24 @@ def read_attribute(text: str) -> Attribute:
     head, opening, rest = text.partition("(")
     if not opening:
         name, dash, tail = text.partition(" - ")
-        tokens = Tokens(name)
+        tokens = TokenReader(name)
         attribute = Attribute(tokens.name("the attribute's name"), text=tail.strip() if dash else "")
         tokens.expect_end(LINE_FIX)
         return attribute
-    tokens = Tokens(head)
+    tokens = TokenReader(head)
     name = tokens.name("the attribute's name")
     tokens.expect_end(LINE_FIX)
     inside, tail = _closing(rest, len(head) + 1)
     shift = len(head) + 1
     try:
-        attribute = _flags(name, Tokens(inside))
+        attribute = _flags(name, TokenReader(inside))
     except Inexact as problem:
         raise Inexact(problem.message, problem.fix, problem.offset + shift, problem.text, problem.replacement) from None
     return msgspec.structs.replace(attribute, text=_text(tail))
 
 
 def _closing(rest: str, shift: int) -> tuple[str, str]:
-    """What stands before the parenthesis that closes, and after it; parentheses in quotes do not count."""
+    """The text before and after the closing parenthesis; parentheses in quotes do not count."""
     quoted = ""
     at = 0
     while at < len(rest):
@@ -89,7 +89,7 @@ def _text(tail: str) -> str:
     return ""
 
 
-def _flags(name: str, tokens: Tokens) -> Attribute:
+def _flags(name: str, tokens: TokenReader) -> Attribute:
     fields: dict[str, object] = {"name": name, "type": read_type(tokens)}
     while not tokens.done:
         if not tokens.separators():
@@ -99,7 +99,7 @@ def _flags(name: str, tokens: Tokens) -> Attribute:
     return Attribute(**fields)  # type: ignore[arg-type]
 
 
-def _flag(tokens: Tokens) -> dict[str, object]:
+def _flag(tokens: TokenReader) -> dict[str, object]:
     token = tokens.next
     if tokens.sign("->"):
         return {"references": tokens.name("the entity whose id it holds")}
@@ -113,7 +113,7 @@ def _flag(tokens: Tokens) -> dict[str, object]:
         return {"default": read_constant(tokens, DEFAULT_FIX)}
     if (word := tokens.word("min", "max")) is not None:
         return {word: _bound(tokens)}
-    if token.kind is Kind.NUMBER or token.text == "~":
+    if token.kind is TokenKind.NUMBER or token.text == "~":
         figure = [tokens.take().raw]
         while not tokens.done and tokens.next.text not in {",", ";"}:
             figure.append(tokens.take().raw)
@@ -137,8 +137,8 @@ def _flag(tokens: Tokens) -> dict[str, object]:
     )
 
 
-def _bound(tokens: Tokens) -> int:
-    """The whole number after `min` or `max`."""
+def _bound(tokens: TokenReader) -> int:
+    """The integer after `min` or `max`."""
     sign = -1 if tokens.sign("-") else 1
     token = tokens.take()
     try:
@@ -152,11 +152,11 @@ def _bound(tokens: Tokens) -> int:
     return sign * bound
 
 
-def read_type(tokens: Tokens) -> Type:
+def read_type(tokens: TokenReader) -> Type:
     token = tokens.next
-    if token.kind is Kind.STRING or tokens.peek().text == "|":
+    if token.kind is TokenKind.STRING or tokens.peek().text == "|":
         return _enum(tokens)
-    if token.kind is not Kind.WORD:
+    if token.kind is not TokenKind.WORD:
         raise tokens.inexact("the type is missing", TYPE_FIX, token)
     tokens.take()
     kind = _TYPES.get(token.text.lower())
@@ -174,15 +174,15 @@ def read_type(tokens: Tokens) -> Type:
     return Type(kind)
 
 
-def _enum(tokens: Tokens) -> Type:
+def _enum(tokens: TokenReader) -> Type:
     members = []
     while True:
         token = tokens.take()
-        if token.kind not in {Kind.STRING, Kind.WORD, Kind.NAME, Kind.NUMBER}:
+        if token.kind not in {TokenKind.STRING, TokenKind.WORD, TokenKind.NAME, TokenKind.NUMBER}:
             raise tokens.inexact("a member of the enum is missing", "write `A | B | C`", token)
         member = token.text
-        # Members like `in-progress` are words with a dash; a dash cannot mean anything else here.
-        while token.kind is Kind.WORD and tokens.next.text == "-" and tokens.peek().kind is Kind.WORD:
+        # Members like `in-progress` are words with a dash, which has no other meaning here.
+        while token.kind is TokenKind.WORD and tokens.next.text == "-" and tokens.peek().kind is TokenKind.WORD:
             tokens.take()
             member = f"{member}-{tokens.take().text}"
         if member in members:
@@ -193,7 +193,7 @@ def _enum(tokens: Tokens) -> Type:
 
 
 def write_type(type_: Type) -> str:
-    """A type as it is written.
+    """The text of a type.
 
     >>> write_type(Type(types.Kind.ENUM, values=("Resort Data",)))
     '"Resort Data"'

@@ -1,10 +1,10 @@
-"""Statements: relationships (`User 1:N Order via userId`), tenants and pins (`Order lives under User`)."""
+"""Statements: relationships (`User 1:N Order via userId`), tenants, and pins (`Order lives under User`)."""
 
 from __future__ import annotations
 
 import re
 
-from prejoin.workload.grammar.lexer import Inexact, Tokens, write_name
+from prejoin.workload.grammar.lexer import Inexact, TokenReader, write_name
 from prejoin.workload.model import (
     Accept,
     AtMost,
@@ -40,7 +40,7 @@ _RELATIONSHIP = re.compile(
 
 
 def read_relationship(text: str, own: str = "") -> Relationship:
-    """One relationship. `Order N:1 User` is read as `User 1:N Order`.
+    """Read one relationship. `Order N:1 User` becomes `User 1:N Order`.
 
     >>> read_relationship("User 1:N Order via userId - the buyer").via
     ('userId',)
@@ -64,7 +64,7 @@ _HAS = re.compile(r"\b(?:has|have|owns?|contains?)\s++(many|one|a|an)?\s*+([A-Z]
 
 
 def _meant(text: str, own: str) -> str:
-    """What a sentence about a relationship was probably meant to say."""
+    """The relationship that a sentence probably means."""
     if own and (match := _BELONGS.search(text)):
         return f"write `{match[1]} 1:N {own} via …`, with the attribute of `{own}` that holds the id of `{match[1]}`"
     if own and (match := _HAS.search(text)):
@@ -79,7 +79,7 @@ def _meant(text: str, own: str) -> str:
 def _via(text: str) -> tuple[str, ...]:
     if not text:
         return ()
-    tokens = Tokens(text)
+    tokens = TokenReader(text)
     names = [tokens.name("the attribute that holds the id")]
     while tokens.sign("+", ","):
         names.append(tokens.name("the attribute that holds the id"))
@@ -101,12 +101,12 @@ TENANT_FIX = "write `tenantId`, `tenantId → Company` or `tenantId → Company,
 
 
 def read_tenant(text: str) -> Tenant:
-    """The attribute that is the tenant, the entity whose id it is, and the entities that belong to no tenant.
+    """The tenant attribute, the entity whose id it is, and the entities without a tenant.
 
     >>> read_tenant("tenantId → Company, except Plan and Country")
     Tenant(attribute='tenantId', entity='Company', exempt=('Plan', 'Country'))
     """
-    tokens = Tokens(text)
+    tokens = TokenReader(text)
     attribute = tokens.name("the attribute that is the tenant")
     if "." in attribute:
         raise Inexact(f"`{attribute}` is not the name of an attribute", TENANT_FIX, 0, text)
@@ -168,7 +168,7 @@ _NAMED = _pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}")
 
 
 def read_pin(text: str) -> Pin | None:
-    """The pin that a sentence is, or None: then it is a note to people.
+    """The pin of a sentence; None for a note.
 
     >>> read_pin("at most two GSIs")
     AtMost(what='GSIs', count=2)

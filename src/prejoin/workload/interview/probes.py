@@ -1,4 +1,4 @@
-"""Questions that people forget to ask themselves: all of them? from the other side? how many? together? until when?"""
+"""Questions about patterns that people forget: list all, the other direction, counts, expiry."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.types import Kind as TypeKind
-from prejoin.types import Type
+from prejoin.types import Kind, Type
 from prejoin.workload import stubs
-from prejoin.workload.interview.step import HELP, Kind, Question, Step, Taken, put_entity, yes
+from prejoin.workload.interview.step import HELP, InterviewStep, Question, StepKind, Taken, put_entity, yes
 from prejoin.workload.lookup import bindings, equalities
 from prejoin.workload.model import Attribute, Entity, Read, Result, Verb, Workload, Write
 
 GONE = frozenset({Verb.DELETE, Verb.EXPIRE})
 
 
-def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write, likely: bool = False) -> Step:
-    """A question whose answer yes adds a pattern. Lists and writes are then asked about further."""
+def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write, likely: bool = False) -> InterviewStep:
+    """A question whose answer yes adds a pattern. Lists and writes get further questions."""
 
     def ask(w: Workload) -> Question:
         return Question(key, words, HELP[subject], "yes" if likely else "no", choices=("yes", "no"))
@@ -33,11 +32,11 @@ def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write,
             return w, f"order of {id_}" if made.result is Result.MANY else None
         return w, f"inputs of {id_}"
 
-    return Step(key, Kind.PROBE, ask, take, lambda w: wanted)
+    return InterviewStep(key, StepKind.PROBE, ask, take, lambda w: wanted)
 
 
-def reads(w: Workload) -> Iterator[Step]:
-    """What is likely to be looked up; wanted where nothing does so yet."""
+def reads(w: Workload) -> Iterator[InterviewStep]:
+    """Likely reads that no pattern covers yet."""
     for e in w.entities:
         yield _fetch(w, e)
         for a in e.attributes:
@@ -57,7 +56,7 @@ def reads(w: Workload) -> Iterator[Step]:
         yield _probe("all", f"list all {e.name}", words, wanted, stubs.list_all(e))
 
 
-def _fetch(w: Workload, e: Entity) -> Step:
+def _fetch(w: Workload, e: Entity) -> InterviewStep:
     ids = {a.name for a in e.id}
     by = " and ".join(a.name for a in e.id)
     words = f"Is one {e.name} fetched by its {by}?" if by else f"Is the {e.name} fetched?"
@@ -75,7 +74,7 @@ def _asked_by(w: Workload, entity: Entity, attribute: Attribute) -> bool:
     )
 
 
-def _under(w: Workload, parent: Entity, e: Entity, a: Attribute) -> Iterator[Step]:
+def _under(w: Workload, parent: Entity, e: Entity, a: Attribute) -> Iterator[InterviewStep]:
     several = [x.name for x in e.id] != [a.name]
     words = f"Does anything list the {stubs.plural(e.name)} of one {parent.name}, by {a.name}?"
     wanted = several and not _asked_by(w, e, a)
@@ -88,8 +87,8 @@ def _under(w: Workload, parent: Entity, e: Entity, a: Attribute) -> Iterator[Ste
     yield _probe("together", f"fetch {parent.name} with {e.name} by {a.name}", words, wanted, stubs.together(parent, e))
 
 
-def writes(w: Workload) -> Iterator[Step]:
-    """What is likely to be written; wanted where nothing does so yet."""
+def writes(w: Workload) -> Iterator[InterviewStep]:
+    """Likely writes that no pattern covers yet."""
     actions = [x for p in (*w.writes, *w.deletes) for x in p.actions]
     for e in w.entities:
         words = f"Does the application create {stubs.plural(e.name)}?"
@@ -102,8 +101,8 @@ def writes(w: Workload) -> Iterator[Step]:
             yield _probe("update", f"update {e.name}", words, wanted, stubs.update(e), likely=True)
 
 
-def deletes(w: Workload) -> Iterator[Step]:
-    """What never goes."""
+def deletes(w: Workload) -> Iterator[InterviewStep]:
+    """Entities that are never deleted."""
     for e in w.entities:
         gone = any(x.entity == e.name and x.verb in GONE for p in (*w.writes, *w.deletes) for x in p.actions)
         wanted = not (gone or e.singleton or any(a.ttl for a in e.attributes))
@@ -112,7 +111,7 @@ def deletes(w: Workload) -> Iterator[Step]:
         yield _expiry(e.name, wanted)
 
 
-def _expiry(name: str, wanted: bool) -> Step:
+def _expiry(name: str, wanted: bool) -> InterviewStep:
     key = f"expiry of {name}"
 
     def ask(w: Workload) -> Question:
@@ -129,8 +128,8 @@ def _expiry(name: str, wanted: bool) -> Step:
         if not yes(answer) or found is None:
             return w, None
         there = found.attribute("expiresAt")
-        made = replace(there, ttl=True) if there else Attribute("expiresAt", Type(TypeKind.DATETIME), ttl=True)
+        made = replace(there, ttl=True) if there else Attribute("expiresAt", Type(Kind.DATETIME), ttl=True)
         others = tuple(a for a in found.attributes if a.name != made.name)
         return put_entity(w, replace(found, attributes=(*others, made))), None
 
-    return Step(key, Kind.PROBE, ask, take, lambda w: wanted)
+    return InterviewStep(key, StepKind.PROBE, ask, take, lambda w: wanted)

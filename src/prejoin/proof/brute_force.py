@@ -1,0 +1,170 @@
+"""Brute force: the expected answer of a read, by a search through all items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from prejoin.proof.data import Values
+from prejoin.types import Kind
+from prejoin.workload.constants import constant
+from prejoin.workload.lookup import bindings
+from prejoin.workload.model import Attribute, Combine, Direction, Entity, Input, Op, Read, Result, Value, Workload
+
+Found = list[tuple[str, Values]]
+"""Items, each with its entity."""
+
+
+class BruteForce:
+    """A read answered by a search through all items."""
+
+    def __init__(self, read: Read, workload: Workload, now: datetime) -> None:
+        self.read = read
+        self.now = now
+        self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
+        self.bound = {i: bindings(workload, self.entities, i.attribute) for i in read.inputs}
+        # What is only counted has no order.
+        order = () if read.result is Result.COUNT else read.sort
+        self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in order]
+        self._described = [entity for entity in map(workload.entity, self.entities) if entity]
+
+    def answer(self, items: Mapping[str, Sequence[Values]], given: Mapping[str, Any]) -> Found:
+        """All items that match, entity by entity, in the order of the read."""
+        found: Found = []
+        for entity in self._described:
+            tests = self._tests(entity, given)
+            if tests is not None:
+                matching = [v for v in items.get(entity.name, ()) if all(test(v) for test in tests)]
+                found += [(entity.name, values) for values in self._ordered(matching, entity.name)]
+        return found
+
+    def _tests(self, entity: Entity, given: Mapping[str, Any]) -> list[Callable[[Values], bool]] | None:
+        """The tests that an item of an entity has to pass; None if an input is missing, and none can."""
+        tests = []
+        for one in self.read.inputs:
+            name = self.bound[one].get(entity.name)
+            attribute = entity.attribute(name) if name else None
+            if name is None or attribute is None:
+                continue  # The entity has no such attribute: the input is about the others.
+            if one.op in {Op.EXISTS, Op.NOT_EXISTS}:
+                tests.append(_presence(name, one.op is Op.EXISTS))
+                continue
+            asked = [value_of(v, attribute, self.now) for v in one.values] or given.get(one.attribute)
+            if asked is not None:
+                values = asked if one.values or isinstance(asked, list | tuple) else [asked]
+                tests.append(_comparison(name, one, values))
+            elif not one.optional:
+                return None
+        return tests
+
+    def _ordered(self, items: Iterable[Values], entity: str) -> list[Values]:
+        found = list(items)
+        for bound, direction in reversed(self.sorts):
+            if name := bound.get(entity):
+                found.sort(key=_by(name), reverse=direction is Direction.DESC)
+        return found
+
+    def disorder(self, found: Found, expected: Found) -> str:
+        """An error message if items are not in the order of the read. Entities without the attribute do not count."""
+        ordered = [bound for bound, _ in self.sorts]
+        if not ordered:
+            return ""
+        if len(self.entities) == 1:  # items that sort equal may change places
+            places = [[_by(bound[name])(values) for bound in ordered] for name, values in found]
+            first = [[_by(bound[name])(values) for bound in ordered] for name, values in expected[: len(found)]]
+            return "" if places == first else "the items are not in the order asked for"
+        having = [(name, values) for name, values in found if all(name in bound for bound in ordered)]
+        places = [[_by(bound[name])(values) for bound in ordered] for name, values in having]
+        for one, other in pairwise(places):
+            for at, (_, direction) in enumerate(self.sorts):
+                low, high = (one[at], other[at]) if direction is Direction.ASC else (other[at], one[at])
+                if low > high:
+                    return "the items are not in the order asked for"
+                if low < high:
+                    break
+        return ""
+
+
+def _presence(name: str, present: bool) -> Callable[[Values], bool]:
+    return lambda values: (values.get(name) is not None) is present
+
+
+def _comparison(name: str, one: Input, asked: Sequence[Any]) -> Callable[[Values], bool]:
+    op, many = one.op, one.many
+    return lambda values: compare(op, values.get(name), asked, many)
+
+
+def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> bool:
+    """Whether a comparison is true. Of an absent attribute only `<>` is, as in DynamoDB.
+
+    >>> compare(Op.BETWEEN, 3, (1, 5)), compare(Op.BEGINS_WITH, "Anna", ["An"])
+    (True, True)
+    >>> compare(Op.NE, None, ["DONE"]), compare(Op.EQ, None, ["DONE"])
+    (True, False)
+    """
+    if value is None or op in (Op.EXISTS, Op.NOT_EXISTS):
+        return op in (Op.NE, Op.NOT_EXISTS) if value is None else op is Op.EXISTS
+    if many or op is Op.IN:
+        return value in asked
+    match op:
+        case Op.EQ:
+            return bool(value == asked[0])
+        case Op.NE:
+            return bool(value != asked[0])
+        case Op.LT:
+            return bool(value < asked[0])
+        case Op.LE:
+            return bool(value <= asked[0])
+        case Op.GT:
+            return bool(value > asked[0])
+        case Op.GE:
+            return bool(value >= asked[0])
+        case Op.BETWEEN:
+            return bool(asked[0] <= value <= asked[1])
+        case Op.BEGINS_WITH:
+            return str(value).startswith(str(asked[0]))
+        case Op.CONTAINS:
+            return asked[0] in value
+        case _:
+            raise AssertionError(op)
+
+
+def _by(name: str) -> Callable[[Values], Any]:
+    """The sort key of an attribute; items without it come first, as in the keys."""
+    return lambda values: (values.get(name) is not None, values.get(name))
+
+
+def difference(found: Found, expected: Found, limit: int | None = None) -> str:
+    """How items differ from the expected ones; with a limit, any of these may be missing beyond it."""
+    wanted = len(expected) if limit is None else min(len(expected), limit)
+    left = list(expected)
+    for item in found:
+        if item not in left:
+            return f"an item that was not asked for: {item[0]} {item[1]}"
+        left.remove(item)
+    if len(found) != wanted:
+        return f"{len(found)} items instead of {wanted}"
+    return ""
+
+
+def value_of(value: Value, attribute: Attribute, now: datetime, given: dict[str, Any] | None = None) -> Any:
+    """The Python value of a constant, an input or a time, for an attribute."""
+    if value.param is not None:
+        return (given or {})[value.param]
+    if value.now is not None:
+        return _moment(now + timedelta(seconds=value.now), attribute)
+    return constant(value.const or "", attribute.type)
+
+
+def _moment(moment: datetime, attribute: Attribute) -> Any:
+    match attribute.type.kind:
+        case Kind.DATETIME:
+            return moment.replace(microsecond=0) if attribute.ttl else moment
+        case Kind.DATE:
+            return moment.date()
+        case Kind.STRING:
+            return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+        case _:
+            return int(moment.timestamp())

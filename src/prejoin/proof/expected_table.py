@@ -1,0 +1,178 @@
+"""The expected content of the table: each item with its keys, copies and guards.
+
+It is computed from the key templates of the design, independently of the client, and compared with a scan of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from prejoin.design.mapping.addressing import held
+from prejoin.design.mapping.facets import ending, types_of
+from prejoin.design.model import TABLE, Item
+from prejoin.keys import Facet, Natural, Template, guard_key
+from prejoin.proof.data import Values
+from prejoin.proof.sample_table import SampleTable
+from prejoin.proof.write_cases import WriteCase, WriteStep
+from prejoin.protocol.values import canonical_item, equal
+from prejoin.table.codec.codec import Codec
+from prejoin.workload.model import Entity
+
+Json = dict[str, Any]
+Dump = dict[tuple[str, ...], Json]
+"""Items in DynamoDB JSON, by their keys."""
+_OWNER = "owner"
+
+
+class ExpectedTable:
+    """The items that the table has to hold, and the writes that prepare it for a case."""
+
+    def __init__(self, sample: SampleTable) -> None:
+        self._sample = sample
+        self._names = [k.name for k in (*sample.design.slots[0].pk, *sample.design.slots[0].sk)]
+        self._facets = {(f.entity, f.copy, f.slot): f for f in sample.facets}
+        self.items: Dump = {}
+        for entity, items in sample.items.items():
+            for values in items:
+                self.items |= self.of(entity, values)
+
+    def of(self, entity: str, values: Values) -> Dump:
+        """The items of the table for one item of the data: itself, its copies and its guards."""
+        return {self.key(item): item for item in self._stored(entity, values)}
+
+    def key(self, item: Json) -> tuple[str, ...]:
+        return tuple(text for name in self._names for text in item[name].values())
+
+    def apply(self, step: WriteStep) -> None:
+        """Records a step that was done, in the data and in the expected content."""
+        items = self._sample.items[step.entity.name]
+        if step.before is not None:
+            items[:] = [item for item in items if item is not step.before]
+        if step.after is not None:
+            items.append(step.after)
+            self._sample.generator.reserve(step.entity, step.after)
+        self._replace(step.entity.name, step.before, step.after)
+
+    def prepare(self, case: WriteCase) -> None:
+        """Writes the items that a case needs, and deletes those that must not exist."""
+        for entity, item in case.missing:
+            self.insert(entity, item)
+        case.missing.clear()
+        for entity, item in case.obsolete:
+            self._delete(entity, item)
+        case.obsolete.clear()
+
+    def insert(self, entity: Entity, item: Values) -> None:
+        """Writes an item of the data; the only one of its entity may replace another."""
+        sample = self._sample
+        record = sample.package.record(entity.name, item)
+        sample.unobserved.put(record) if entity.singleton else sample.unobserved.insert(record)
+        self._replace(entity.name, None, item)
+
+    def _delete(self, entity: Entity, item: Values) -> None:
+        sample = self._sample
+        key = sample.package.named(entity.name, {name: item.get(name) for name in sample.base(entity)})
+        sample.unobserved.delete(sample.package.classes[entity.name], read=True, **key)
+        items = sample.items[entity.name]
+        items[:] = [one for one in items if one is not item]
+        sample.generator.release(entity, item)
+        self._replace(entity.name, item, None)
+
+    def _replace(self, entity: str, before: Values | None, after: Values | None) -> None:
+        for key in self.of(entity, before) if before is not None else ():
+            self.items.pop(key, None)
+        if after is not None:
+            self.items |= self.of(entity, after)
+
+    def read(self) -> Dump:
+        """Scans the table."""
+        found: Dump = {}
+        start: Json = {}
+        while True:
+            page = self._sample.unobserved.call("Scan", {"ConsistentRead": True, **start})
+            found |= {self.key(item): item for item in page["Items"]}
+            if "LastEvaluatedKey" not in page:
+                return found
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def difference(self, there: Dump | None = None) -> str:
+        """How the table differs from its expected content; empty if it does not."""
+        found = self.read() if there is None else there
+        for key, item in self.items.items():
+            if key not in found:
+                return f"{self._what(item)} {_shown(key)} is not there"
+            if item != found[key] and not _same(item, found[key]):
+                return f"{self._what(item)} {_shown(key)} is {found[key]} instead of {item}"
+        strange = next((key for key in found if key not in self.items), None)
+        return "" if strange is None else f"{self._what(found[strange])} {_shown(strange)} should not be there"
+
+    def _what(self, item: Json) -> str:
+        return str(item.get(self._sample.design.type_attribute, {}).get("S", "an item"))
+
+    def _stored(self, entity: str, values: Values) -> Iterator[Json]:
+        sample, design = self._sample, self._sample.design
+        described = sample.entity(entity)
+        own = design.item(entity)
+        if own is None:
+            return
+        yield self._item(own, own.tag, values, {a.name for a in described.attributes})
+        for copy in (i for i in design.items if i.entity == entity and i.copy):
+            if self._facets[entity, copy.copy, TABLE].has(values):
+                yield self._item(copy, f"{own.tag}.{copy.copy}", values, held(copy, design, described))
+        for guard in (g for g in design.guards if g.entity == entity):
+            if all(values.get(name) is not None for name in guard.attributes):
+                types = types_of(described)
+                sorted_ = bool(design.slots[0].sk)
+                pk, sk = guard_key(own.tag, guard.attributes, types, design.separator, sorted_)
+                base = self._keys(self._facets[entity, "", TABLE], values)
+                label = ", ".join(guard.attributes)
+                keys = self._written(TABLE, pk, sk, values)
+                tag = {"S": f"{own.tag} unique {label}"}
+                ends = {n: values[n] for n in [ending(design, described)] if values.get(n) is not None}
+                until = self._codec(entity).encode_values(sample.package.named(entity, ends))
+                yield {_OWNER: {"M": base}, **until, **keys, design.type_attribute: tag}
+
+    def _item(self, item: Item, tag: str, values: Values, holds: Collection[str]) -> Json:
+        sample = self._sample
+        kept = {name: value for name, value in values.items() if name in holds}
+        found = {
+            **self._codec(item.entity).encode_values(sample.package.named(item.entity, kept)),
+            sample.design.type_attribute: {"S": tag},
+        }
+        for facet in item.facets:
+            keys = self._facets[item.entity, item.copy, facet.slot]
+            if keys.has(values):
+                found |= self._keys(keys, values)
+        return found
+
+    def _codec(self, entity: str) -> Codec[Any]:
+        return self._sample.package.schema.entity(self._sample.package.classes[entity]).codec
+
+    def _keys(self, facet: Facet, values: Values) -> Json:
+        return self._written(facet.slot, facet.pk, facet.sk, values)
+
+    def _written(
+        self, name: str, pk: Template | Natural, sk: Template | Natural | None, values: Mapping[str, Any]
+    ) -> Json:
+        slot = self._sample.design.slot(name)
+        assert slot is not None  # the facet is in it
+        found: Json = {}
+        for form, attributes in ((pk, slot.pk), (sk, slot.sk)):
+            if isinstance(form, Template):
+                found[attributes[0].name] = {"S": form.build({name: values.get(name) for name in form.attributes})}
+            elif form is not None:
+                written = form.writer(values)
+                parts = written if isinstance(written, tuple) else (written,)
+                for attribute, part in zip(attributes, parts, strict=True):
+                    if attribute.name not in values:
+                        found[attribute.name] = {attribute.type: part if attribute.type == "S" else str(part)}
+        return found
+
+
+def _same(one: Json, other: Json) -> bool:
+    return equal({"M": canonical_item(one)}, {"M": canonical_item(other)})
+
+
+def _shown(key: tuple[str, ...]) -> str:
+    return " / ".join(key)

@@ -1,0 +1,78 @@
+"""Proves a design: `prove(workload, design, transport)` runs every access pattern and compares it with brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from prejoin.design.model import Design
+from prejoin.keys import TemplateError
+from prejoin.patterns import audit
+from prejoin.proof.expected_table import ExpectedTable
+from prejoin.proof.package import load_package
+from prejoin.proof.prove_reads import prove_read
+from prejoin.proof.prove_writes import prove_write
+from prejoin.proof.result import PatternProof, Proof
+from prejoin.proof.sample_table import SampleTable
+from prejoin.render.python.package import Options
+from prejoin.table import SchemaError
+from prejoin.transport import Transport
+from prejoin.workload.model import Pattern, Workload
+
+
+def prove(
+    workload: Workload,
+    design: Design,
+    transport: Transport,
+    *,
+    now: datetime | None = None,
+    seed: int = 1,
+    options: Options | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Proof:
+    """Renders the code of a design, loads it, and runs it on an empty table that is filled with edge values.
+
+    The methods of both repositories are called. Every read is compared with a search through all the data; after
+    every write the whole table is compared with its expected content. The result is the same for the same time and
+    seed. `options` are those of the generated code.
+
+    If no table can be created from the design, no pattern is proven.
+    """
+    now = now or datetime.now(UTC)
+    try:
+        package = load_package(workload, design, options, lambda: now)
+        sample = SampleTable.create(workload, design, transport, now, seed, edge_values=True, package=package)
+    except (SchemaError, TemplateError) as error:
+        problem = "no table can be made from the design"
+        patterns = tuple(PatternProof(p.id, p.description, problem=problem) for p in workload.patterns)
+        return Proof(patterns, findings=(f"{problem}: {error}",))
+    expected = ExpectedTable(sample)
+    items = len(expected.items)
+    wrong = expected.difference()
+    proofs: list[PatternProof] = []
+    for one in prove_patterns(sample, expected):
+        proofs.append(one)
+        progress(f"{len(proofs)} of {len(workload.patterns)} patterns")
+    findings = [*sample.unwritable, *([wrong] if wrong else []), *map(str, audit(sample.unobserved))]
+    return Proof(tuple(proofs), items, tuple(findings))
+
+
+def prove_patterns(sample: SampleTable, expected: ExpectedTable | None = None) -> Iterator[PatternProof]:
+    """Proves the patterns one by one; reads first, because writes change the data."""
+    expected = expected or ExpectedTable(sample)
+    for read in sample.workload.reads:
+        yield _unproven(sample, read) or prove_read(sample, read, expected)
+    for write in (*sample.workload.writes, *sample.workload.deletes):
+        yield _unproven(sample, write) or prove_write(sample, write, expected)
+
+
+def _unproven(sample: SampleTable, pattern: Pattern) -> PatternProof | None:
+    """The result for a pattern that the design does not serve; None for one that can be run."""
+    if reason := sample.out_of_scope.get(pattern.id):
+        return PatternProof(pattern.id, pattern.description, problem=reason, out_of_scope=True)
+    operation = sample.design.operation(pattern.id)
+    if operation is None:
+        return PatternProof(pattern.id, pattern.description, problem="it is not in the design")
+    if not operation.served:
+        return PatternProof(pattern.id, pattern.description, problem=operation.problem, remedy=operation.remedy)
+    return None
