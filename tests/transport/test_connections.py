@@ -17,7 +17,7 @@ import pytest
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import ConnectionFailed, Endpoint, OutcomeUnknown, TransportError
 from prejoin.transport.connection.aio import AsyncConnection, AsyncDriver
-from prejoin.transport.request.exchange import Progress, SendFailure
+from prejoin.transport.request.exchange import SendFailure, SendProgress
 from prejoin.transport.settings import TransportSettings
 
 from .conftest import KEYS, QUICK, Connect, Send, Serve
@@ -197,7 +197,7 @@ def test_connection_with_unsolicited_data_is_not_used(serve: Serve) -> None:
                 await asyncio.sleep(0.01)
             outcome = await connection.ask(b"POST / HTTP/1.1\r\n\r\n")
             assert isinstance(outcome, SendFailure)
-            assert outcome.how is Progress.UNSENT
+            assert outcome.how is SendProgress.UNSENT
 
     asyncio.run(main())
     assert server.asked == []

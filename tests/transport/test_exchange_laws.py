@@ -23,7 +23,7 @@ from prejoin.transport import (
 )
 from prejoin.transport.connection.http import MalformedResponse, WireResponse
 from prejoin.transport.credentials import CredentialCache, static_source
-from prejoin.transport.request.exchange import BlockingCall, Channel, Progress, RetryDelay, SendAttempt, SendFailure
+from prejoin.transport.request.exchange import BlockingCall, Channel, RetryDelay, SendAttempt, SendFailure, SendProgress
 from prejoin.transport.request.retry import is_read, safe_to_repeat
 from prejoin.transport.settings import TransportSettings
 from prejoin.transport.url import read_url
@@ -53,14 +53,14 @@ events = st.one_of(
             Event(refused("ThrottlingException"), False),
             Event(refused("TransactionInProgressException"), False),
             Event(refused("AccessDeniedException"), False),
-            Event(SendFailure(Progress.UNSENT, GONE), False),
-            Event(SendFailure(Progress.UNSENT, TransportError("the transport is closed")), False),
-            Event(SendFailure(Progress.UNSENT, GONE, stale=True), False),
+            Event(SendFailure(SendProgress.UNSENT, GONE), False),
+            Event(SendFailure(SendProgress.UNSENT, TransportError("the transport is closed")), False),
+            Event(SendFailure(SendProgress.UNSENT, GONE, stale=True), False),
         ]
     ),
-    st.builds(Event, st.just(SendFailure(Progress.LOST, GONE)), maybe),
-    st.builds(Event, st.just(SendFailure(Progress.LOST, GONE, stale=True)), maybe),
-    st.builds(Event, st.just(SendFailure(Progress.LOST, TimeoutError("timed out"))), maybe),
+    st.builds(Event, st.just(SendFailure(SendProgress.LOST, GONE)), maybe),
+    st.builds(Event, st.just(SendFailure(SendProgress.LOST, GONE, stale=True)), maybe),
+    st.builds(Event, st.just(SendFailure(SendProgress.LOST, TimeoutError("timed out"))), maybe),
     st.builds(Event, st.just(WireResponse(200, {b"x-amz-crc32": b"1"}, OK)), maybe),
     st.builds(Event, st.sampled_from([refused("InternalServerError", 500), WireResponse(503, {}, b"<html>")]), maybe),
 )
@@ -119,7 +119,7 @@ def hold(core: Channel, operation: str, body: bytes, events: list[Event]) -> Hel
             return Held(error, applied, sent, pauses)
         result = None
         if type(step) is SendAttempt:
-            event = next(script, Event(SendFailure(Progress.UNSENT, ConnectionRefusedError("not reached")), False))
+            event = next(script, Event(SendFailure(SendProgress.UNSENT, ConnectionRefusedError("not reached")), False))
             applied += event.applied
             sent += 1
             result = event.outcome
@@ -163,7 +163,7 @@ def test_exchange_ends_after_configured_attempts(request: tuple[str, bytes], scr
     assert all(0 <= pause <= Retries().ceiling(at) for at, pause in enumerate(held.pauses, 1))
 
 
-LOST = Event(SendFailure(Progress.LOST, GONE), True)
+LOST = Event(SendFailure(SendProgress.LOST, GONE), True)
 
 
 def test_lost_write_stays_unknown_when_credentials_run_out() -> None:
@@ -205,5 +205,5 @@ def test_a_hook_that_fails_fails_the_request() -> None:
 
 @pytest.mark.parametrize("cause", [GONE, MalformedResponse("cut off")])
 def test_the_error_names_what_happened(cause: Exception) -> None:
-    held = hold(core(1), "GetItem", item(), [Event(SendFailure(Progress.LOST, cause), True)])
+    held = hold(core(1), "GetItem", item(), [Event(SendFailure(SendProgress.LOST, cause), True)])
     assert str(held.told) == f"http://127.0.0.1:8000 did not answer GetItem: {cause}"

@@ -29,7 +29,7 @@ from prejoin.protocol.expressions.nodes import (
     Update,
     operator_count,
 )
-from prejoin.protocol.expressions.reader import TokenReader
+from prejoin.protocol.expressions.reader import ExpressionReader
 
 _KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
@@ -44,7 +44,7 @@ def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condit
     And(parts=(Compare(operator='=', left=DocumentPath(steps=('a',)), right=Placeholder(name=':x')), \
 Not(part=FunctionCall(function='attribute_exists', arguments=(DocumentPath(steps=('b',)),)))))
     """
-    reader = TokenReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
+    reader = ExpressionReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
     closings = _matching_parentheses(reader)
     condition = _Builder(reader, closings).build()
     _complain_about_redundant_parentheses(reader, closings)
@@ -56,7 +56,7 @@ Not(part=FunctionCall(function='attribute_exists', arguments=(DocumentPath(steps
 class _Builder:
     """Operator precedence parsing on two stacks: finished conditions, and pending operators."""
 
-    def __init__(self, reader: TokenReader, closings: dict[int, int]) -> None:
+    def __init__(self, reader: ExpressionReader, closings: dict[int, int]) -> None:
         self._reader = reader
         self._closings = closings
         self._done: list[Condition] = []
@@ -119,7 +119,7 @@ class _Builder:
             self._done.append(kind((*left.parts, right) if isinstance(left, kind) else (left, right)))
 
 
-def _predicate(reader: TokenReader) -> Condition:
+def _predicate(reader: ExpressionReader) -> Condition:
     """A comparison, BETWEEN, IN, or a function that is itself a condition."""
     start = reader.token
     left = reader.operand()
@@ -152,7 +152,7 @@ def _predicate(reader: TokenReader) -> Condition:
     return left
 
 
-def _check_operands(reader: TokenReader, *operands: Operand) -> None:
+def _check_operands(reader: ExpressionReader, *operands: Operand) -> None:
     """Only size() returns a value that can be an operand."""
     waiting = list(reversed(operands))
     while waiting:
@@ -163,7 +163,7 @@ def _check_operands(reader: TokenReader, *operands: Operand) -> None:
             waiting += reversed(operand.arguments)
 
 
-def _matching_parentheses(reader: TokenReader) -> dict[int, int]:
+def _matching_parentheses(reader: ExpressionReader) -> dict[int, int]:
     """The position of the closing parenthesis for each opening one that is closed."""
     closings: dict[int, int] = {}
     opened: list[int] = []
@@ -175,7 +175,7 @@ def _matching_parentheses(reader: TokenReader) -> dict[int, int]:
     return closings
 
 
-def _complain_about_redundant_parentheses(reader: TokenReader, closings: dict[int, int]) -> None:
+def _complain_about_redundant_parentheses(reader: ExpressionReader, closings: dict[int, int]) -> None:
     for opening, closing in closings.items():
         before = reader.tokens[opening - 1] if opening else None
         is_call = before is not None and before.kind == "name" and before.word() not in _KEYWORDS - {"IN"}
@@ -193,7 +193,7 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     >>> parse_update("ADD visits :one").actions
     (AddAction(path=DocumentPath(steps=('visits',)), operand=Placeholder(name=':one')),)
     """
-    reader = TokenReader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
+    reader = ExpressionReader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
     actions: list[Action] = []
     sections: set[str] = set()
     while True:
@@ -216,7 +216,7 @@ def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
     return update
 
 
-def _action(reader: TokenReader, section: str) -> Action:
+def _action(reader: ExpressionReader, section: str) -> Action:
     path = reader.path()
     if section == "REMOVE":
         return RemoveAction(path)
@@ -229,7 +229,7 @@ def _action(reader: TokenReader, section: str) -> Action:
     return AddAction(path, operand) if section == "ADD" else DeleteAction(path, operand)
 
 
-def _check_appending(reader: TokenReader, update: Update) -> None:
+def _check_appending(reader: ExpressionReader, update: Update) -> None:
     """Refuse nested list_append, the only nesting of functions that DynamoDB does not allow."""
     waiting = list(update.operands)
     while waiting:
@@ -244,7 +244,7 @@ def _check_appending(reader: TokenReader, update: Update) -> None:
                         reader.complain_about_misuse(argument)
 
 
-def _set_value(reader: TokenReader) -> Operand:
+def _set_value(reader: ExpressionReader) -> Operand:
     """One operand, or two with + or - between them. The whole may be in parentheses."""
     if reader.token.text == "(":
         start = reader.index
@@ -268,7 +268,7 @@ def parse_projection(text: str, parameter: str = "ProjectionExpression") -> Proj
     >>> [str(path) for path in parse_projection("a, b.c[1]").paths]
     ['[a]', '[b, c, [1]]']
     """
-    reader = TokenReader(text, parameter, keywords=frozenset(), functions=frozenset())
+    reader = ExpressionReader(text, parameter, keywords=frozenset(), functions=frozenset())
     paths = [reader.path()]
     while reader.accept(","):
         paths.append(reader.path())

@@ -75,7 +75,7 @@ _OPERAND_DEPTH = 32
 _LIST_POSITIONS = 2**31
 
 
-class TokenReader:
+class ExpressionReader:
     """A cursor over the tokens of one expression.
 
     DynamoDB reports a syntax error first, then other errors by kind, not by position: `complain` keeps the first of

@@ -13,7 +13,7 @@ from prejoin.transport.connection.proxy import Tunnel, tunnel_request
 from prejoin.transport.connection.sync import quiet_check
 from prejoin.transport.connection.tls import context_for
 from prejoin.transport.errors import TransportError
-from prejoin.transport.request.exchange import BlockingCall, Channel, Progress, RetryDelay, SendAttempt, SendFailure
+from prejoin.transport.request.exchange import BlockingCall, Channel, RetryDelay, SendAttempt, SendFailure, SendProgress
 
 
 class AsyncDriver:
@@ -63,7 +63,7 @@ class AsyncDriver:
         try:
             connection = await self._take(fresh=attempt.fresh)
         except (OSError, TransportError) as error:
-            return SendFailure(Progress.UNSENT, error)
+            return SendFailure(SendProgress.UNSENT, error)
         try:
             return await connection.ask(attempt.request)
         finally:
@@ -218,7 +218,7 @@ class AsyncConnection(asyncio.Protocol):
         if self.is_closing():
             # The only way for a request to be unsent: after `write`, asyncio cannot tell how much was sent. Its TLS
             # transport calls `pause_writing` even for bytes that were sent long ago.
-            return SendFailure(Progress.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
+            return SendFailure(SendProgress.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
         received: asyncio.Future[WireResponse | SendFailure] = self._loop.create_future()
         self._received = received
         self._until(self._timeout)
@@ -291,7 +291,7 @@ class AsyncConnection(asyncio.Protocol):
     def _fail(self, error: Exception) -> None:
         self.parser.keep_alive = False
         stale = self._used and not self.parser.began and not isinstance(error, TimeoutError)
-        self._tell(SendFailure(Progress.LOST, error, stale=stale))
+        self._tell(SendFailure(SendProgress.LOST, error, stale=stale))
 
     def _until(self, seconds: float) -> None:
         """Set the deadline. The timer is only reset if it would be late, not for each request."""

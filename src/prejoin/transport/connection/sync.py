@@ -13,7 +13,7 @@ from prejoin.transport.connection.http import MalformedResponse, ResponseParser,
 from prejoin.transport.connection.pool import Pool
 from prejoin.transport.connection.proxy import Tunnel, tunnel_request
 from prejoin.transport.errors import TransportError
-from prejoin.transport.request.exchange import BlockingCall, Channel, Progress, RetryDelay, SendAttempt, SendFailure
+from prejoin.transport.request.exchange import BlockingCall, Channel, RetryDelay, SendAttempt, SendFailure, SendProgress
 
 _PIECE = 65536
 
@@ -53,11 +53,11 @@ class SyncDriver:
 
     def _attempt(self, attempt: SendAttempt) -> WireResponse | SendFailure:
         if self._closed:
-            return SendFailure(Progress.UNSENT, TransportError("the transport is closed"))
+            return SendFailure(SendProgress.UNSENT, TransportError("the transport is closed"))
         try:
             connection = self.pool.take(self.channel.settings.timeout)
         except TimeoutError as error:
-            return SendFailure(Progress.UNSENT, error)
+            return SendFailure(SendProgress.UNSENT, error)
         kept = None
         try:
             if connection is not None and attempt.fresh:
@@ -68,7 +68,7 @@ class SyncDriver:
                 try:
                     connection = connect(self.channel)
                 except (OSError, TransportError) as error:
-                    return SendFailure(Progress.UNSENT, error)
+                    return SendFailure(SendProgress.UNSENT, error)
             try:
                 outcome = connection.ask(attempt.request, reused=reused)
             except BaseException:
@@ -125,7 +125,7 @@ class SyncConnection:
         except (OSError, MalformedResponse) as error:
             parser.keep_alive = False
             stale = reused and not parser.began and not isinstance(error, TimeoutError)
-            return SendFailure(Progress.LOST, error, stale=stale)
+            return SendFailure(SendProgress.LOST, error, stale=stale)
         return parser.response()
 
     def _unsendable(self, error: OSError, *, reused: bool) -> WireResponse | SendFailure:
@@ -146,7 +146,7 @@ class SyncConnection:
             if response.status >= 400:
                 return response
         stale = reused and not parser.began and not isinstance(error, TimeoutError)
-        return SendFailure(Progress.LOST, error, stale=stale)
+        return SendFailure(SendProgress.LOST, error, stale=stale)
 
     def _hurry(self, end: float) -> None:
         left = end - monotonic()

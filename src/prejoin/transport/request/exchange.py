@@ -101,7 +101,7 @@ class BlockingCall(msgspec.Struct, frozen=True):
     call: Callable[[], Any]
 
 
-class Progress(Enum):
+class SendProgress(Enum):
     """How far a request got before its attempt failed.
 
     A request is unsent only if not one byte of it was passed to a socket or an asyncio transport. Neither can tell
@@ -115,7 +115,7 @@ class Progress(Enum):
 class SendFailure(msgspec.Struct, frozen=True):
     """An attempt without a complete response."""
 
-    how: Progress
+    how: SendProgress
     cause: Exception
     stale: bool = False
     """A pooled connection ended without a byte: probably the server had closed it as idle."""
@@ -168,12 +168,12 @@ class Channel:
                     self.quota.earn(spent)
                     return outcome.body
                 if broken is not None:
-                    outcome = SendFailure(Progress.LOST, MalformedResponse(broken))
+                    outcome = SendFailure(SendProgress.LOST, MalformedResponse(broken))
 
             # Imported only after a failure, to keep the cold start short.
             from prejoin.transport.request.retry import ErrorClass, is_read, proves_not_applied, safe_to_repeat
 
-            if type(outcome) is not SendFailure or outcome.how is Progress.LOST:
+            if type(outcome) is not SendFailure or outcome.how is SendProgress.LOST:
                 sent += 1
             error, judged = self._judge(outcome)
             if judged is ErrorClass.RENEW and not renewed:
@@ -216,7 +216,7 @@ class Channel:
                 return self._not_dynamodb(outcome), ErrorClass.FINAL
             return error, classify(error)
         assert type(outcome) is SendFailure
-        if outcome.how is Progress.LOST:
+        if outcome.how is SendProgress.LOST:
             return outcome.cause, ErrorClass.UNKNOWN
         return outcome.cause, ErrorClass.FINAL if _will_not_change(outcome.cause) else ErrorClass.BUSY
 
@@ -227,7 +227,7 @@ class Channel:
         if isinstance(error, DynamoDBError | TransportError):
             return error
         times = "" if attempts == 1 else f", {attempts} times"
-        if type(outcome) is SendFailure and outcome.how is Progress.LOST:
+        if type(outcome) is SendFailure and outcome.how is SendProgress.LOST:
             failed: TransportError = AnswerLost(
                 f"{self.url} did not answer {operation}{times}: {_told(error)}",
                 operation=operation,
