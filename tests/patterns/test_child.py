@@ -336,6 +336,7 @@ def plant_in(number: int, path: str) -> int:
         return 0
 
 
+@pytest.mark.slow
 def test_processes_on_one_file_leave_no_child_without_a_parent(tmp_path: Path) -> None:
     path = str(tmp_path / "tree.db")
     with Embedded(path) as engine:

@@ -343,6 +343,7 @@ def shuffle_file(number: int, file: str) -> None:
             shuffle(db, number)
 
 
+@pytest.mark.slow
 @on_a_file
 def test_processes_on_one_file_leave_none_behind(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")

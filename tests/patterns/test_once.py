@@ -312,6 +312,7 @@ def pay_in_a_process(number: int, file: str) -> list[bool]:
         return [pay(db, f"t{token}").repeated for token in range(10)]
 
 
+@pytest.mark.slow
 def test_of_processes_on_one_file_exactly_one_does_it(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")
     db = opened(Embedded(file))

@@ -199,6 +199,7 @@ def test_threads_lose_no_like() -> None:
     assert likes(db) == (32, 32)
 
 
+@pytest.mark.slow
 def test_processes_lose_no_like(tmp_path: Path) -> None:
     path = str(tmp_path / "videos.db")
     with Embedded(path) as engine:

@@ -430,6 +430,7 @@ def toggle_file(number: int, file: str) -> None:
         toggle(db, number)
 
 
+@pytest.mark.slow
 @on_a_file
 def test_processes_on_one_file_do_too(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")

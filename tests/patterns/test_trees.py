@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.patterns.faults import Faulty, Lost
-from tests.place import fresh
+from tests.place import examples, fresh
 from tests.table.both import Connect, Watched, both
 
 from prejoin.engine import Embedded
@@ -442,7 +442,7 @@ def below_new() -> dict[str, Any]:
     }
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.sets(PLACES.filter(lambda path: path != "/"), min_size=1, max_size=15), st.data())
 def test_moves_are_what_they_would_be_for_paths_in_a_set(there: set[str], data: st.DataObject) -> None:
     db = filled(lambda schema: created(schema, Embedded()), sorted(there))
@@ -512,6 +512,7 @@ def move_in_process(place: str) -> None:
     move(Client(SCHEMA, "files", Embedded(place)), File, "/a", "/b", drive="d")
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_in_the_middle_leaves_what_another_finishes(tmp_path: Path) -> None:
     place = str(tmp_path / "files.db")
     db = filled(lambda schema: created(schema, Embedded(place)), [f"/a/{number:04d}" for number in range(400)])

@@ -169,6 +169,7 @@ def count_in_file(_: int, file: str) -> None:
             count_up(db)
 
 
+@pytest.mark.slow
 @on_a_file
 def test_nor_of_processes_on_one_file(tmp_path: Path) -> None:
     file = str(tmp_path / "notes.db")
