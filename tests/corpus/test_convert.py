@@ -15,6 +15,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from corpus import references, source, writes
 from corpus.convert import convert, convert_file, convert_folder
@@ -513,6 +514,7 @@ def test_what_is_not_a_corpus_file_is_refused(text: str, message: str, tmp_path:
     assert message in str(refused.value)
 
 
+@pytest.mark.slow
 def test_the_script_writes_what_it_can_says_what_it_cannot_and_exits_with_1(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -540,7 +542,7 @@ JSON = st.recursive(
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_file_with_anything_changed_is_carried_or_refused_never_a_traceback(data: st.DataObject) -> None:
     document = copy.deepcopy(yaml.safe_load(SMALL))
     place = data.draw(st.sampled_from(["", "entities", "access_patterns"]))

@@ -116,6 +116,7 @@ def test_a_known_defect_is_found(name: str, code: str, part: str) -> None:
     assert [d for d in told(name) if d.code == code and part in d.message] != []
 
 
+@pytest.mark.everyday(5)
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in HERE.glob("*/access-patterns.md")))
 def test_the_designer_s_own_answer_has_no_errors(name: str) -> None:
     said = check_design(solve(workload(name)).design, workload(name))

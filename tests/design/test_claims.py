@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 from tests.design.workloads import workloads
+from tests.place import examples
 
 from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.explain import add_alternatives, explain
@@ -162,7 +163,7 @@ def test_no_decision_gives_a_better_design_of_a_document(path: Path) -> None:
 
 
 @given(workloads())
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_no_decision_contradicts_what_is_said_of_any_workload(workload: Workload) -> None:
     holds(workload, wholly=False)
 
@@ -209,6 +210,7 @@ def test_claim_covers_only_compared_designs() -> None:
     )
 
 
+@pytest.mark.slow
 def test_infeasible_alternative_does_not_name_missing_decisions() -> None:
     for path in DOCUMENTS[::9]:
         workload = read_file(path).workload

@@ -120,6 +120,7 @@ def test_a_conflict_names_the_statements_and_none_too_many() -> None:
         assert "the decision: no GSIs" in map(str, statements)
 
 
+@pytest.mark.slow
 def test_a_consistent_read_that_only_an_index_could_serve() -> None:
     reads = tuple(replace(read, consistency=Consistency.STRONG) if read.id == "AP-002" else read for read in FREE.reads)
     workload = deciding("no copies", workload=replace(FREE, reads=reads))
@@ -229,6 +230,7 @@ INDEX = "the design that is kept has the index {}"
 COPY = "the design that is kept has the copy Order/by-userId"
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("sentence", "statements"),
     [
@@ -255,6 +257,7 @@ def test_a_limit_that_a_kept_design_is_beyond_is_a_conflict_with_it(sentence: st
     assert said[:-1] == statements
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("sentence", ["at most 2 GSIs", "at most 1 copies", "at most 3 structures", "no shards"])
 def test_a_limit_that_a_kept_design_is_within_changes_nothing(sentence: str) -> None:
     kept = solve(SHOP).design
@@ -289,6 +292,7 @@ def test_nothing_new_is_put_into_an_index_that_turns_the_table_s_key_round() -> 
     assert not any(item.facet("inverted") for item in after.design.items)
 
 
+@pytest.mark.slow
 def test_a_read_that_kept_keys_are_in_the_way_of_is_explained_by_them() -> None:
     kept = solve(deciding("no copies for Order")).design
     reads = tuple(replace(read, consistency=Consistency.STRONG) if read.id == "AP-004" else read for read in FREE.reads)

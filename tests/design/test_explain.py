@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 from tests.shop import shop_design, shop_workload
 
 from prejoin.design.cost.bill import amplification, bill
@@ -210,6 +211,7 @@ def _kept(workload: Workload, design: Design) -> float:
     return float(whole.kept + sum(one.dollars for one in whole.patterns if one.pattern not in reads))
 
 
+@pytest.mark.slow
 def test_a_sparse_index_says_which_items_it_has_and_how_many() -> None:
     found = [(workload, key) for workload, key in _keys() if key.sparse and key.slot != "table"]
     assert found
@@ -382,7 +384,7 @@ def test_quality_is_claimed_only_if_proven() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_any_part_of_a_workload_is_explained(data: st.DataObject) -> None:
     workload, _, _ = example("teams")
     reads = tuple(

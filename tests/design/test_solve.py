@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.design.files import write_design
 from prejoin.design.solver import integer_program
@@ -115,7 +116,7 @@ def small(draw: st.DrawFn) -> Workload:
 
 
 @given(small())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_a_small_choice_is_as_good_as_the_best_of_all_choices(workload: Workload) -> None:
     asked, _ = read_needs(workload)
     (entity,) = workload.entities

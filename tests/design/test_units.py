@@ -33,7 +33,7 @@ from prejoin.design.model import (
 )
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.data import Maker
+from prejoin.proof.data import DataGenerator
 from prejoin.proof.package import load_package
 from prejoin.protocol.sizes import item_size
 from prejoin.table import Call as Made
@@ -123,7 +123,7 @@ def _all_writes(design: Design, workload: Workload) -> Iterator[tuple[Made, list
     with Embedded() as engine:
         table = Table(design, workload, engine)
         client, names = table.client, table.package.fields
-        made = Maker(workload, NOW).make_all()
+        made = DataGenerator(workload, NOW).make_all()
         for entity in workload.entities:
             cls = table.package.classes[entity.name]
             items = [{names[entity.name][k]: v for k, v in i.items() if v is not None} for i in made[entity.name]]

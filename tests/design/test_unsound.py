@@ -163,7 +163,7 @@ def test_impossible_key_is_reported(facet: Facet, part: str) -> None:
     with Embedded() as engine:
         proof = prove(workload, wrong, engine)
     assert not proof.right
-    assert [a.pattern for a in proof.answers] == [p.id for p in workload.patterns]
+    assert [a.pattern for a in proof.patterns] == [p.id for p in workload.patterns]
 
 
 def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -16,6 +16,7 @@ from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.interview import answer, begin, question
 from prejoin.workload.model import Combine, Result, Status, Verb, Workload
 from prejoin.workload.starter import starter
+from tests.place import examples
 
 _FILE = Path(__file__).with_name("interview-answers.txt")
 ANSWERS = [line for line in _FILE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
@@ -69,6 +70,7 @@ def test_a_break_after_any_answer_changes_nothing() -> None:
         assert _again(state) == state, f"after answer {at}, {ANSWERS[at - 1]!r}"
 
 
+@pytest.mark.everyday(3)
 @pytest.mark.parametrize("at", range(1, len(ANSWERS), 9))
 def test_after_a_break_the_same_answers_give_the_same_document(at: int) -> None:
     assert _give(_again(_states()[at]), ANSWERS[at:]) == _whole()
@@ -85,7 +87,7 @@ _LIKELY = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(_LIKELY | st.text(max_size=12), max_size=25), st.integers(0, len(ANSWERS)))
 def test_document_holds_the_whole_state(answers: list[str], at: int) -> None:
     workload = _states()[at]

@@ -14,6 +14,7 @@ from prejoin.workload.files import read_data, read_file, read_text, write_data
 from prejoin.workload.grammar.statements import read_tenant, write_tenant
 from prejoin.workload.model import Input, Tenant, Workload
 from prejoin.workload.tenants import contract, expand, is_scoped, own_id
+from tests.place import examples
 from tests.workload.strategies import workloads
 
 DOCUMENT = Path(__file__).parents[1] / "render" / "python" / "documents" / "tenants.md"
@@ -115,7 +116,7 @@ def test_a_document_is_written_without_what_the_line_says() -> None:
     assert text.count("workspaceId") <= TEXT.count("workspaceId") + 2, "only the singleton needs it"
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(workloads())
 def test_writing_the_tenant_out_twice_is_writing_it_out_once(workload: Workload) -> None:
     assert expand(workload) == workload

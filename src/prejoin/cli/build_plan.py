@@ -12,7 +12,7 @@ from prejoin.cli.designing import Designed
 from prejoin.cli.record import Record, read_record
 from prejoin.cli.settings import Overrides, Settings
 from prejoin.cli.sources import Document
-from prejoin.render.keeping import Merged
+from prejoin.render.stamp import Merged
 
 
 @dataclass(frozen=True, slots=True)

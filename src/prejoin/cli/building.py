@@ -40,7 +40,7 @@ from prejoin.render.documents.render_documents import DocumentOptions, render_do
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.pictures.render_pictures import render_pictures
-from prejoin.render.python.package import Options, package_name, render_python
+from prejoin.render.python.package import Options, package_name, render_python, repository_methods
 
 _SERIOUS = frozenset({Severity.ERROR, Severity.WARNING})
 
@@ -92,11 +92,12 @@ def _product(file: str, asked: Asked, steps: Progress) -> Product:
     designed = None if asked.check else read_again(read, where, read_record(folder), steps)
     designed = designed or design_anew(read, where, folder, steps)
     own = PurePosixPath(where.path.name)
-    python = render_python(read.workload, designed.design, Options(settings.package, settings.style))
+    options = Options(settings.package, settings.style)
+    python = render_python(read.workload, designed.design, options)
     _compile(python)
     passed = _tested(python, package, read, steps) if settings.tests else None
     steps.begin("infrastructure, pages, pictures", "render")
-    files = {**python, **dict(_rendered(read, designed.design, settings, folder, python, passed)), own: designed.text}
+    files = {**python, **dict(_rendered(read, designed.design, settings, folder, options, passed)), own: designed.text}
     _compile({path: text for path, text in files.items() if path not in python})
     steps.result(counted(len(files), "file"))
     return Product(read, folder, settings, designed, files, own, source)
@@ -149,11 +150,12 @@ def _rendered(
     design: Design,
     settings: Settings,
     folder: Path,
-    python: Mapping[PurePosixPath, str],
+    python: Options,
     passed: frozenset[str] | None,
 ) -> Iterator[tuple[PurePosixPath, str]]:
     workload = read.workload
-    yield from render_documents(workload, design, DocumentOptions(python, passed)).items()
+    methods = repository_methods(workload, design, python)
+    yield from render_documents(workload, design, DocumentOptions(methods, passed)).items()
     yield from render_pictures(workload, design).items()
     if settings.workbench:
         yield from model_of(workload, design, read.file).items()

@@ -11,7 +11,7 @@ import msgspec
 
 from prejoin.cli.output_files import check_outputs, delete_file, write_file
 from prejoin.cli.record import RECORD, Record, digest, read_record, record_text, text_at
-from prejoin.render.keeping import Merged, difference, merge, ours
+from prejoin.render.stamp import Merged, difference, merge, ours
 
 
 @dataclass(frozen=True, slots=True)

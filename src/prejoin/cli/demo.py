@@ -34,9 +34,9 @@ from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Span, has_errors
 from prejoin.engine import Embedded
-from prejoin.proof.prove import run_all
-from prejoin.proof.result import Answer
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.prove import prove_patterns
+from prejoin.proof.result import PatternProof
+from prejoin.proof.sample_table import SampleTable
 from prejoin.workload.model import Workload
 
 _HEADER = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "A month", "Right")
@@ -75,7 +75,7 @@ def demo(document: str | None, keys: str | None) -> Outcome:
             raise CommandError(codes.CONTRADICTION, note, "change one of the decisions", Status.FAILED, file) from None
     designed = time.perf_counter() - started
     with Embedded() as engine:
-        answers = list(run_all(Bench.ready(workload, found, engine, datetime.now(UTC))))
+        answers = list(prove_patterns(SampleTable.create(workload, found, engine, datetime.now(UTC))))
     took = time.perf_counter() - started - designed
     paid = bill(workload, found)
     failed = any(not answer.right for answer in answers)
@@ -96,7 +96,7 @@ def demo(document: str | None, keys: str | None) -> Outcome:
     )
 
 
-def _problem(answer: Answer, served: bool, span: Span | None) -> Diagnostic:
+def _problem(answer: PatternProof, served: bool, span: Span | None) -> Diagnostic:
     if answer.problem and not served:
         fix = answer.remedy or "say in the Decisions what may be done, or that it is out of scope"
         return codes.UNSERVED.at(span, f"{answer.pattern} is not served: {answer.problem}", fix)
@@ -124,7 +124,7 @@ def _keys(design: Design) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(answers: list[Answer], paid: Bill) -> list[dict[str, Any]]:
+def _figures(answers: list[PatternProof], paid: Bill) -> list[dict[str, Any]]:
     return [
         {
             "id": a.pattern,
@@ -145,7 +145,7 @@ def _figures(answers: list[Answer], paid: Bill) -> list[dict[str, Any]]:
 def _page(
     workload: Workload,
     design: Design,
-    answers: list[Answer],
+    answers: list[PatternProof],
     paid: Bill,
     file: str,
     took: tuple[float, float],
@@ -173,7 +173,7 @@ def _page(
     styles = {"Pattern": "bold", "Operation": "green", "Index": "cyan"}
     lines += titled(header, rows, tuple(styles.get(title, "") for title in header))
     lines.append(())
-    asked = [a for a in answers if not a.outside]
+    asked = [a for a in answers if not a.out_of_scope]
     right = sum(a.right for a in asked)
     lines += [
         (
@@ -187,7 +187,7 @@ def _page(
     return lines
 
 
-def _next(file: str, answers: list[Answer]) -> list[Line]:
+def _next(file: str, answers: list[PatternProof]) -> list[Line]:
     """What to try now."""
     first = next(
         (answer.pattern for answer in answers if answer.items > 1), answers[0].pattern if answers else "AP-001"
@@ -209,10 +209,10 @@ def _next(file: str, answers: list[Answer]) -> list[Line]:
     return lines + [("  ", *line) for line in table(rows, ("bold", ""))]
 
 
-def _row(answer: Answer, paid: Bill) -> Row:
+def _row(answer: PatternProof, paid: Bill) -> Row:
     if answer.problem:
-        what = "out of scope" if answer.outside else "not served" if answer.remedy else "not run"
-        return answer.pattern, answer.description, what, "", "", "", "", "", "-" if answer.outside else "✗"
+        what = "out of scope" if answer.out_of_scope else "not served" if answer.remedy else "not run"
+        return answer.pattern, answer.description, what, "", "", "", "", "", "-" if answer.out_of_scope else "✗"
     first, more = next(iter(answer.calls), None), len(answer.calls)
     if first is None:
         return answer.pattern, answer.description, "(TTL)", "", "", "", "", "", "✓"

@@ -247,9 +247,9 @@ def _proven(made: Made) -> Line:
     proof = made.proof
     if proof is None:
         return ("Not proven: ", *coded("`--no-proof` was said."))
-    cases = sum(answer.cases for answer in proof.asked)
+    cases = sum(answer.cases for answer in proof.in_scope)
     whole = proof.right
-    number = counted(len(proof.asked), "pattern")
+    number = counted(len(proof.in_scope), "pattern")
     return (
         ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
         f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",

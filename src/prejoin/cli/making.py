@@ -25,7 +25,7 @@ from prejoin.design.solver.solve import Solution, solve
 from prejoin.diagnostics import Diagnostic, Severity, Span, in_order
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
-from prejoin.proof.result import Answer, Proof
+from prejoin.proof.result import PatternProof, Proof
 from prejoin.workload.model import Pin, Workload
 
 FEW = 3
@@ -149,12 +149,12 @@ def run(workload: Workload, design: Design, progress: Progress) -> Proof:
     """The design, run on the embedded engine."""
     progress.begin("proving it", "prove")
     with Embedded() as engine:
-        proof = prove(workload, design, engine, told=progress)
-    progress.result(f"{proof.proven} of {counted(len(proof.asked), 'pattern')} answered as the data says")
+        proof = prove(workload, design, engine, progress=progress)
+    progress.result(f"{proof.proven} of {counted(len(proof.in_scope), 'pattern')} answered as the data says")
     return proof
 
 
-def unproven(answer: Answer, span: Span | None) -> Diagnostic:
+def unproven(answer: PatternProof, span: Span | None) -> Diagnostic:
     """What is told of a pattern that the design serves and the proof does not confirm."""
     if answer.wrong:
         message, fix = f"{answer.pattern} was run, and {answer.wrong}", "please report it, with the document"

@@ -35,7 +35,7 @@ from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, Severity, has_errors
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
 from prejoin.render.python.package import repository_methods, repository_tenant
@@ -108,11 +108,11 @@ def query(
         with Embedded() as engine:
             # The same data all day, so that a cursor of one page leads to the next.
             now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-            bench = Bench.ready(read.workload, design, engine, now, package=code.package)
-            found = example(bench, asked, method)
+            sample = SampleTable.create(read.workload, design, engine, now, package=code.package)
+            found = example(sample, asked, method)
             needed = {param.name for param in method.params if not param.default} - set(values)
             made_up = {name: value for name, value in found.items() if name in needed}
-            outcome = _run(method, code, bench.client, {**made_up, **values}, bench.calls, typed, frozenset(made_up))
+            outcome = _run(method, code, sample.client, {**made_up, **values}, sample.calls, typed, frozenset(made_up))
             return replace(outcome, sources=(stale,))
     if problem := missing(method, hints, values, typed):
         raise problem

@@ -10,7 +10,7 @@ import msgspec
 
 import prejoin
 from prejoin.cli.settings import Overrides
-from prejoin.render.keeping import ours
+from prejoin.render.stamp import ours
 
 RECORD = ".prejoin-build.json"
 """Its name. It belongs into version control, with what it is about."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import misfits
@@ -260,7 +261,7 @@ def ways(tree: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 WAYS = ways(WHOLE)[1:]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.tuples(st.sampled_from(WAYS), anything | st.just("REMOVE")), min_size=1, max_size=5))
 def test_changed_model_is_read_or_reported(
     changes: list[tuple[tuple[Any, ...], Any]],
