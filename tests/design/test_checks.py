@@ -330,7 +330,12 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         ((BRANCH, BRANCH.replace("{dueOn}", "{loanState}#{dueOn}")), update("SET loanState = {loanState}")),
         "updating `gsi1sk`",
     ),
-    ("PJ553", (read(BY_BOOK),), ((GUARDS, COPY + GUARDS), update("SET loanState = {loanState}")), "without updating its copy"),
+    (
+        "PJ553",
+        (read(BY_BOOK),),
+        ((GUARDS, COPY + GUARDS), update("SET loanState = {loanState}")),
+        "without updating its copy",
+    ),
     (
         "PJ554",
         (
