@@ -13,7 +13,7 @@ from prejoin.cli.outcome import Source
 from prejoin.cli.progress import Progress
 from prejoin.cli.show import counted
 from prejoin.cli.sources import Document
-from prejoin.design.checks import Fit, check_design, fit, new_attributes
+from prejoin.design.checks import TableFit, check_design, fit, new_attributes
 from prejoin.design.cost.bill import Bill, bill
 from prejoin.design.explain import Explanation, add_alternatives, annotate, explain_design
 from prejoin.design.layout.growth import Growth, growth
@@ -69,7 +69,7 @@ class Made:
     """With its reasons."""
     explanation: Explanation
     bill: Bill
-    fit: Fit
+    fit: TableFit
     seconds: float
     """That the solver took."""
     diagnostics: tuple[Diagnostic, ...] = ()

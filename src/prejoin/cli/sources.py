@@ -48,7 +48,7 @@ def load(file: str, form: Form | None = None) -> Document:
     if path.is_dir():
         return Document(file, "", _unreadable(f"{file} is a folder", f"name a file in it, such as {path / DEFAULT}"))
     if form_of(path) is None and path.is_file():
-        fix = "name it by what it holds, or say it: `--as md`, `--as yaml` or `--as json`"
+        fix = "use one of these suffixes, or say it: `--as md`, `--as yaml` or `--as json`"
         return Document(file, "", _unreadable(f"{file} is not .md, .yaml or .json", fix))
     reading = read_file(path)
     try:

@@ -375,6 +375,7 @@ def test_a_role_reaches_no_other_table_index_or_partition(path: Path) -> None:
     assert tried
 
 
+@pytest.mark.slow
 def test_a_projecting_role_reads_no_other_attribute() -> None:
     tried = 0
     for path in DOCUMENTS:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.design.document.strategies import designs, texts
 from tests.design.test_cardinality import helpdesk
+from tests.place import examples
 from tests.render.designed import NAMES, designed
 from tests.workload.strategies import workloads
 
@@ -262,7 +263,7 @@ def test_indexes_whose_names_differ_in_case_have_files_of_their_own() -> None:
 
 # Making a workload up takes longer than picturing it.
 @settings(
-    max_examples=12,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(workloads(), designs())

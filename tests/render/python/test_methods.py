@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 from tests.render.python.driving import DOCUMENTS, NAMES, designed, driven, proven, unproven
 from tests.render.python.workloads import random_workload
 
@@ -59,7 +60,7 @@ def test_who_comments_on_a_post_need_not_be_its_author() -> None:
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(["dataclass", "msgspec"]))
-@settings(max_examples=min(settings().max_examples, 12), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow])
 def test_random_workloads_are_proven(chance: Random, style: Style) -> None:
     workload = random_workload(chance)
     design = solve(workload).design

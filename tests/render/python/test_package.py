@@ -60,6 +60,7 @@ def faults(packages: Mapping[str, Mapping[PurePosixPath, str]], folder: Path) ->
     return [text for text in said if text]
 
 
+@pytest.mark.slow
 def test_generated_code_is_linted_formatted_and_typed(tmp_path: Path) -> None:
     packages: dict[str, Mapping[PurePosixPath, str]] = {}
     for name in NAMES:

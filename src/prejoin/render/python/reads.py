@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import Link, ask_of, followed, is_filtered, varying, wanted_of
+from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
@@ -300,7 +300,7 @@ class _ReadMethod:
         ]
         return [*body, Group("return (", (lead, *shown), ")", loose=True)], f"tuple[{', '.join(results)}]"
 
-    def _links(self, name: str) -> list[Link]:
+    def _links(self, name: str) -> list[JoinLink]:
         """The attributes by which a join refers to another entity, without the tenant."""
         return [link for link in followed(self.read, self.module.workload, name) if link.own.name != self.tenant]
 
