@@ -9,6 +9,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -455,12 +456,15 @@ def test_a_request_that_takes_long_is_not_timed_out(short: tuple[str, Slow]) -> 
 
 
 def test_client_that_reads_nothing_is_disconnected(short: tuple[str, Slow]) -> None:
-    with Client(short[0]) as client:
-        client.send(client.head("BatchGetItem", 0) * 10)
-        time.sleep(1)
-        with pytest.raises((ConnectionError, EOFError)):
+    for patience in (1, 4, 16):  # a busy machine may cut off late
+        with Client(short[0]) as client, suppress(ConnectionError, EOFError):
+            client.send(client.head("BatchGetItem", 0) * 10)
+            time.sleep(patience)
             for _ in range(10):
                 client.read()
+            continue
+        return
+    pytest.fail("all answers came")
 
 
 # --- Stopping -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""What cannot be deployed, said to the person who asked for it."""
+"""Errors of rendering infrastructure."""
 
 from __future__ import annotations
 
 
 class InfrastructureError(ValueError):
-    """A name, a number or a role that AWS would refuse, and what would do."""
+    """AWS would refuse a name, a number or a role."""
