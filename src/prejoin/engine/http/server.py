@@ -55,7 +55,7 @@ class Server:
         self._connections: set[ServerConnection] = set()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._told_to_stop: asyncio.Event | None = None
+        self._stop_event: asyncio.Event | None = None
 
     @property
     def url(self) -> str:
@@ -97,7 +97,7 @@ class Server:
 
     def stop(self) -> None:
         """Finish running requests and close."""
-        loop, event, thread = self._loop, self._told_to_stop, self._thread
+        loop, event, thread = self._loop, self._stop_event, self._thread
         if thread is None or loop is None or event is None:
             return
         with contextlib.suppress(RuntimeError):  # the loop has ended by itself
@@ -116,16 +116,16 @@ class Server:
     async def _serve(self, on_ready: Callable[[], None], *, signals: bool) -> None:
         assert self._socket is not None
         self._loop = loop = asyncio.get_running_loop()
-        self._told_to_stop = told_to_stop = asyncio.Event()
+        self._stop_event = stop_event = asyncio.Event()
         if signals:
             for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, told_to_stop.set)
+                loop.add_signal_handler(number, stop_event.set)
         with ThreadPoolExecutor(_THREADS, "prejoin-engine") as pool:
             listening = await loop.create_server(lambda: self._connection(pool), sock=self._socket)
             caretaker = asyncio.create_task(self._look_after())
             try:
                 on_ready()
-                await told_to_stop.wait()
+                await stop_event.wait()
             finally:
                 listening.close()
                 await self._finish()

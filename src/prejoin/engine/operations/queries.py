@@ -40,7 +40,7 @@ _SEGMENTS = 1_000_000
 _START = "The provided starting key is invalid"
 
 
-class _Wish(msgspec.Struct, frozen=True):
+class _CheckedRead(msgspec.Struct, frozen=True):
     """A checked request, before its table is known."""
 
     start: Item | None
@@ -78,8 +78,8 @@ def query(database: Database, request: QueryInput) -> ResponseBody:
         refuse("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
     names, values = request.expression_attribute_names, request.expression_attribute_values
     substitutions = Substitutions(names, values, newer_words=True)
-    wish = _wish(request, substitutions, bind_key_conditions(text, substitutions))
-    return _read(database, name, request, wish, forward=request.scan_index_forward is not False)
+    checked = _check_read(request, substitutions, bind_key_conditions(text, substitutions))
+    return _read(database, name, request, checked, forward=request.scan_index_forward is not False)
 
 
 def scan(database: Database, request: ScanInput) -> ResponseBody:
@@ -111,7 +111,7 @@ def scan(database: Database, request: ScanInput) -> ResponseBody:
     segment = None
     if request.segment is not None and request.total_segments is not None:
         segment = (request.segment, request.total_segments)
-    return _read(database, name, request, _wish(request, substitutions), segment=segment)
+    return _read(database, name, request, _check_read(request, substitutions), segment=segment)
 
 
 def _check_segments(request: ScanInput) -> None:
@@ -142,7 +142,9 @@ def _constraints(request: ReadOptions) -> Constraints:
     return constraints
 
 
-def _wish(request: ReadOptions, substitutions: Substitutions, keys: BoundKeyConditions | None = None) -> _Wish:
+def _check_read(
+    request: ReadOptions, substitutions: Substitutions, keys: BoundKeyConditions | None = None
+) -> _CheckedRead:
     text = request.filter_expression
     found = None if text is None else bind_condition(text, substitutions, "FilterExpression")
     text = request.projection_expression
@@ -158,7 +160,7 @@ def _wish(request: ReadOptions, substitutions: Substitutions, keys: BoundKeyCond
                 raise newer_wording(error) from None
             raise DynamoDBError(error.code, f"{_START}: {error.message}") from None
     _check_select(request)
-    return _Wish(start, found, projection, conditions)
+    return _CheckedRead(start, found, projection, conditions)
 
 
 def _check_select(request: ReadOptions) -> None:
@@ -176,7 +178,7 @@ def _read(
     database: Database,
     name: str,
     request: ReadOptions,
-    wish: _Wish,
+    checked: _CheckedRead,
     *,
     forward: bool = True,
     segment: tuple[int, int] | None = None,
@@ -186,21 +188,21 @@ def _read(
         index = None if request.index_name is None else index_of(table, request.index_name)
         if index is not None and index.is_global and request.consistent_read:
             refuse("Consistent reads are not supported on global secondary indexes")
-        keys = None if wish.conditions is None else key_range(table, index, wish.conditions)
+        keys = None if checked.conditions is None else key_range(table, index, checked.conditions)
         bounds = _scanned(table, index, segment) if keys is None else keys.bounds
         cut = PageQuery(
             table,
             index,
             bounds,
-            None if wish.start is None else _position(table, index, wish, wish.start, keys, segment),
+            None if checked.start is None else _position(table, index, checked, checked.start, keys, segment),
             request.limit,
             forward,
-            _needs_whole_items(table, index, request, wish),
+            _needs_whole_items(table, index, request, checked),
             is_requested(request.return_consumed_capacity),
         )
-        _check_expressions(table, index, wish)
+        _check_expressions(table, index, checked)
         page = read_page(session, cut)
-    return _response(table, index, request, wish, page)
+    return _response(table, index, request, checked, page)
 
 
 def _scanned(table: TableDefinition, index: IndexDefinition | None, segment: tuple[int, int] | None) -> Range:
@@ -210,7 +212,7 @@ def _scanned(table: TableDefinition, index: IndexDefinition | None, segment: tup
 
 
 def _needs_whole_items(
-    table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, wish: _Wish
+    table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, checked: _CheckedRead
 ) -> bool:
     """Whether a local index must fetch items from the table. A global index refuses attributes it does not project."""
     projected = None if index is None else table.projected(index)
@@ -223,21 +225,21 @@ def _needs_whole_items(
                 f"{index.name} because its projection type is not ALL"
             )
         return True
-    if wish.projection is None:
+    if checked.projection is None:
         return False
-    missing = sorted(heads(wish.projection) - projected)
+    missing = sorted(heads(checked.projection) - projected)
     if missing and index.is_global:
         refuse(_INVALID + f"Global secondary index {index.name} does not project [{', '.join(missing)}]")
     return bool(missing)
 
 
-def _check_expressions(table: TableDefinition, index: IndexDefinition | None, wish: _Wish) -> None:
-    if wish.projection is not None:
-        check_scalar(table, wish.projection.paths)
-    if wish.filter is None:
+def _check_expressions(table: TableDefinition, index: IndexDefinition | None, checked: _CheckedRead) -> None:
+    if checked.projection is not None:
+        check_scalar(table, checked.projection.paths)
+    if checked.filter is None:
         return
-    paths = document_paths(wish.filter.tree)
-    if wish.conditions is None:
+    paths = document_paths(checked.filter.tree)
+    if checked.conditions is None:
         check_scalar(table, paths)
         return
     names = (table.keys if index is None else index.keys).names
@@ -260,7 +262,7 @@ def _check_expressions(table: TableDefinition, index: IndexDefinition | None, wi
 def _position(
     table: TableDefinition,
     index: IndexDefinition | None,
-    wish: _Wish,
+    checked: _CheckedRead,
     start: Item,
     keys: PartitionRange | None,
     segment: tuple[int, int] | None,
@@ -277,9 +279,9 @@ def _position(
         if found is None:
             refuse(f"{_START}: {_MISMATCH}")
         position = found
-    if keys is not None and wish.conditions is not None:
+    if keys is not None and checked.conditions is not None:
         if not position.startswith(keys.partition):
-            _refuse_partition(index.keys if index else table.keys, wish.conditions, start)
+            _refuse_partition(index.keys if index else table.keys, checked.conditions, start)
         if index is None and not table.keys.sort:
             (attribute,) = table.keys.partition
             shown = f"{attribute.name}=AttributeValue: {{{attribute.type}:{start[attribute.name][attribute.type]}}}"
@@ -325,22 +327,22 @@ def _check_position(keys: KeySchema, start: Item) -> None:
 
 
 def _response(
-    table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, wish: _Wish, page: RowPage
+    table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, checked: _CheckedRead, page: RowPage
 ) -> ResponseBody:
     response: dict[str, Any] = {}
     count = scanned = len(page.items)
-    is_plain = wish.filter is None and wish.projection is None
+    is_plain = checked.filter is None and checked.projection is None
     if not is_plain:
         items = list(map(rows.decode_item, page.items))
-        if wish.filter is not None:
-            items = [item for item in items if evaluate(wish.filter, item)]
+        if checked.filter is not None:
+            items = [item for item in items if evaluate(checked.filter, item)]
         count = len(items)
         if request.select != "COUNT":
-            paths = wish.projection.paths if wish.projection else None
+            paths = checked.projection.paths if checked.projection else None
             response["Items"] = items if paths is None else [project(item, paths) for item in items]
     response["Count"], response["ScannedCount"] = count, scanned
     # A partition without sort key has only one item, so there is no next page.
-    if page.more and not (wish.conditions is not None and index is None and not table.keys.sort):
+    if page.more and not (checked.conditions is not None and index is None and not table.keys.sort):
         last = rows.decode_item(page.items[-1])
         response["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
     if is_requested(request.return_consumed_capacity):

@@ -17,29 +17,31 @@ from prejoin.protocol.errors import not_found, refuse
 
 def update_time_to_live(database: Database, request: UpdateTimeToLiveInput) -> dict[str, Any]:
     name = table_name(request.table_name)
-    wish = request.time_to_live_specification
+    specification = request.time_to_live_specification
     constraints = Constraints()
-    constraints.required("timeToLiveSpecification", wish)
-    if wish is not None:
-        constraints.required("timeToLiveSpecification.attributeName", wish.attribute_name)
-        constraints.required("timeToLiveSpecification.enabled", wish.enabled)
-        check_attribute_name(constraints, "timeToLiveSpecification.attributeName", wish.attribute_name)
+    constraints.required("timeToLiveSpecification", specification)
+    if specification is not None:
+        constraints.required("timeToLiveSpecification.attributeName", specification.attribute_name)
+        constraints.required("timeToLiveSpecification.enabled", specification.enabled)
+        check_attribute_name(constraints, "timeToLiveSpecification.attributeName", specification.attribute_name)
     constraints.finish()
-    assert wish is not None
+    assert specification is not None
     with database.store.writing() as session:
         table = database.catalog.get(session, name)
         if table is None:
             raise not_found(f"Requested resource not found: Table: {name} not found")
-        if wish.enabled and table.ttl is not None:
+        if specification.enabled and table.ttl is not None:
             refuse("TimeToLive is already enabled")
-        if not wish.enabled and table.ttl is None:
+        if not specification.enabled and table.ttl is None:
             refuse("TimeToLive is already disabled")
-        if not wish.enabled and table.ttl != wish.attribute_name:
+        if not specification.enabled and table.ttl != specification.attribute_name:
             refuse(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.ttl}")
-        changed = replace(table, ttl=wish.attribute_name if wish.enabled else None)
+        changed = replace(table, ttl=specification.attribute_name if specification.enabled else None)
         database.catalog.change(session, changed)
         rows.set_expiries(session, changed)
-    return {"TimeToLiveSpecification": {"AttributeName": wish.attribute_name, "Enabled": wish.enabled}}
+    return {
+        "TimeToLiveSpecification": {"AttributeName": specification.attribute_name, "Enabled": specification.enabled}
+    }
 
 
 def describe_time_to_live(database: Database, request: TableInput) -> dict[str, Any]:
