@@ -131,10 +131,10 @@ def test_unreadable_response_counts_as_lost(driver: str, observed: bool) -> None
 
     async def main(endpoint: Endpoint) -> None:
         db = AsyncClient(SCHEMA, "faults", endpoint, observe=(lambda call: None) if observed else None)
-        with pytest.raises(AnswerLost, match="the answer to GetItem cannot be read") as read:
+        with pytest.raises(AnswerLost, match="the response to GetItem cannot be decoded") as read:
             await db.get(Account, account_id="a")
         assert not isinstance(read.value, OutcomeUnknown)
-        with pytest.raises(OutcomeUnknown, match="the answer to PutItem cannot be read"):
+        with pytest.raises(OutcomeUnknown, match="the response to PutItem cannot be decoded"):
             await db.insert(Account("a"))
         await db.close()
 
@@ -145,10 +145,10 @@ def test_unreadable_response_counts_as_lost(driver: str, observed: bool) -> None
             asyncio.run(main(endpoint))
         else:
             db = Client(SCHEMA, "faults", endpoint, observe=(lambda call: None) if observed else None)
-            with pytest.raises(AnswerLost, match="the answer to GetItem cannot be read") as read:
+            with pytest.raises(AnswerLost, match="the response to GetItem cannot be decoded") as read:
                 db.get(Account, account_id="a")
             assert not isinstance(read.value, OutcomeUnknown)
-            with pytest.raises(OutcomeUnknown, match="the answer to PutItem cannot be read"):
+            with pytest.raises(OutcomeUnknown, match="the response to PutItem cannot be decoded"):
                 db.insert(Account("a"))
     assert [one.operation for one in proxy.applied] == ["GetItem", "PutItem"]
 
