@@ -10,9 +10,9 @@ import re
 import sys
 from pathlib import Path
 
-from prejoin.cli import codes as cli_codes
 from prejoin.cli.outcome import envelope_schema
 from prejoin.design import codes as design_codes
+from prejoin.pipeline import codes as cli_codes
 from prejoin.workload import codes as workload_codes
 from prejoin.workload.data import json_schema
 from prejoin.workload.grammar.constructs import TABLES, as_markdown

@@ -18,12 +18,12 @@ from itertools import product
 from random import Random
 
 from prejoin.cli.outcome import CommandError
-from prejoin.cli.query_arguments import read_value
-from prejoin.cli.record import Record
-from prejoin.cli.settings import read_settings
 from prejoin.design.files import read_design_text
 from prejoin.design.workbench.read_model import read_workbench
 from prejoin.keys import Template, TemplateError
+from prejoin.pipeline.query_arguments import read_value
+from prejoin.pipeline.record import Record
+from prejoin.pipeline.settings import read_settings
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.expressions import Substitutions, bind_condition, bind_projection, bind_update
 from prejoin.types import STRING

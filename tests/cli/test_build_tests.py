@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from prejoin.cli.building import _tested
-from prejoin.cli.designing import StoppedError
-from prejoin.cli.generated_tests import run_tests
 from prejoin.cli.progress import Progress
-from prejoin.cli.sources import load
+from prejoin.pipeline.build import _tested
+from prejoin.pipeline.build_design import StoppedError
+from prejoin.pipeline.document import load
+from prejoin.pipeline.generated_tests import run_tests
 from prejoin.render.python import render_python
 from tests.cli.conftest import Prejoin
 from tests.render.designed import designed

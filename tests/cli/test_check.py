@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from prejoin.cli.outcome import Line, Source
-from prejoin.cli.show import cells, messages
+from prejoin.cli.text.messages import cells, messages
 from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload.starter import starter
 from tests.cli.conftest import Prejoin

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.cli.columns import fitted
 from prejoin.cli.run import run
+from prejoin.cli.text.tables import fitted
 
 BY_HAND = Path(__file__).parents[1] / "designs"
 SHOP = Path(__file__).parents[2] / "examples" / "shop"

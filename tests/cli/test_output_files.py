@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from prejoin.cli.outcome import CommandError
-from prejoin.cli.output_files import check_outputs, delete_file, write_file
+from prejoin.pipeline.output_files import check_outputs, delete_file, write_file
 from tests.cli.conftest import Prejoin, Ran
 from tests.cli.terminal import Terminal
 

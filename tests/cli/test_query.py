@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import pytest
 
-from prejoin.cli.generated import generated
 from prejoin.cli.outcome import CommandError
-from prejoin.cli.query_arguments import example, missing, read_value
-from prejoin.cli.query_page import page
-from prejoin.cli.show import cells
+from prejoin.cli.text.messages import cells
+from prejoin.cli.text.query import page
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
+from prejoin.pipeline.generated_package import generated
+from prejoin.pipeline.query_arguments import example, missing, read_value
 from prejoin.proof.bench import Bench
 from prejoin.proof.schema import schema_of
 from prejoin.render.python.package import repository_methods

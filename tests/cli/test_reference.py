@@ -9,7 +9,7 @@ import click
 import pytest
 
 from prejoin.cli.group import cli
-from prejoin.cli.settings import Settings
+from prejoin.pipeline.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "command.md").read_text(encoding="utf-8")
 

@@ -36,12 +36,12 @@ class Commands(click.Group):
         return tuple(_COMMANDS)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in _COMMANDS if find_spec(f"prejoin.cli.{name}")]
+        return [name for name in _COMMANDS if find_spec(f"prejoin.cli.commands.{name}")]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        found: click.Command = getattr(import_module(f"prejoin.cli.{cmd_name}"), cmd_name)
+        found: click.Command = getattr(import_module(f"prejoin.cli.commands.{cmd_name}"), cmd_name)
         return found
 
     def resolve_command(

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from prejoin.cli import codes
 from prejoin.cli.outcome import CommandError, Line, Outcome, Page, Piece, envelope
-from prejoin.cli.show import cells, coded, messages
 from prejoin.cli.status import Status
+from prejoin.cli.text.messages import cells, coded, messages
+from prejoin.pipeline import codes
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,14 +12,15 @@ import traceback
 
 import click
 
-from prejoin.cli import codes, extra_of, install_command, wants_json
+from prejoin.cli import extra_of, install_command, wants_json
 from prejoin.cli.group import cli
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import CommandError, Outcome, Source
 from prejoin.cli.output import OutputError, emit, show
-from prejoin.cli.show import messages
 from prejoin.cli.status import Status
+from prejoin.cli.text.messages import messages
 from prejoin.diagnostics import Code
+from prejoin.pipeline import codes
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 """Why a stream cannot be written."""

@@ -1,0 +1,255 @@
+"""A design on a page: what lies together, keys, indexes, each pattern's operation and price, and what came of it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from prejoin.cli.commands.check import contents
+from prejoin.cli.outcome import Line
+from prejoin.cli.output import width_of
+from prejoin.cli.text.messages import coded, counted, shown, tally
+from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
+from prejoin.design.checks.fit import Verdict
+from prejoin.design.explain.claims import established
+from prejoin.design.explain.phrases import listed, money
+from prejoin.design.layout.growth import Growth
+from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, ProjectionKind, Slot
+from prejoin.design.solver.conflicts import Statement
+from prejoin.keys import fields_of
+from prejoin.pipeline.design import Made
+from prejoin.pipeline.design_document import titled as item_title
+from prejoin.pipeline.design_file import structures
+from prejoin.render.python.package import Options, package_name
+from prejoin.workload.model import Workload
+
+_ATTRIBUTE = re.compile(r"\{\w++([^{}]*)\}")
+_FEW = 3
+"""Attributes of an index that are named."""
+_DESCRIBED = 26
+"""Of a description that many letters are left as long as a key can be cut instead."""
+_MANY = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
+
+
+def page(made: Made) -> list[Line]:
+    """All of it, for approval."""
+    lines = [_head(made), (), *_together(made.design)]
+    lines += [*_keys(made.design, made.workload), (), *_indexes(made.design), *_patterns(made), ()]
+    if made.growth is not None:
+        package = package_name(made.workload, Options())
+        lines += [*growth_lines(made.growth, made.design.table, package), ()]
+    lines += [*unserved_lines(made), *_verdicts(made)]
+    return lines
+
+
+def _head(made: Made) -> Line:
+    w = made.workload
+    name = shown(made.wanted.document.file)
+    return ((w.title or name, "bold"), f": {contents(w)}, from ", (name, "bold"), f"; {structures(made.design)}.")
+
+
+# --- What lies where ------------------------------------------------------------------------------------------------
+
+
+def collections(design: Design) -> list[tuple[str, str, list[str]]]:
+    """Slot, partition key and what shares it, for partitions that several kinds of items share.
+
+    Attributes may have other names in each: what is written in their place is the same value.
+    """
+    found: dict[tuple[str, str], tuple[str, list[str]]] = {}
+    for item in design.items:
+        for facet in item.facets:
+            text = " ".join(facet.pk)
+            _, names = found.setdefault((facet.slot, _ATTRIBUTE.sub(r"{\1}", text)), (text, []))
+            names.append(item_title(item))
+    return [(slot, text, names) for (slot, _), (text, names) in found.items() if len(names) > 1]
+
+
+def _together(design: Design) -> Iterator[Line]:
+    rows: list[Row] = [(text, slot, ", ".join(names)) for slot, text, names in collections(design)]
+    if rows:
+        yield from titled(("Read together", "In", "What lies in one partition"), rows, ("", "cyan", "bold"))
+        yield ()
+
+
+def _keys(design: Design, workload: Workload) -> list[Line]:
+    rows: list[Row] = []
+    for item in design.items:
+        for facet in item.facets:
+            said = {w.attribute: f"{w.attribute} is {' or '.join(w.values) or 'there'}" for w in facet.when}
+            said = {**{name: f"{name} is there" for name in _required(workload, item, facet)}, **said}
+            only = " and ".join(said.values())
+            rows.append((item_title(item), facet.slot, " ".join(facet.pk), " ".join(facet.sk), only))
+    guards = [f"{guard.entity}!{'+'.join(guard.attributes)}" for guard in design.guards]
+    rows += [(guard, TABLE, "(makes it unique)", "", "") for guard in guards]
+    header: Row = ("Entity", "In", "Partition key", "Sort key", "Only when")
+    if not any(row[-1] for row in rows):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return titled(header, rows, ("bold", "cyan", "", "", ""))
+
+
+def _required(workload: Workload, item: Item, facet: Facet) -> list[str]:
+    """The optional attributes without which an item is not there."""
+    entity = workload.entity(item.entity)
+    optional = {a.name for a in entity.attributes if a.optional} if entity else set()
+    names = [n for text in (*facet.pk, *facet.sk) for n in fields_of(text) if f"{{{n}?" not in text]
+    return [name for name in dict.fromkeys(names) if name in optional]
+
+
+def _indexes(design: Design) -> list[Line]:
+    """What each index is for; on a terminal in as many lines as it takes, for nothing of it can be spared."""
+    if not design.indexes:
+        return []
+    holds = [_projection(slot) for slot in design.indexes]
+    left = max(len(slot.name) for slot in design.indexes) + max(map(len, (*holds, "Holds"))) + 4
+    width = width_of(sys.stdout)
+    rows: list[Row] = []
+    for slot, held in zip(design.indexes, holds, strict=True):
+        purpose = slot.purpose or "-"
+        first, *more = textwrap.wrap(purpose, max(width - left, 30)) if width else [purpose]
+        rows += [(slot.name, held, first), *(("", "", line) for line in more)]
+    return [*titled(("Index", "Holds", "For"), rows, ("cyan", "", "")), ()]
+
+
+def _projection(slot: Slot) -> str:
+    names = slot.projection.attributes
+    if slot.projection.kind is not ProjectionKind.INCLUDE:
+        return slot.projection.kind.value
+    return ", ".join(names) if len(names) <= _FEW else f"{len(names)} attributes"
+
+
+# --- Patterns -------------------------------------------------------------------------------------------------------
+
+
+def _patterns(made: Made) -> list[Line]:
+    header = ("Pattern", "", "Operation", "Index", "Key", "Units", "A month")
+    rows: list[Row] = []
+    for pattern in made.workload.patterns:
+        operation = made.design.operation(pattern.id)
+        if operation is None:
+            rows.append((pattern.id, pattern.description, "out of scope", "", "", "", ""))
+            continue
+        cost = made.bill.pattern(pattern.id)
+        dollars = money(cost.dollars) if cost and operation.served else "-"
+        units = operation.units
+        spent = f"{units.read + units.write:g}" if units and operation.served else "-"
+        rows.append((pattern.id, pattern.description, *_operation(operation), spent, dollars))
+    fit_to = width_of(sys.stdout)
+    cut_to = ((1, _DESCRIBED), (4, SHORTEST), (1, SHORTEST))
+    return titled(header, fitted(header, rows, fit_to, cut_to), ("bold", "", "green", "cyan", "", "", ""))
+
+
+def _operation(operation: Operation) -> tuple[str, str, str]:
+    """What is called, where, and with which key."""
+    if not operation.served:
+        return "not served", "", ""
+    if not operation.requests:
+        return "(TTL)", "-", ""
+    request, more = operation.requests[0], len(operation.requests) - 1
+    times = f" ×{request.shards}" if request.shards > 1 else ""
+    each = f" each {request.bucket or request.each}" if request.bucket or request.each else ""
+    called = f"{request.call}{times}{each}" + (", filtered" if request.filters else "") + (f" +{more}" if more else "")
+    if request.call in _MANY:
+        key = ", ".join(f"{a.action} {a.item}{'[]' * a.many}" for a in request.actions)
+    else:
+        action = next(iter(request.actions), None)
+        pk, sk = (action.pk, action.sk) if action else (request.pk, request.sk)
+        key = f"{pk} / {sk}" if sk else pk
+    return called, "-" if request.slot == TABLE else request.slot, cut(key)
+
+
+def unserved_lines(made: Made) -> Iterator[Line]:
+    """What no key serves: why, the cheapest way, and which statements of the document are in each other's way."""
+    for operation in made.unserved:
+        about = next((one for one in made.explanation.patterns if one.pattern == operation.pattern), None)
+        yield ((f"{operation.pattern} ", "bold red"), ("is not served", "bold"))
+        for sentence in about.text if about else (operation.problem,):
+            yield ("  ", *coded(sentence))
+        for one in about.alternatives if about else ():
+            yield ("  Possible: ", *coded(one.text))
+    yield from conflict_lines(made.conflicts)
+    if made.unserved:
+        yield ()
+
+
+def conflict_lines(sets: Sequence[Sequence[Statement]]) -> Iterator[Line]:
+    """Sets that differ in one pattern only are told as one: that pattern, or another, and the rest."""
+    told: dict[tuple[Statement, ...], list[Statement]] = {}
+    for statements in sets:
+        asked = [one for one in statements if one.kind == "pattern"]
+        rest = tuple(one for one in statements if one not in asked[-1:])
+        if len(statements) > 1:
+            told.setdefault(rest, []).extend(asked[-1:])
+    for rest, patterns in told.items():
+        yield (("These cannot all be; any one of them changed would do:", "bold"),)
+        if patterns:
+            names = listed(one.name for one in patterns)
+            yield ("  - ", f"{names} {'is' if len(patterns) == 1 else 'are, each by itself,'} asked")
+        for statement in rest:
+            yield ("  - ", *coded(str(statement)))
+
+
+def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
+    """What is to be done to the table that is in use, and what does it."""
+    if not grown:
+        yield (("The table that is in use serves it as it is.", "bold"),)
+        return
+    yield (("To do, with the table that is in use:", "bold"),)
+    for slot in grown.indexes:
+        names = listed(a.name for a in (*slot.pk, *slot.sk))
+        yield ("  - ", *coded(f"make the index `{slot.name}`, with the keys {names} ({_projection(slot)})"))
+    if grown.indexes:
+        yield ("    ", *coded("`db.add_indexes()` does, with the schema that is built; so does what deploys the table"))
+    new = grown.entities
+    if new:
+        yield ("  - ", f"{listed(new)} {'is' if len(new) == 1 else 'are'} new: nothing there has to change for it")
+    for backfill in grown.backfills:
+        many = f"{backfill.items:,} {backfill.entity} items"
+        yield ("  - ", f"for about {many} that may be there, write {listed(backfill.why)}")
+    if grown.backfills:
+        yield ("    ", *coded(f"`prejoin audit {package}.schema:SCHEMA --table {table} --repair` does"))
+
+
+# --- What came of it ------------------------------------------------------------------------------------------------
+
+
+def _verdicts(made: Made) -> Iterator[Line]:
+    operations = made.design.operations
+    served = sum(operation.served for operation in operations)
+    bill = made.bill
+    yield (
+        (f"{served} of {len(operations)} patterns served", "bold red" if made.unserved else "bold green"),
+        f", for {money(bill.total)} a month at the rates of the document, {money(bill.kept)} of it storage",
+        f"{_bound(made)}.",
+    )
+    yield _proven(made)
+    found = made.fit
+    style = {Verdict.FITS: "bold green", Verdict.CARE: "bold yellow", Verdict.DOUBT: "bold yellow"}[found.verdict]
+    reasons = found.speaks_against or found.speaks_for
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    yield ("A single table ", (found.verdict.value, style), f"{why}.")
+    if made.explanation.assumed:
+        yield coded(f"{counted(len(made.explanation.assumed), 'assumption')} made where the document says nothing.")
+    if said := tally(made.diagnostics):
+        yield coded(f"The checks have {said}.")
+
+
+def _bound(made: Made) -> str:
+    known = "" if made.wanted.kept else established(made.workload, made.solution)
+    return f"; {known}" if known else ""
+
+
+def _proven(made: Made) -> Line:
+    proof = made.proof
+    if proof is None:
+        return ("Not proven: ", *coded("`--no-proof` was said."))
+    cases = sum(answer.cases for answer in proof.asked)
+    whole = proof.right
+    number = counted(len(proof.asked), "pattern")
+    return (
+        ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
+        f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",
+        f"each answer compared with the data itself{'' if whole else '; the messages below tell of the others'}.",
+    )

@@ -1,0 +1,1 @@
+"""What the commands do, as functions: read a document, check it, design, prove, build and query it."""

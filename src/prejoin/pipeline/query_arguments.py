@@ -1,0 +1,291 @@
+"""The arguments of an access pattern: read as their types want them, or made up from data that is there."""
+
+from __future__ import annotations
+
+import shlex
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from prejoin.cli.outcome import CommandError
+from prejoin.cli.status import Status
+from prejoin.design.mapping.addressing import NEW, links
+from prejoin.pipeline import codes
+from prejoin.proof.bench import Bench
+from prejoin.proof.inputs import cases
+from prejoin.proof.provoke import supply
+from prejoin.proof.reference import Reference
+from prejoin.proof.state import State
+from prejoin.proof.steps import Case, NothingFitsError, Step, steps_of
+from prejoin.render.python.method import Asked, Known, Method, Option, Param, Whole
+from prejoin.workload.lookup import suggest, target
+from prejoin.workload.model import Op, Pattern, Read, Value, Write
+
+Record = Callable[[str, Mapping[str, Any]], Any]
+"""An object of an entity's class, from values by the document's names."""
+_EXAMPLES: Mapping[Any, tuple[str, str]] = {
+    UUID: ("a UUID", "a33f6f6a-1438-43f5-819d-1bd3d93e1841"),
+    datetime: ("a time with its zone", "2026-01-15T10:30:00Z"),
+    date: ("a date", "2026-01-15"),
+    time: ("a time of day", "10:30:00"),
+    Decimal: ("a number", "12.50"),
+    int: ("a whole number", "5"),
+    float: ("a number", "1.5"),
+    bool: ("true or false", "true"),
+    bytes: ("bytes in Base64", "aGVsbG8="),
+    str: ("a text", "…"),
+}
+
+
+_LONGEST = 60
+"""Characters of a value that a message repeats."""
+
+
+def given(texts: Sequence[str], method: Method) -> dict[str, list[str]]:
+    """The texts for each parameter, by its name or the document's: `user_id=…`, `userId=…`; of a list, several."""
+    known = {_folded(param.name): param for param in method.params}
+    names = [param.name for param in method.params]
+    takes = f"{method.pattern.id} takes {', '.join(names) or 'nothing'}"
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise misused(f"`{text}` is not NAME=VALUE", takes)
+        param = known.get(_folded(name))
+        if param is None:
+            meant = suggest(name, names)
+            raise misused(f"{method.pattern.id} takes no {name}", f"did you mean {meant}?" if meant else takes)
+        found.setdefault(param.name, []).append(value)
+    return found
+
+
+def misused(message: str, fix: str) -> CommandError:
+    return CommandError(codes.MISUSED, message, fix, Status.MISUSED)
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def missing(
+    method: Method, hints: Mapping[str, Any], values: Mapping[str, Any], typed: Sequence[str] = ()
+) -> CommandError | None:
+    """What to say where arguments are missing; `typed` are the words that were given, to be repeated."""
+    names = [param.name for param in method.params if not param.default and param.name not in values]
+    if not names:
+        return None
+    wanted = "; ".join(f"{name}, {described(hints[name])}" for name in names)
+    write = " ".join(f"{name}={_sample(hints[name])}" for name in names)
+    id_ = method.pattern.id
+    given_before = f" {shlex.join(typed)}" if typed else ""
+    return misused(f"{id_} takes more than is given: {wanted}", f"write `prejoin query {id_}{given_before} {write}`")
+
+
+def read_value(name: str, texts: Sequence[str], hint: Any) -> Any:
+    """What texts say for a parameter: as they are, or as JSON; several of them, or one alone, for a list."""
+    kind = _bare(hint)
+    if _items(kind) is not None and not (len(texts) == 1 and texts[0].lstrip().startswith("[")):
+        values = [read_value(name, [text], _items(kind)) for text in texts]
+        return frozenset(values) if typing.get_origin(kind) in (set, frozenset) else values
+    if len(texts) > 1:
+        raise misused(f"{name} is given {len(texts)} times", "it takes one value")
+    (text,) = texts
+    if hint is not kind and text == "null":
+        return None
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError:
+        try:
+            return msgspec.json.decode(text.encode(), type=kind, strict=False)
+        except msgspec.MsgspecError as problem:
+            raise _unreadable(name, text, kind, problem) from None
+
+
+def _bare(hint: Any) -> Any:
+    """A type without its None."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        kinds = [one for one in typing.get_args(hint) if one is not type(None)]
+        return kinds[0] if len(kinds) == 1 else hint
+    return hint
+
+
+def _items(kind: Any) -> Any:
+    """What a list holds; None where it is no list."""
+    origin = typing.get_origin(kind)
+    if isinstance(origin, type) and issubclass(origin, Sequence | set | frozenset):
+        return typing.get_args(kind)[0]
+    return None
+
+
+def _unreadable(name: str, text: str, kind: Any, problem: Exception) -> CommandError:
+    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    if values := _values(kind):
+        meant = suggest(text, values)
+        message = f"{name}: `{shown}` is not one of {', '.join(values)}"
+        return misused(message, f"did you mean {meant}?" if meant else f"write one of them: {name}={values[0]}")
+    if kind in _EXAMPLES:
+        what, _ = _EXAMPLES[kind]
+        return misused(f"{name}: `{shown}` is not {what}", f"write it as in {name}={_sample(kind)}")
+    wrong = str(problem) if isinstance(problem, msgspec.ValidationError) else f"`{shown}` is not JSON, {problem}"
+    return misused(f"{name}: {wrong}", f"it is {described(kind)}")
+
+
+def _sample(hint: Any) -> str:
+    kind = _bare(hint)
+    if values := _values(kind):
+        return values[0]
+    if kind in _EXAMPLES:
+        return _EXAMPLES[kind][1]
+    return f"'{_object(kind)}'"
+
+
+def _object(hint: Any) -> str:
+    """JSON as it is written for a parameter, with what has to be in it.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Seat:
+    ...     slug: str
+    ...     at: datetime
+    ...     note: str = ""
+    >>> _object(list[Seat])
+    '[{"slug": "…", "at": "2026-01-15T10:30:00Z"}]'
+    """
+    kind = _bare(hint)
+    if (inner := _items(kind)) is not None:
+        return f"[{_object(inner)}]"
+    if kind in (int, float, bool):
+        return _sample(kind)
+    if kind in _EXAMPLES or _values(kind):
+        return f'"{_sample(kind)}"'
+    hints = typing.get_type_hints(kind) if isinstance(kind, type) else {}
+    pairs = [f'"{one.encode_name}": {_object(hints[one.name])}' for one in _fields(kind) if one.required]
+    return f"{{{', '.join(pairs) or '…'}}}"
+
+
+def _fields(kind: Any) -> Sequence[Any]:
+    """The fields of an entity's class."""
+    try:
+        return tuple(msgspec.inspect.type_info(kind).fields)  # type: ignore[attr-defined]
+    except (AttributeError, TypeError):
+        return ()
+
+
+def _values(kind: Any) -> list[str]:
+    if typing.get_origin(kind) is Literal:
+        return [str(one) for one in typing.get_args(kind)]
+    return [str(one.value) for one in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+
+
+def described(hint: Any) -> str:
+    """What a parameter takes, for people.
+
+    >>> described(int | None), described(list[str]), described(Literal["a", "b"])
+    ('a whole number', 'a list, each a text', 'a or b')
+    """
+    kind = _bare(hint)
+    if values := _values(kind):
+        return " or ".join(values)
+    if kind in _EXAMPLES:
+        return _EXAMPLES[kind][0]
+    if (inner := _items(kind)) is not None:
+        return f"a list, each {described(inner)}"
+    fields = [one.name for one in _fields(kind)]
+    return f"a JSON object with {', '.join(fields)}" if fields else "JSON"
+
+
+# --- Made up --------------------------------------------------------------------------------------------------------
+
+
+def example(bench: Bench, pattern: Pattern, method: Method, record: Record) -> dict[str, Any]:
+    """Arguments for which something is found, or which can be written; what is not known is left out."""
+    try:
+        if isinstance(pattern, Read):
+            inputs = cases(bench, Reference(pattern, bench.workload, bench.now))[0]
+            return dict(_read_arguments(method, inputs))
+        operation = bench.design.operation(pattern.id)
+        if not isinstance(pattern, Write) or operation is None:
+            return {}
+        case = Case(bench, pattern, operation)
+        steps = [_pointed(case, step) for step in steps_of(case)]
+        supply(bench, State(bench), case)
+    except (NothingFitsError, LookupError):
+        return {}
+    found = {}
+    for param in method.params:
+        try:
+            value = _written(param, case, steps, record)
+        except (LookupError, TypeError):
+            continue
+        if value is not None:
+            found[param.name] = value
+    return found
+
+
+def _read_arguments(method: Method, inputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for param in method.params:
+        if isinstance(param.meaning, Asked) and param.meaning.input in inputs:
+            value = inputs[param.meaning.input]
+            ends = {"low": 0, "high": 1}
+            yield param.name, value[ends[param.meaning.end]] if param.meaning.end else value
+
+
+def _pointed(case: Case, step: Step) -> Step:
+    """A step whose new item names the items that the write looks at, and does not write."""
+    if step.action.verb not in NEW or step.after is None:
+        return step
+    named = {}
+    for attribute in step.entity.attributes:
+        held = target(case.bench.workload, attribute)
+        for entity, item in case.checked.items():
+            ids = {one.name for one in case.bench.entity(entity).id}
+            own = held[1].name if held and held[0].name == entity else attribute.name
+            if attribute.name in step.after and own in ids:
+                named[attribute.name] = item.get(own)
+    return replace(step, after={**step.after, **named})
+
+
+def _written(param: Param, case: Case, steps: Sequence[Step], record: Record) -> Any:
+    """What a write is called with, to do these steps."""
+    match param.meaning:
+        case Option():
+            return None
+        case Whole(entity, many):
+            own = [step for step in steps if step.entity.name == entity]
+            new = [record(entity, step.after or {}) for step in own if step.action.verb in NEW]
+            records = new or [record(entity, step.before or {}) for step in own]
+            return records if many else records[0]
+        case Known(entity, attribute, many, new_):
+            if entity in case.checked:
+                return case.checked[entity].get(attribute)
+            own = [step for step in steps if step.entity.name == entity and step.action.verb not in NEW]
+            values = [step.changed.sets.get(attribute) if new_ else step.item.get(attribute) for step in own]
+            return values if many else values[0]
+        case Asked(name, _, many):
+            compared = any(c.op is Op.EQ and Value(param=name) in c.values for c in case.write.checks)
+            if name in case.given and compared:
+                return case.given[name]  # a condition compares with it: what the items have may be something else
+            values = list(_taken(name, case, steps))
+            if many:
+                return values or [case.given[name]] * max(1, sum(step.action.many for step in steps))
+            return values[0] if values else case.given[name]
+
+
+def _taken(name: str, case: Case, steps: Sequence[Step]) -> Iterator[Any]:
+    """The values of an input, from the items that take theirs from it."""
+    several = any(one.many for one in case.write.inputs if one.attribute == name)
+    for step in steps:
+        linked = links(case.bench.workload, case.write, step.action, step.entity)
+        attribute = next((one for one, source in linked.items() if source == name), None)
+        if attribute is not None and step.action.verb not in NEW and (step.action.many or not several):
+            yield step.item.get(attribute)
+    if not several:
+        yield from (step.changed.sets[name] for step in steps if name in step.changed.sets)
