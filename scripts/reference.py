@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from prejoin.cli.outcome import envelope_schema
+from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design import codes as design_codes
 from prejoin.pipeline import codes as cli_codes
 from prejoin.workload import codes as workload_codes

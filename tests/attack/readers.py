@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from itertools import product
 from random import Random
 
-from prejoin.cli.outcome import CommandError
 from prejoin.design.files import read_design_text
 from prejoin.design.workbench.read_model import read_workbench
 from prejoin.keys import Template, TemplateError
+from prejoin.pipeline.errors import PipelineError
 from prejoin.pipeline.query_arguments import read_value
 from prejoin.pipeline.record import Record
 from prejoin.pipeline.settings import read_settings
@@ -48,7 +48,7 @@ TRIES = 4
 """Other processes make a try slower, never faster: the quickest counts."""
 LIMIT = 6.0
 """Seconds after which a reader is stopped."""
-EXPECTED = (Inexact, CommandError, TemplateError, DynamoDBError)
+EXPECTED = (Inexact, PipelineError, TemplateError, DynamoDBError)
 """What readers raise where they do not give diagnostics."""
 Place = Callable[[str], object]
 

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from prejoin import __version__
-from prejoin.cli.outcome import envelope_schema
+from prejoin.cli.commands.schema import envelope_schema
 from tests.cli.conftest import Prejoin, Ran
 
 _VALIDATOR = jsonschema.Draft202012Validator(envelope_schema())

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from prejoin.cli.commands.skill import Skill, skills
-from prejoin.cli.group import cli
+from prejoin.cli.run import cli
 from prejoin.pipeline.settings import read_settings
 from tests.cli.conftest import Prejoin
 

@@ -1,33 +1,25 @@
-"""Everything made from a document, as `prejoin build` does it: checked, designed, proven, rendered, written."""
+"""Build everything from a document: the design, typed Python with tests, infrastructure, documents and pictures."""
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from prejoin.cli.commands.check import contents
-from prejoin.cli.outcome import CommandError, Outcome, Source
-from prejoin.cli.output import show
-from prejoin.cli.progress import Progress, Steps
-from prejoin.cli.prompt.approval import ask
-from prejoin.cli.status import Status
-from prejoin.cli.text.build import outcome, page, result
-from prejoin.cli.text.messages import counted
 from prejoin.design.files import design_beside
 from prejoin.design.model import Design
-from prejoin.diagnostics import Severity, has_errors
 from prejoin.pipeline import codes
-from prejoin.pipeline.build_design import StoppedError, design_anew, read_again
-from prejoin.pipeline.build_files import delete, write_all
-from prejoin.pipeline.build_plan import Asked, Plan, Product, plan_of
-from prejoin.pipeline.design_document import target
-from prejoin.pipeline.document import Document, files_or_default, load
-from prejoin.pipeline.document_file import check_writable
-from prejoin.pipeline.generated_tests import run_tests
-from prejoin.pipeline.record import Record, read_record, source_of, text_at
+from prejoin.pipeline.build_design import design_again, new_design
+from prejoin.pipeline.build_plan import BuildPlan, Product, plan_of
+from prejoin.pipeline.design_document import design_target
+from prejoin.pipeline.document import Document, check_writable, read_document
+from prejoin.pipeline.errors import GeneratedCodeError, InputError, PipelineError, Source
+from prejoin.pipeline.generated_package import run_tests
+from prejoin.pipeline.progress import SILENT, Progress
+from prejoin.pipeline.record import read_record, source_of, text_at
 from prejoin.pipeline.settings import (
     FILE,
+    Overrides,
     Settings,
     check_roles,
     infrastructure_of,
@@ -35,101 +27,57 @@ from prejoin.pipeline.settings import (
     read_settings,
     settings_text,
 )
-from prejoin.pipeline.workbench import model_of
+from prejoin.pipeline.summary import contents, counted
+from prejoin.pipeline.workbench import workbench_model
 from prejoin.render.documents.render_documents import DocumentOptions, render_documents
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.pictures.render_pictures import render_pictures
 from prejoin.render.python.package import Options, package_name, render_python
 
-_SERIOUS = frozenset({Severity.ERROR, Severity.WARNING})
 
+def build(
+    path: str | os.PathLike[str],
+    *,
+    overrides: Overrides | None = None,
+    redesign: bool = False,
+    progress: Progress = SILENT,
+) -> BuildPlan:
+    """Generates everything from a document: checked, designed, proven, rendered and tested. Nothing is written yet.
 
-def build_all(document: str | None, asked: Asked) -> Outcome:
-    """Makes everything, and writes it where that is wanted."""
-    file = files_or_default((document,) if document else ())[0]
-    try:
-        with Steps(asked.as_json) as steps:
-            product = _product(file, asked, steps)
-    except StoppedError as stop:
-        return stop.outcome
-    plan = plan_of(product)
-    wanted = bool(plan.writable) or (asked.prune and bool(plan.deletable))
-    write = asked.yes and not plan.stuck
-    if asked.somebody and wanted and not plan.stuck:
-        show(page(plan, asked, written=False), sys.stderr)
-        write = ask("Write it?")
-        plan = plan_of(product)  # as it is now: somebody may have edited a file meanwhile
-        if not write:
-            return Outcome(result=result(plan, asked, False), notes=("nothing was written",))
-    if write:
-        with Steps(asked.as_json) as steps:
-            steps.begin("writing", "write")
-            _write(plan, asked)
-            steps.result(f"{counted(len(plan.writable), 'file')} in {product.folder}")
-    # Who was asked has seen what becomes of each file.
-    return outcome(plan, asked, write, shown=asked.somebody and wanted)
+    The plan says what happens to each file; its `write()` writes them. `overrides` come before the settings of
+    prejoin.toml beside the document. A design that was proven when it was written, for the same document, is neither
+    solved nor proven again, unless `redesign` is True. An approved design is kept, and what is new is added to it.
 
-
-def _product(file: str, asked: Asked, steps: Progress) -> Product:
-    steps.begin(file, "check")
-    read = load(file)
-    if has_errors(read.reading.diagnostics):
-        note = "the document has errors; nothing was made"
-        raise StoppedError(Outcome(Status.FAILED, sources=(read.source(_SERIOUS),), notes=(note,)))
+    Raises an `InputError` if the document, its design or prejoin.toml has errors or a generated test fails, and another
+    `PipelineError` if the files could not be written or deployed.
+    """
+    file, overrides = os.fspath(path), overrides or Overrides()
+    progress.begin(file, "check")
+    read = read_document(file)
+    read.require_no_errors("the document has errors; nothing was built")
     folder = Path(file).parent
-    settings = asked.overrides.over(_settings(folder, read))
+    settings = overrides.over(_settings(folder, read))
     package = package_name(read.workload, Options(settings.package))
     if wrong := misnamed(package):
-        fix = f'say `--package NAME`, or `package = "name"` in {FILE}'
-        raise CommandError(codes.SETTING, f"the package: {wrong}", fix, Status.FAILED, file)
-    steps.result(contents(read.workload))
-    text = text_at(Path(file)) or ""
-    source = source_of(text, settings_text(folder), asked.overrides)
+        fix = f'pass `--package NAME`, or write `package = "name"` in {FILE}'
+        raise PipelineError(codes.SETTING, f"the package: {wrong}", fix, file)
+    progress.result(contents(read.workload))
+    source = source_of(text_at(Path(file)) or "", settings_text(folder), overrides)
     place = design_beside(Path(file))
     check_writable(place)
-    where = target(place)
-    designed = None if asked.check else read_again(read, where, read_record(folder), steps)
-    designed = designed or design_anew(read, where, folder, steps)
-    own = PurePosixPath(where.path.name)
+    target = design_target(place)
+    designed = None if redesign else design_again(read, target, read_record(folder), progress)
+    designed = designed or new_design(read, target, folder, progress)
+    own = PurePosixPath(place.name)
     python = render_python(read.workload, designed.design, Options(settings.package, settings.style))
     _compile(python)
-    passed = _tested(python, package, read, steps) if settings.tests else None
-    steps.begin("infrastructure, pages, pictures", "render")
+    passed = _passed_tests(python, package, read, progress) if settings.tests else None
+    progress.begin("infrastructure, documents, pictures", "render")
     files = {**python, **dict(_rendered(read, designed.design, settings, folder, python, passed)), own: designed.text}
     _compile({path: text for path, text in files.items() if path not in python})
-    steps.result(counted(len(files), "file"))
-    return Product(read, folder, settings, designed, files, own, source)
-
-
-def _compile(files: Mapping[PurePosixPath, str]) -> None:
-    """Compiles the generated Python before anything is written. A file that does not compile is our mistake."""
-    for path, text in files.items():
-        if path.suffix == ".py":
-            try:
-                compile(text, str(path), "exec", dont_inherit=True)
-            except (SyntaxError, ValueError) as problem:
-                message = f"the generated {path} is not Python ({problem}); nothing was written"
-                fix = "report it together with the document"
-                raise CommandError(codes.FAULT, message, fix, Status.FAULT, str(path)) from None
-
-
-def _tested(
-    python: Mapping[PurePosixPath, str], package: str, read: Document, steps: Progress
-) -> frozenset[str] | None:
-    """The generated tests that pass; None where they cannot be run here. Where one fails, nothing is written."""
-    steps.begin("running the generated tests", "test")
-    ran = run_tests(python, package)
-    if ran.problem:
-        steps.result(f"not run: {ran.problem}")
-        return None
-    if ran.failed:
-        fix = "please report it, with the document; `--no-tests` writes the code without running them"
-        said = tuple(codes.TEST_FAILED.at(None, f"{name} fails: {why}", fix) for name, why in ran.failed.items())
-        note = "generated tests fail; nothing was written"
-        raise StoppedError(Outcome(Status.FAILED, sources=(Source(read.file, read.text, said),), notes=(note,)))
-    steps.result(f"{counted(len(ran.passed), 'test')} passed")
-    return ran.passed
+    progress.result(counted(len(files), "file"))
+    return plan_of(Product(read, folder, settings, overrides, designed, files, own, source))
 
 
 def _settings(folder: Path, read: Document) -> Settings:
@@ -139,9 +87,36 @@ def _settings(folder: Path, read: Document) -> Settings:
     found = read_settings(text)
     said = (*found.diagnostics, *check_roles(found, read.workload))
     if said:
-        source = Source(str(folder / FILE), text, said)
-        raise StoppedError(Outcome(Status.FAILED, sources=(source,), notes=(f"{FILE} has errors; nothing was made",)))
+        raise InputError(Source(str(folder / FILE), text, said), note=f"{FILE} has errors; nothing was built")
     return found.settings
+
+
+def _compile(files: Mapping[PurePosixPath, str]) -> None:
+    """Compiles generated Python before anything is written. A file that does not compile is a bug in prejoin."""
+    for path, text in files.items():
+        if path.suffix == ".py":
+            try:
+                compile(text, str(path), "exec", dont_inherit=True)
+            except (SyntaxError, ValueError) as problem:
+                message = f"the generated {path} is not Python ({problem}); nothing was written"
+                raise GeneratedCodeError(codes.FAULT, message, "report it, with the document", str(path)) from None
+
+
+def _passed_tests(
+    python: Mapping[PurePosixPath, str], package: str, read: Document, progress: Progress
+) -> frozenset[str] | None:
+    """The generated tests that pass; None if they cannot be run here. Raises an `InputError` if one fails."""
+    progress.begin("running the generated tests", "test")
+    ran = run_tests(python, package)
+    if ran.problem:
+        progress.result(f"not run: {ran.problem}")
+        return None
+    if ran.failed:
+        fix = "please report it, with the document; `--no-tests` writes the code without running them"
+        said = tuple(codes.TEST_FAILED.at(None, f"{name} fails: {why}", fix) for name, why in ran.failed.items())
+        raise InputError(Source(read.file, read.text, said), note="generated tests fail; nothing was written")
+    progress.result(f"{counted(len(ran.passed), 'test')} passed")
+    return ran.passed
 
 
 def _rendered(
@@ -156,26 +131,13 @@ def _rendered(
     yield from render_documents(workload, design, DocumentOptions(python, passed)).items()
     yield from render_pictures(workload, design).items()
     if settings.workbench:
-        yield from model_of(workload, design, read.file).items()
+        yield from workbench_model(workload, design, read.file).items()
     served = frozenset(operation.pattern for operation in design.operations if operation.served)
     try:
         options = infrastructure_of(settings, workload, served)
         for name in settings.infrastructure:
             yield from LANGUAGES[name](workload, design, options).items()
     except InfrastructureError as problem:
-        message, _, fix = str(problem).rpartition(": ")
-        there = (folder / FILE).exists()
-        file = str(folder / FILE) if there else read.file
-        fix = fix if message else f"change it in {FILE}, or in the Decisions"
-        raise CommandError(codes.UNDEPLOYABLE, message or str(problem), fix, Status.FAILED, file) from None
-
-
-def _write(plan: Plan, asked: Asked) -> None:
-    product = plan.product
-    gone = plan.deletable if asked.prune else ()
-    left = {str(one.path): one.was for one in plan.left if one not in gone}
-    designed = product.designed
-    options = asked.overrides if asked.overrides.given else None
-    record = Record(product.source, designed.source, designed.served, left=left, options=options)
-    write_all(product.folder, list(plan.found), record)
-    delete(product.folder, list(gone))
+        file = str(folder / FILE) if (folder / FILE).exists() else read.file
+        fix = problem.fix or f"change it in {FILE}, or in the Decisions"
+        raise PipelineError(codes.UNDEPLOYABLE, problem.message, fix, file) from None

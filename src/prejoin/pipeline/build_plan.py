@@ -1,91 +1,176 @@
-"""What `prejoin build` made, and what becomes of each file: the plan, before anything is written."""
+"""The plan of a build: what happens to each generated file, and how the files are written."""
 
 from __future__ import annotations
 
-import sys
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from prejoin.pipeline.build_design import Designed
-from prejoin.pipeline.build_files import Left, Planned, left_over, planned
+import msgspec
+
+from prejoin.pipeline.build_design import BuildDesign
 from prejoin.pipeline.document import Document
-from prejoin.pipeline.record import Record, read_record
+from prejoin.pipeline.output_files import check_outputs, delete_file, write_file
+from prejoin.pipeline.record import RECORD, Record, digest, read_record, text_at, write_record
 from prejoin.pipeline.settings import Overrides, Settings
-from prejoin.render.keeping import Merged
+from prejoin.render.keeping import Merged, difference, merge, ours
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be done with what is made."""
+class PlannedFile:
+    """A generated file, its text now, and what happens to it."""
 
-    yes: bool = False
-    check: bool = False
-    diffs: bool = False
-    prune: bool = False
-    as_json: bool = False
-    overrides: Overrides = field(default_factory=Overrides)
+    path: PurePosixPath
+    before: str | None
+    merged: Merged
 
     @property
-    def somebody(self) -> bool:
-        """Whether there is somebody to be asked."""
-        return not (self.yes or self.check or self.as_json) and sys.stdin.isatty() and sys.stdout.isatty()
+    def diff(self) -> str:
+        return difference(self.before, self.merged, str(self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftoverFile:
+    """A file of an earlier build that is not needed any more."""
+
+    path: PurePosixPath
+    was: str
+    """Its digest when it was written."""
+    pristine: bool
+    """Whether nobody has changed it, so that nothing is lost with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What was made of a document, and not written yet."""
+    """What was generated from a document, before anything is written."""
 
     read: Document
     folder: Path
     settings: Settings
-    designed: Designed
+    overrides: Overrides
+    designed: BuildDesign
     files: Mapping[PurePosixPath, str]
     own: PurePosixPath
     """The document of the design, in which people write, too."""
     source: str
+    """A digest of what it was generated from."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What becomes of each file."""
+class BuildPlan:
+    """What happens to each file of a build. `write` does it."""
 
     product: Product
-    found: tuple[Planned, ...]
-    left: tuple[Left, ...]
+    files: tuple[PlannedFile, ...]
+    left: tuple[LeftoverFile, ...]
 
     @property
-    def conflicts(self) -> tuple[Planned, ...]:
-        return tuple(one for one in self.found if one.merged.state == "conflict")
+    def conflicts(self) -> tuple[PlannedFile, ...]:
+        """Files that somebody has changed by hand. They are never overwritten."""
+        return tuple(one for one in self.files if one.merged.state == "conflict")
 
     @property
-    def writable(self) -> tuple[Planned, ...]:
-        return tuple(one for one in self.found if one.merged.writable)
+    def writable(self) -> tuple[PlannedFile, ...]:
+        """Files that are new or change."""
+        return tuple(one for one in self.files if one.merged.writable)
 
     @property
-    def deletable(self) -> tuple[Left, ...]:
-        """What is left over and as it was written."""
+    def deletable(self) -> tuple[LeftoverFile, ...]:
+        """Leftover files that nobody has changed."""
         return tuple(one for one in self.left if one.pristine)
 
     @property
     def stuck(self) -> bool:
-        """Code for another design than the one that people keep would be no help."""
+        """Whether the keys of the design were changed by hand: code for other keys would be useless."""
         return any(one.path == self.product.own for one in self.conflicts)
 
+    def again(self) -> BuildPlan:
+        """The plan for the files as they are now: somebody may have changed one meanwhile."""
+        return plan_of(self.product)
 
-def plan_of(product: Product) -> Plan:
+    def write(self, prune: bool = False) -> None:
+        """Writes the files and the record; with `prune`, deletes leftover files that nobody has changed."""
+        product, designed = self.product, self.product.designed
+        gone = self.deletable if prune else ()
+        left = {str(one.path): one.was for one in self.left if one not in gone}
+        options = product.overrides if product.overrides.given else None
+        record = Record(product.source, designed.source, designed.served, left=left, options=options)
+        _write_files(product.folder, self.files, record)
+        check_outputs(product.folder, [one.path for one in gone])
+        for one in gone:
+            delete_file(product.folder, one.path)
+
+
+def plan_of(product: Product) -> BuildPlan:
     record = read_record(product.folder)
-    found = planned(product.folder, product.files, record)
-    left = left_over(product.folder, product.files, record)
-    return Plan(product, tuple(_rewritten(one, product, record) for one in found), tuple(left))
+    files = tuple(_design_document(one, product, record) for one in _planned(product, record))
+    return BuildPlan(product, files, tuple(_leftovers(product, record)))
 
 
-def _rewritten(one: Planned, product: Product, record: Record) -> Planned:
-    """The design's own document keeps what people wrote in it: it is rewritten. Keys that they changed are theirs."""
+def _planned(product: Product, record: Record) -> list[PlannedFile]:
+    # Before anything is read or written: a difference would show the contents of a link's target.
+    check_outputs(product.folder, [*product.files, PurePosixPath(RECORD)])
+    found = []
+    for path, text in sorted(product.files.items()):
+        before = text_at(product.folder / path)
+        merged = merge(before, text)
+        if merged.state == "conflict" and not is_stamped(text):
+            # It has no stamp, such as a picture; the record knows whether it is as it was generated.
+            if before is not None and record.generated(str(path), before):
+                merged = Merged("changed", text)
+            else:
+                reason = "it was not generated by the last build, or was changed by hand since"
+                merged = Merged("conflict", text, reason)
+        found.append(PlannedFile(path, before, merged))
+    return found
+
+
+def _design_document(one: PlannedFile, product: Product, record: Record) -> PlannedFile:
+    """The document of the design is rewritten, with all that people wrote in it; but not if they changed its keys."""
     if one.path != product.own or one.merged.state != "conflict":
         return one
     name = str(one.path)
     by_hand = name in record.files and not record.generated(name, one.before or "")
     if by_hand and product.designed.keys and not product.designed.kept:
-        return Planned(one.path, one.before, Merged("conflict", one.merged.text, "its keys were changed by hand"))
-    return Planned(one.path, one.before, Merged("changed", one.merged.text))
+        return PlannedFile(one.path, one.before, Merged("conflict", one.merged.text, "its keys were changed by hand"))
+    return PlannedFile(one.path, one.before, Merged("changed", one.merged.text))
+
+
+def _leftovers(product: Product, record: Record) -> list[LeftoverFile]:
+    found = []
+    for name, was in sorted({**record.left, **record.files}.items()):
+        path = PurePosixPath(name)
+        # The record can be edited by anyone: nothing outside of the folder is ours.
+        if path in product.files or path.is_absolute() or ".." in path.parts:
+            continue
+        text = text_at(product.folder / path)
+        if text is not None:
+            found.append(LeftoverFile(path, was, record.generated(name, text) and text == ours(text)))
+    return found
+
+
+def _write_files(folder: Path, files: tuple[PlannedFile, ...], record: Record) -> None:
+    """Writes what is new or changed, each file as a whole or not at all, then the record.
+
+    The record names the files before they are written, so that a build after an interrupted one knows its own files.
+    """
+    writable = [one for one in files if one.merged.writable]
+    known = read_record(folder)
+    kept = {str(one.path): digest(ours(one.merged.text)) for one in files if one.merged.state != "conflict"}
+    # A file in conflict stays known as it was generated: if that text is put back, there is no conflict any more.
+    kept = {str(one.path): was for one in files if (was := known.files.get(str(one.path)))} | kept
+    if writable:
+        coming = known.writing | {str(one.path): digest(ours(one.merged.text)) for one in writable}
+        write_record(folder, msgspec.structs.replace(known, writing=coming))
+    for one in writable:
+        write_file(folder, one.path, one.merged.text)
+    conflict = any(one.merged.state == "conflict" for one in files)
+    if writable or not conflict:
+        # After a conflict the source is empty: the next build has to report it again.
+        write_record(folder, msgspec.structs.replace(record, files=kept, source="" if conflict else record.source))
+
+
+def is_stamped(text: str) -> bool:
+    """Whether the first line says which lines were generated."""
+    return re.match(r"[^\n]*Generated by prejoin: \d+ lines", text) is not None

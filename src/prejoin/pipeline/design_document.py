@@ -1,4 +1,4 @@
-"""The table-design document as `prejoin design` writes it, and what changes from the one that is there."""
+"""The table-design document: written from a design, and compared with the one that exists."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from prejoin.cli.outcome import CommandError
-from prejoin.cli.status import Status
-from prejoin.cli.text.messages import tally
 from prejoin.design.checks import fit
 from prejoin.design.document.annotations import Kept, Validation
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.document.write_document import rewrite_document, write_document
 from prejoin.design.explain.claims import established
-from prejoin.design.files import read_design_text, write_design
+from prejoin.design.files import read_design_text
+from prejoin.design.files import write_design as design_data
 from prejoin.design.model import TABLE, Design, Facet, Item
 from prejoin.diagnostics import Diagnostic
 from prejoin.pipeline import codes
-from prejoin.pipeline.design import Made
-from prejoin.pipeline.document_file import form_for, write, written_for
+from prejoin.pipeline.design import DesignResult
+from prejoin.pipeline.document import output_form, report_unwritable, write
+from prejoin.pipeline.errors import RefusedError
+from prejoin.pipeline.summary import tally
 from prejoin.proof.answer import Proof
 from prejoin.workload.files import Form
-from prejoin.workload.model import Status as DocumentStatus
-from prejoin.workload.model import Workload
+from prejoin.workload.model import Status, Workload
 
 _FEWEST = "Indexes and copies"
 _KEPT = "what was there is kept"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Where a design is to be written, and the one that is there."""
+class DesignTarget:
+    """The file that a design is to be written to, and the design that it has now."""
 
     path: Path
     form: Form
@@ -41,74 +40,65 @@ class Target:
     approved: bool = False
 
 
-def target(path: Path) -> Target:
-    """Looks at what is there. Refuses where that is something else than a design."""
-    form = form_for(path)
+def design_target(path: Path) -> DesignTarget:
+    """Reads what the file has now. Raises a `RefusedError` if that is not a design."""
+    form = output_form(path)
     if not path.exists():
-        return Target(path, form)
+        return DesignTarget(path, form)
+    fix = "move it away, or give `--output FILE`"
     try:
         text = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        message = f"{path} is there, and cannot be read: {getattr(problem, 'strerror', None) or 'it is not UTF-8'}"
-        raise CommandError(
-            codes.WOULD_OVERWRITE, message, "move it away, or give `--output FILE`", Status.REFUSED, str(path)
-        ) from None
+        message = f"{path} exists and cannot be read: {getattr(problem, 'strerror', None) or 'it is not UTF-8'}"
+        raise RefusedError(codes.WOULD_OVERWRITE, message, fix, str(path)) from None
     reading = parse_document(text) if form == "md" else read_design_text(text, Workload(), form)
     if not reading.design.items and text.strip():
-        message = f"{path} is there already, and is not a table design"
-        raise CommandError(
-            codes.WOULD_OVERWRITE, message, "move it away, or give `--output FILE`", Status.REFUSED, str(path)
-        )
-    return Target(path, form, text, reading.design, reading.kept.status is DocumentStatus.APPROVED)
+        raise RefusedError(codes.WOULD_OVERWRITE, f"{path} exists and is not a table design", fix, str(path))
+    return DesignTarget(path, form, text, reading.design, reading.kept.status is Status.APPROVED)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What the document of a design is written from."""
-
-    file: str
-    """The access patterns that it is for."""
-    workload: Workload
-    design: Design
-    validation: tuple[Validation, ...]
+def write_design(result: DesignResult, target: DesignTarget) -> bool:
+    """Writes a design to its file; False if the file already had this text."""
+    text = result_text(result, target.form, target.text, target.path.parent)
+    if text == target.text:
+        return False
+    write(target.path, text)
+    return True
 
 
-def document_text(made: Made, form: Form, before: str | None = None, folder: Path | None = None) -> str:
-    """The design as a text; what people wrote into the document that is there stays in it."""
-    return page_text(Page(made.wanted.document.file, made.workload, made.design, validated(made)), form, before, folder)
+def result_text(result: DesignResult, form: Form, before: str | None = None, folder: Path | None = None) -> str:
+    """The document of a design, with all that people wrote into the text before."""
+    request = result.request
+    # Only a design that was not bound to keep another one is known to need no more structures than these.
+    known = _KEPT if request.kept else established(result.workload, result.solution) or "none is needed"
+    fewest = Validation(_FEWEST, str(result.explanation.structures), known)
+    checked = validation(result.workload, result.design, result.proof, result.diagnostics, fewest)
+    return design_text(request.document.file, result.workload, result.design, checked, form, before, folder)
 
 
-def page_text(page: Page, form: Form, before: str | None = None, folder: Path | None = None) -> str:
-    design, workload, file = page.design, page.workload, page.file
+def design_text(
+    file: str,
+    workload: Workload,
+    design: Design,
+    checked: tuple[Validation, ...],
+    form: Form,
+    before: str | None = None,
+    folder: Path | None = None,
+) -> str:
+    """The document of a design for the access patterns in `file`, with all that people wrote into the text before."""
     if form != "md":
-        return write_design(design, form, workload)
-    source = "access-patterns.md" if file == "-" else os.path.relpath(file, folder or Path())
-    with written_for(file, "give `--output table-design.yaml`"):
+        return design_data(design, form, workload)
+    source = "access-patterns.md" if file in ("", "-") else os.path.relpath(file, folder or Path())
+    with report_unwritable(file, "give `--output table-design.yaml`"):
         if before and before.strip():
-            return rewrite_document(before, design, workload, source, page.validation)
-        return write_document(design, workload, Kept(source=source), page.validation)
+            return rewrite_document(before, design, workload, source, checked)
+        return write_document(design, workload, Kept(source=source), checked)
 
 
-def save(made: Made, where: Target) -> str:
-    """Writes the design; what was done, in a sentence."""
-    text = document_text(made, where.form, where.text, where.path.parent)
-    if text == where.text:
-        return f"{where.path} is as it was"
-    write(where.path, text)
-    return f"wrote {where.path}"
-
-
-def validated(made: Made) -> tuple[Validation, ...]:
-    """What was checked and proven, for the document. It says the same whenever it is run."""
-    detail = established(made.workload, made.solution) or "none is needed"
-    fewest = Validation(_FEWEST, str(made.explanation.structures), _KEPT if made.wanted.kept else detail)
-    return validation(made.workload, made.design, made.proof, made.diagnostics, fewest)
-
-
-def validated_again(
+def validation_again(
     before: str, workload: Workload, design: Design, proof: Proof, said: tuple[Diagnostic, ...]
 ) -> tuple[Validation, ...]:
-    """The same of the design that is there: how many indexes it takes was found out when it was made."""
+    """The validation of a design that is kept. How few structures it needs is known from its document."""
     structures = str(len(design.indexes) + len(design.copies))
     then = (v for v in parse_document(before).kept.validation if (v.check, v.result) == (_FEWEST, structures))
     return validation(workload, design, proof, said, next(then, Validation(_FEWEST, structures, _KEPT)))
@@ -117,6 +107,7 @@ def validated_again(
 def validation(
     workload: Workload, design: Design, proof: Proof | None, said: tuple[Diagnostic, ...], fewest: Validation
 ) -> tuple[Validation, ...]:
+    """What was checked and proven, for the document. It is the same for every run."""
     return tuple(_validation(workload, design, proof, said, fewest))
 
 
@@ -145,7 +136,7 @@ def _validation(
 
 
 def changes(before: Design, after: Design) -> list[str]:
-    """What differs in the keys of two designs, a sentence each; nothing where they are the same."""
+    """The differences between the keys of two designs, a sentence each."""
     return list(_changes(before, after))
 
 
@@ -183,6 +174,6 @@ def titled(item: Item) -> str:
 
 
 def keyed(facet: Facet) -> str:
-    """A key as people write it."""
+    """A key as it is shown: `` `USER#{userId} / ORDER#{orderId}` ``."""
     sort = f" / {' '.join(facet.sk)}" if facet.sk else ""
     return f"`{' '.join(facet.pk)}{sort}`"

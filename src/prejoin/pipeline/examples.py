@@ -1,15 +1,15 @@
-"""The examples that come along: inside an installed package, or at the root of the repository."""
+"""The example documents: inside an installed package, or at the root of the repository."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import prejoin
-
-DOCUMENT = "access-patterns.md"
+from prejoin.pipeline.document import DOCUMENT
 
 
 def folder() -> Path:
+    """The folder of the examples."""
     package = Path(prejoin.__file__).parent
     inside = package / "examples"
     return inside if inside.exists() else package.parents[1] / "examples"
@@ -20,5 +20,5 @@ def names() -> tuple[str, ...]:
 
 
 def installed() -> bool:
-    """Whether they lie inside a package, where nobody should change them."""
+    """Whether they are inside an installed package, where nobody should change them."""
     return folder().parent == Path(prejoin.__file__).parent

@@ -1,16 +1,17 @@
-"""The package that `prejoin build` would write, imported for as long as a command needs it."""
+"""The generated package, imported from a temporary folder: to run its methods, and to run its tests."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import sys
 import tempfile
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from prejoin.design.model import Design
@@ -22,10 +23,12 @@ from prejoin.table import Client, Schema
 from prejoin.workload.model import Workload
 
 _PACKAGE = "prejoin_generated"
+_TESTS = PurePosixPath("tests/test_repository.py")
+_MODULE = "prejoin_generated_tests"
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class GeneratedPackage:
     """The generated package, imported."""
 
     repository: type[Any]
@@ -34,13 +37,13 @@ class Code:
     names: Names
 
     def hints(self, method: Method) -> dict[str, Any]:
-        """The types of what a method takes, and of the tenant."""
+        """The types of the parameters of a method, and of the tenant."""
         tenant = getattr(self.repository, OF_TENANT, None)
         own = typing.get_type_hints(getattr(self.repository, method.name))
         return {**(typing.get_type_hints(tenant) if tenant else {}), **own}
 
     def call(self, client: Client, method: Method, arguments: Mapping[str, Any]) -> Any:
-        """Calls a method of the repository, or of that of a tenant where the tenant is among the arguments."""
+        """Calls a method of the repository; of a tenant's repository, if the tenant is among the arguments."""
         own = inspect.signature(getattr(self.repository, method.name)).parameters
         repository = self.repository(client)
         if tenant := [value for name, value in arguments.items() if name not in own]:
@@ -48,32 +51,90 @@ class Code:
         return getattr(repository, method.name)(**{name: v for name, v in arguments.items() if name in own})
 
     def record(self, entity: str, values: Mapping[str, Any]) -> Any:
-        """An object of an entity, from values by the document's names."""
+        """An object of an entity, from values by the names of the document."""
         fields = self.names.fields[entity]
         cls = getattr(self.entities, self.names.classes[entity])
         return cls(**{fields[name]: value for name, value in values.items()})
 
 
 @contextmanager
-def generated(workload: Workload, design: Design) -> Iterator[Code]:
-    """The package as it would be generated, imported from a folder that is gone afterwards."""
+def generated_package(workload: Workload, design: Design) -> Iterator[GeneratedPackage]:
+    """Renders the package and imports it, for as long as the context lasts."""
     options = Options(_PACKAGE, asynchronous=False)
-    files = render_python(workload, design, options)
+    package = package_name(workload, options)
+    with _imported(render_python(workload, design, options), package):
+        module = importlib.import_module(f"{package}.repository")
+        schema = importlib.import_module(f"{package}.schema").SCHEMA
+        entities = importlib.import_module(f"{package}.entities")
+        classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
+        yield GeneratedPackage(classes[0], schema, entities, names_of(workload))
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """The results of the generated tests."""
+
+    __test__ = False  # pytest would collect it by its name
+
+    passed: frozenset[str] = frozenset()
+    """As pytest names them: `tests/test_repository.py::test_order`."""
+    failed: Mapping[str, str] | None = None
+    """The error of each test that failed."""
+    problem: str = ""
+    """Why no test could be run."""
+
+
+def run_tests(files: Mapping[PurePosixPath, str], package: str) -> TestRun:
+    """Runs the tests of a generated package before it is written.
+
+    They are functions without arguments on the embedded engine, so pytest need not run them: this is much quicker.
+    """
+    with _imported(files, package) as folder:
+        try:
+            tests = _tests(folder / _TESTS)
+        except ImportError as problem:
+            return TestRun(problem=str(problem))  # pytest or pydantic is not installed
+        failed: dict[str, str] = {}
+        for name, test in tests.items():
+            try:
+                test()
+            except Exception as problem:  # whatever a test raises, the others are run
+                failed[f"{_TESTS}::{name}"] = f"{type(problem).__name__}: {problem}".rstrip(": ")
+    return TestRun(frozenset(f"{_TESTS}::{name}" for name in tests) - failed.keys(), failed)
+
+
+def _tests(path: Path) -> dict[str, Callable[[], Any]]:
+    spec = importlib.util.spec_from_file_location(_MODULE, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name: test for name, test in vars(module).items() if name.startswith("test_") and callable(test)}
+
+
+@contextmanager
+def _imported(files: Mapping[PurePosixPath, str], package: str) -> Iterator[Path]:
+    """Makes a package importable from a temporary folder, and forgets it again.
+
+    Another package of the same name that is imported already is set aside meanwhile.
+    """
+    own = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == package}
+    for name in own:
+        del sys.modules[name]
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():
-            place = Path(folder) / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
+            if path.suffix == ".py":
+                place = Path(folder) / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(text, encoding="utf-8")
         sys.path.insert(0, folder)
+        bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         try:
             importlib.invalidate_caches()
-            package = package_name(workload, options)
-            module = importlib.import_module(f"{package}.repository")
-            schema = importlib.import_module(f"{package}.schema").SCHEMA
-            entities = importlib.import_module(f"{package}.entities")
-            classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
-            yield Code(classes[0], schema, entities, names_of(workload))
+            yield Path(folder)
         finally:
+            sys.dont_write_bytecode = bytecode
             sys.path.remove(folder)
-            for name in [name for name in sys.modules if name.split(".")[0] == _PACKAGE]:
+            for name in [name for name in sys.modules if name.partition(".")[0] == package]:
                 del sys.modules[name]
+            sys.modules.update(own)

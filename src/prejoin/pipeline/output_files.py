@@ -17,9 +17,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 
-from prejoin.cli.outcome import CommandError
-from prejoin.cli.status import Status
 from prejoin.pipeline import codes
+from prejoin.pipeline.errors import PipelineError, RefusedError
 
 _ABANDONED = 60.0
 """Seconds after which a temporary file belongs to no running build."""
@@ -84,9 +83,7 @@ def delete_file(folder: Path, path: PurePath) -> None:
             os.unlink(parent.name(inside.name), dir_fd=parent.handle)
     except OSError as problem:
         message = f"{place} cannot be deleted: {problem.strerror or problem}"
-        raise CommandError(
-            codes.CANNOT_WRITE, message, "check that you may delete it", Status.FAILED, str(place)
-        ) from None
+        raise PipelineError(codes.CANNOT_WRITE, message, "check that you may delete it", str(place)) from None
     with suppress(OSError):  # a folder that still holds something stays
         for above in inside.parents[:-1]:
             with _opened(folder, above.parent) as parent:
@@ -152,11 +149,11 @@ def _delete_abandoned(parent: _Folder, name: str) -> None:
                 os.unlink(parent.name(found), dir_fd=parent.handle)
 
 
-def _refused(path: Path, message: str, fix: str) -> CommandError:
-    return CommandError(codes.UNSAFE_OUTPUT, message, fix, Status.REFUSED, str(path))
+def _refused(path: Path, message: str, fix: str) -> RefusedError:
+    return RefusedError(codes.UNSAFE_OUTPUT, message, fix, str(path))
 
 
-def _failed(path: Path, problem: OSError) -> CommandError:
+def _failed(path: Path, problem: OSError) -> PipelineError:
     what = problem.strerror or str(problem)
     fix = "check that the folder exists and that you may write there"
-    return CommandError(codes.CANNOT_WRITE, f"{path} cannot be written: {what}", fix, Status.FAILED, str(path))
+    return PipelineError(codes.CANNOT_WRITE, f"{path} cannot be written: {what}", fix, str(path))

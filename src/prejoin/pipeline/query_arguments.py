@@ -1,8 +1,7 @@
-"""The arguments of an access pattern: read as their types want them, or made up from data that is there."""
+"""The arguments of an access pattern: read as values of their types, or taken from the sample data."""
 
 from __future__ import annotations
 
-import shlex
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,10 +14,9 @@ from uuid import UUID
 
 import msgspec
 
-from prejoin.cli.outcome import CommandError
-from prejoin.cli.status import Status
 from prejoin.design.mapping.addressing import NEW, links
 from prejoin.pipeline import codes
+from prejoin.pipeline.errors import InvalidArgumentError
 from prejoin.proof.bench import Bench
 from prejoin.proof.inputs import cases
 from prejoin.proof.provoke import supply
@@ -49,48 +47,46 @@ _LONGEST = 60
 """Characters of a value that a message repeats."""
 
 
-def given(texts: Sequence[str], method: Method) -> dict[str, list[str]]:
-    """The texts for each parameter, by its name or the document's: `user_id=…`, `userId=…`; of a list, several."""
+class MissingArgumentsError(InvalidArgumentError):
+    """Arguments are missing: `samples` has a value for each, as it is written."""
+
+    def __init__(self, pattern: str, hints: Mapping[str, Any]) -> None:
+        self.pattern = pattern
+        self.samples = {name: _sample(hint) for name, hint in hints.items()}
+        self.message = f"{pattern} needs {'; '.join(f'{name}, {described(hint)}' for name, hint in hints.items())}"
+        pairs = ", ".join(f"{name}={sample}" for name, sample in self.samples.items())
+        super().__init__(codes.MISUSED, self.message, f"pass {pairs}")
+
+
+def parameter(method: Method, name: str) -> Param:
+    """The parameter of a method, by its name or that of the document: `user_id` or `userId`."""
     known = {_folded(param.name): param for param in method.params}
     names = [param.name for param in method.params]
-    takes = f"{method.pattern.id} takes {', '.join(names) or 'nothing'}"
-    found: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise misused(f"`{text}` is not NAME=VALUE", takes)
-        param = known.get(_folded(name))
-        if param is None:
-            meant = suggest(name, names)
-            raise misused(f"{method.pattern.id} takes no {name}", f"did you mean {meant}?" if meant else takes)
-        found.setdefault(param.name, []).append(value)
+    found = known.get(_folded(name))
+    if found is None:
+        meant = suggest(name, names)
+        fix = f"did you mean {meant}?" if meant else f"{method.pattern.id} takes {', '.join(names) or 'nothing'}"
+        raise misused(f"{method.pattern.id} takes no {name}", fix)
     return found
 
 
-def misused(message: str, fix: str) -> CommandError:
-    return CommandError(codes.MISUSED, message, fix, Status.MISUSED)
+def misused(message: str, fix: str) -> InvalidArgumentError:
+    return InvalidArgumentError(codes.MISUSED, message, fix)
 
 
 def _folded(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def missing(
-    method: Method, hints: Mapping[str, Any], values: Mapping[str, Any], typed: Sequence[str] = ()
-) -> CommandError | None:
-    """What to say where arguments are missing; `typed` are the words that were given, to be repeated."""
+def require_arguments(method: Method, hints: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Raises a `MissingArgumentsError` if a parameter without a default has no value."""
     names = [param.name for param in method.params if not param.default and param.name not in values]
-    if not names:
-        return None
-    wanted = "; ".join(f"{name}, {described(hints[name])}" for name in names)
-    write = " ".join(f"{name}={_sample(hints[name])}" for name in names)
-    id_ = method.pattern.id
-    given_before = f" {shlex.join(typed)}" if typed else ""
-    return misused(f"{id_} takes more than is given: {wanted}", f"write `prejoin query {id_}{given_before} {write}`")
+    if names:
+        raise MissingArgumentsError(method.pattern.id, {name: hints[name] for name in names})
 
 
 def read_value(name: str, texts: Sequence[str], hint: Any) -> Any:
-    """What texts say for a parameter: as they are, or as JSON; several of them, or one alone, for a list."""
+    """The value of a parameter from texts: as they are, or as JSON. A list takes several texts, or one with JSON."""
     kind = _bare(hint)
     if _items(kind) is not None and not (len(texts) == 1 and texts[0].lstrip().startswith("[")):
         values = [read_value(name, [text], _items(kind)) for text in texts]
@@ -118,14 +114,14 @@ def _bare(hint: Any) -> Any:
 
 
 def _items(kind: Any) -> Any:
-    """What a list holds; None where it is no list."""
+    """The type of the items of a list; None if it is not a list."""
     origin = typing.get_origin(kind)
     if isinstance(origin, type) and issubclass(origin, Sequence | set | frozenset):
         return typing.get_args(kind)[0]
     return None
 
 
-def _unreadable(name: str, text: str, kind: Any, problem: Exception) -> CommandError:
+def _unreadable(name: str, text: str, kind: Any, problem: Exception) -> InvalidArgumentError:
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     if values := _values(kind):
         meant = suggest(text, values)
@@ -148,7 +144,7 @@ def _sample(hint: Any) -> str:
 
 
 def _object(hint: Any) -> str:
-    """JSON as it is written for a parameter, with what has to be in it.
+    """A sample of the JSON for a parameter, with its required fields.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -186,7 +182,7 @@ def _values(kind: Any) -> list[str]:
 
 
 def described(hint: Any) -> str:
-    """What a parameter takes, for people.
+    """The type of a parameter in words.
 
     >>> described(int | None), described(list[str]), described(Literal["a", "b"])
     ('a whole number', 'a list, each a text', 'a or b')
@@ -202,11 +198,11 @@ def described(hint: Any) -> str:
     return f"a JSON object with {', '.join(fields)}" if fields else "JSON"
 
 
-# --- Made up --------------------------------------------------------------------------------------------------------
+# --- Sample --------------------------------------------------------------------------------------------------------
 
 
 def example(bench: Bench, pattern: Pattern, method: Method, record: Record) -> dict[str, Any]:
-    """Arguments for which something is found, or which can be written; what is not known is left out."""
+    """Arguments for which a read finds something, or a write succeeds. Those that are not known are left out."""
     try:
         if isinstance(pattern, Read):
             inputs = cases(bench, Reference(pattern, bench.workload, bench.now))[0]
@@ -239,7 +235,7 @@ def _read_arguments(method: Method, inputs: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _pointed(case: Case, step: Step) -> Step:
-    """A step whose new item names the items that the write looks at, and does not write."""
+    """A step whose new item refers to the items that the write checks and does not write."""
     if step.action.verb not in NEW or step.after is None:
         return step
     named = {}
@@ -254,7 +250,7 @@ def _pointed(case: Case, step: Step) -> Step:
 
 
 def _written(param: Param, case: Case, steps: Sequence[Step], record: Record) -> Any:
-    """What a write is called with, to do these steps."""
+    """The argument with which a write does these steps."""
     match param.meaning:
         case Option():
             return None
@@ -272,7 +268,7 @@ def _written(param: Param, case: Case, steps: Sequence[Step], record: Record) ->
         case Asked(name, _, many):
             compared = any(c.op is Op.EQ and Value(param=name) in c.values for c in case.write.checks)
             if name in case.given and compared:
-                return case.given[name]  # a condition compares with it: what the items have may be something else
+                return case.given[name]  # a condition compares with it: the items may have another value
             values = list(_taken(name, case, steps))
             if many:
                 return values or [case.given[name]] * max(1, sum(step.action.many for step in steps))
@@ -280,7 +276,7 @@ def _written(param: Param, case: Case, steps: Sequence[Step], record: Record) ->
 
 
 def _taken(name: str, case: Case, steps: Sequence[Step]) -> Iterator[Any]:
-    """The values of an input, from the items that take theirs from it."""
+    """The values of an input, from the items that are linked to it."""
     several = any(one.many for one in case.write.inputs if one.attribute == name)
     for step in steps:
         linked = links(case.bench.workload, case.write, step.action, step.entity)

@@ -1,38 +1,40 @@
-"""What `prejoin build` generated the last time, and from what: the record that lies beside the document."""
+"""The record of a build, beside its document: what was generated, from what, with which options."""
 
 from __future__ import annotations
 
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
 import prejoin
-from prejoin.pipeline.settings import Overrides
+from prejoin.pipeline.output_files import write_file
+from prejoin.pipeline.settings import Overrides, settings_text
 from prejoin.render.keeping import ours
 
 RECORD = ".prejoin-build.json"
-"""Its name. It belongs into version control, with what it is about."""
+"""The name of its file. It belongs into version control, with the generated files."""
 _MAKERS = ("workload", "design", "render", "proof", "keys", "protocol")
-"""The parts of this package from which generated files get what is in them."""
+"""The packages that decide what generated files contain."""
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Digests of what was generated, by path."""
+    """Digests of generated files, by path."""
 
     source: str = ""
+    """What all files were made from."""
     designed: str = ""
     """What the design was made from, if all of it can be read from its document again."""
     served: int = 0
     """How many access patterns the design serves."""
     files: dict[str, str] = {}
     left: dict[str, str] = {}
-    """What earlier builds wrote, and nothing asks for any more."""
+    """Files of earlier builds that are not needed any more."""
     options: Overrides | None = None
-    """The options of the command line with which the last build was made."""
+    """The options of the command line of the last build."""
     writing: dict[str, str] = {}
-    """What a build was about to write that did not come to its end."""
+    """Files that an interrupted build was about to write."""
 
     def generated(self, path: str, text: str) -> bool:
         """Whether a file is as one of the builds wrote it."""
@@ -43,14 +45,14 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def source_of(document: str, settings: str | None, overrides: object) -> str:
-    """A digest of all that generated files are made from: what people wrote, and the program that makes them."""
+def source_of(document: str, settings: str | None, overrides: Overrides) -> str:
+    """A digest of all that files are generated from: the document, the settings, and this version of the program."""
     return digest("\0".join([program(), document, settings or "", repr(overrides)]))
 
 
 @cache
 def program() -> str:
-    """This version, and in a working copy this state of it."""
+    """A digest of this version; in a working copy, of its code."""
     found = sha256(prejoin.__version__.encode())
     root = Path(prejoin.__file__).parent
     for part in _MAKERS:
@@ -60,30 +62,37 @@ def program() -> str:
 
 
 def read_record(folder: Path) -> Record:
-    """What was generated the last time; nothing, where that is not known."""
+    """The record of a folder; an empty one if there is none, or it cannot be read."""
     try:
         return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
     except (OSError, msgspec.MsgspecError):
         return Record()
 
 
-def record_text(record: Record) -> str:
-    return msgspec.json.format(msgspec.json.encode(record, order="sorted"), indent=1).decode() + "\n"
+def write_record(folder: Path, record: Record) -> None:
+    text = msgspec.json.format(msgspec.json.encode(record, order="sorted"), indent=1).decode() + "\n"
+    if text_at(folder / RECORD) != text:
+        write_file(folder, PurePosixPath(RECORD), text)
 
 
-def is_current(folder: Path, record: Record, source: str) -> bool:
-    """Whether nothing has to be made anew: it was all made from the same, and is there as it was made."""
-    if not record.files or record.source != source or record.writing or record.left:
-        return False
+def up_to_date(document: Path, overrides: Overrides) -> Record | None:
+    """The record of the last build, if a build would generate the same files and all of them are unchanged."""
+    folder, text = document.parent, text_at(document)
+    record = read_record(folder)
+    if text is None or not record.files or record.writing or record.left:
+        return None
+    if record.source != source_of(text, settings_text(folder), overrides):
+        return None
     texts = {path: text_at(folder / path) for path in record.files}
-    return all(text is not None and digest(ours(text)) == record.files[path] for path, text in texts.items())
+    same = all(found is not None and digest(ours(found)) == record.files[path] for path, found in texts.items())
+    return record if same else None
 
 
 def text_at(path: Path) -> str | None:
-    """What is in a file; None where there is none."""
+    """The text of a file that may have been generated; None if there is no file."""
     try:
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError):
-        return ""  # something is there that was not generated: a conflict
+        return ""  # it was not generated: a conflict

@@ -1,4 +1,4 @@
-"""What `prejoin build` is to make, beside what the document says: `prejoin.toml`, read and checked key by key."""
+"""The settings of a build: `prejoin.toml` beside the document, read and checked key by key."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _TAKEN = frozenset({"prejoin", "tests", "pictures", "terraform", "cdk", "infra"}
 
 
 class Settings(Model, frozen=True):
-    """What is made, and what AWS is told about the table beside its design."""
+    """What a build generates, and the properties of the table that the design does not decide."""
 
     style: Style = "dataclass"
     package: str = ""
     """The name of the Python package; made from the title where it is empty."""
     infrastructure: tuple[Language, ...] = ("cloudformation",)
     workbench: bool = False
-    """Whether there is a model for NoSQL Workbench, too."""
+    """Whether to generate a model for NoSQL Workbench, too."""
     tests: bool = True
     """Whether the generated tests are run before anything is written."""
     table: Infrastructure = Infrastructure()
@@ -54,9 +54,9 @@ class Settings(Model, frozen=True):
 
 
 class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Options of the command line, which come before the settings; None is not given.
+    """Options that come before the settings; None is not given.
 
-    The build record keeps them, so that the next build without options, and `--check`, make the same.
+    The record of a build keeps them, so that the next build without options generates the same files.
     """
 
     style: Style | None = None
@@ -73,7 +73,7 @@ class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
 
     def with_remembered(self, remembered: Overrides | None, settings: str | None) -> Overrides:
-        """These options, and those of the last build that neither they nor prejoin.toml say."""
+        """These options, and those of the last build that neither they nor prejoin.toml set."""
         if remembered is None:
             return self
         said = set_keys(settings)
@@ -96,14 +96,14 @@ class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
         return " ".join(words)
 
 
-class Reading(Model, frozen=True):
+class SettingsReading(Model, frozen=True):
     settings: Settings
     text: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def settings_text(folder: Path) -> str | None:
-    """What the file of a folder says; None where there is none."""
+    """The text of the settings file in a folder; None if there is no file."""
     try:
         return (folder / FILE).read_bytes().decode("utf-8", "replace")
     except FileNotFoundError:
@@ -111,15 +111,15 @@ def settings_text(folder: Path) -> str | None:
 
 
 def set_keys(text: str | None) -> frozenset[str]:
-    """The settings that the file names; none where it is not TOML, which is told elsewhere."""
+    """The names of the settings in a file; none if it is not TOML, which `read_settings` reports."""
     try:
         return frozenset(tomllib.loads(text or ""))
     except (tomllib.TOMLDecodeError, RecursionError):
         return frozenset()
 
 
-def read_settings(text: str) -> Reading:
-    """The settings in a text, and what is wrong with them.
+def read_settings(text: str) -> SettingsReading:
+    """Reads settings, with diagnostics for all that cannot be used.
 
     >>> reading = read_settings('styel = "msgspec"')
     >>> [(said.code, said.line, said.fix) for said in reading.diagnostics]
@@ -129,7 +129,7 @@ def read_settings(text: str) -> Reading:
         if len(line) > _LONGEST_LINE:
             message = f"line {number} has more than {_LONGEST_LINE:,} characters"
             fix = "write lists on several lines"
-            return Reading(Settings(), text, (codes.TOML.at(Span(number, 1), message, fix),))
+            return SettingsReading(Settings(), text, (codes.TOML.at(Span(number, 1), message, fix),))
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
@@ -137,19 +137,21 @@ def read_settings(text: str) -> Reading:
         span = Span(int(at[1]), int(at[2])) if at else Span(max(len(text.splitlines()), 1), 1)
         message = re.sub(r" \(at [^()]*\)$", "", str(problem))
         fix = 'see https://toml.io: `key = "text"`, `key = 5`, `key = true`, `key = ["a", "b"]`'
-        return Reading(Settings(), text, (codes.TOML.at(span, f"it is not TOML: {_small(message)}", fix),))
+        return SettingsReading(Settings(), text, (codes.TOML.at(span, f"it is not TOML: {_small(message)}", fix),))
     except RecursionError:
-        return Reading(Settings(), text, (codes.TOML.at(None, "it is nested too deep", "write fewer brackets"),))
+        return SettingsReading(
+            Settings(), text, (codes.TOML.at(None, "it is nested too deep", "write fewer brackets"),)
+        )
     found: dict[str, Any] = {}
-    # Each message looks for its place in the text: past some, messages help nobody and take long.
+    # Each message looks for its place in the text: very many messages take long and help nobody.
     said = [*islice(_read(data, Settings, (), text, found), _MOST)]
     settings = Settings(**found)
     said += _misnamed(settings.package, _span(text, ("package",)))
-    return Reading(settings, text, in_order(said))
+    return SettingsReading(settings, text, in_order(said))
 
 
-def check_roles(reading: Reading, workload: Workload) -> Iterator[Diagnostic]:
-    """What the roles name and the document does not have."""
+def check_roles(reading: SettingsReading, workload: Workload) -> Iterator[Diagnostic]:
+    """Diagnostics for access patterns that a role names and the document lacks."""
     known = [pattern.id for pattern in workload.patterns]
     for role, wanted in reading.settings.roles.items():
         for name in wanted if isinstance(wanted, tuple) else ():
@@ -161,7 +163,7 @@ def check_roles(reading: Reading, workload: Workload) -> Iterator[Diagnostic]:
 
 
 def misnamed(package: str) -> str:
-    """What is wrong with the name of a package; empty where nothing is.
+    """Why a package cannot have this name; empty if it can.
 
     >>> misnamed("shop"), misnamed("my-shop")
     ('', '`my-shop` is not a name in Python')
@@ -174,14 +176,14 @@ def misnamed(package: str) -> str:
 
 
 def infrastructure_of(settings: Settings, workload: Workload, served: frozenset[str]) -> Infrastructure:
-    """What AWS is told about the table, with its roles; a kind of patterns is those of them that are served."""
+    """The options of the infrastructure, with its roles. A kind of patterns stands for those that are served."""
     kinds: dict[str, tuple[Pattern, ...]] = {"reads": workload.reads, "writes": (*workload.writes, *workload.deletes)}
     roles = []
     for name, wanted in settings.roles.items():
         if isinstance(wanted, str):
             named = tuple(pattern.id for pattern in kinds.get(wanted, ()) if pattern.id in served)
             if wanted in kinds and not named:  # a role that names none would be one for all
-                raise InfrastructureError(f"the role {name} is for {wanted}, and there are none: leave it out")
+                raise InfrastructureError(f"the role {name} is for {wanted}, and there are none", "leave it out")
             wanted = named
         roles.append(Role(name, wanted))
     return msgspec.structs.replace(settings.table, roles=tuple(roles))
@@ -193,7 +195,7 @@ def infrastructure_of(settings: Settings, workload: Workload, served: frozenset[
 def _read(
     data: Mapping[str, Any], model: type[Model], path: tuple[str, ...], text: str, found: dict[str, Any]
 ) -> Iterator[Diagnostic]:
-    """Puts the values that are right into `found`, by the names that they have in Python; tells of the others."""
+    """Puts valid values into `found`, by their names in Python; yields diagnostics for the others."""
     fields = {_key(field.name): field for field in msgspec.structs.fields(model)}
     if model is Infrastructure:
         del fields["roles"]  # they have a section of their own
@@ -234,7 +236,7 @@ def _read_roles(data: Any, text: str, found: dict[str, str | tuple[str, ...]]) -
 
 
 def _key(name: str) -> str:
-    """A name as it is written in the file."""
+    """A field's name in the file."""
     return name.replace("_", "-")
 
 
@@ -244,7 +246,7 @@ def _meant(key: str, known: Mapping[str, Any]) -> str:
 
 
 def _wanted(kind: Any, value: Any) -> str:
-    """What a setting takes."""
+    """The values that a setting takes."""
     inner = [one for one in typing.get_args(kind) if one not in (type(None), Ellipsis)]
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         (kind,) = inner
@@ -291,7 +293,7 @@ def _misnamed(package: str, span: Span | None) -> Iterator[Diagnostic]:
 
 
 def _span(text: str, path: tuple[str, ...], value: str = "") -> Span | None:
-    """Where a key stands; of one inside an inline table, where that stands. With a value, where that is after it."""
+    """The place of a key, or of the inline table that has it; with a value, the place of that value."""
     section: tuple[str, ...] = ()
     best: tuple[int, Span] | None = None
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""`prejoin audit`: what a table holds that is not as its schema says, and with `--repair`, that mended."""
+"""`prejoin audit`: the items of a table compared with its schema and, with `--repair`, repaired."""
 
 from __future__ import annotations
 
@@ -8,29 +8,36 @@ from typing import Any
 
 import click
 
-from prejoin.cli.command import command
-from prejoin.cli.outcome import CommandError, Line, Outcome
+from prejoin.cli.command import command, place_options, schema_argument
+from prejoin.cli.outcome import Line, Outcome, Status
 from prejoin.cli.output import say, show
-from prejoin.cli.status import Status
-from prejoin.cli.text.messages import counted, safe
+from prejoin.cli.text.messages import safe
 from prejoin.engine import Embedded
 from prejoin.patterns import Finding
 from prejoin.patterns import audit as find
 from prejoin.patterns import repair as mend
 from prejoin.pipeline import codes
-from prejoin.pipeline.connection import connected, load_schema, place_options, schema_argument
+from prejoin.pipeline.connection import Place, connect, load_schema
+from prejoin.pipeline.errors import RefusedError
+from prejoin.pipeline.summary import counted
 from prejoin.table import Client
 
 SECONDS = 2.0
-"""Between two words on how far it is."""
+"""Seconds between two reports of progress."""
 
 
-@command("audit")
+@command("audit", format_aware=True)
 @schema_argument
 @place_options
-@click.option("--segments", type=click.IntRange(1, 1000), default=1, show_default=True, help="Parts read side by side.")
-@click.option("--repair", is_flag=True, help="Mend what is found, after saying what that is and asking.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--segments",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Parts that are read in parallel.",
+)
+@click.option("--repair", is_flag=True, help="Repair the findings, after asking.")
+@click.option("--yes", is_flag=True, help="Repair without asking.")
 def audit(
     schema: str,
     table: str,
@@ -42,12 +49,14 @@ def audit(
     yes: bool,
     as_json: bool,
 ) -> Outcome:
-    """Say what is in a table and not as its schema says: copies, guards, counters, index keys; and mend it.
+    """Compare copies, guards, counters and index keys of a table with its schema, and repair them.
 
     MODULE:NAME is the schema: `shop.tables:schema`. The whole table is read, and may be in use. A file (`--db`) is
-    checked for damage first, all tables of it. The exit status is 1 when something is found, and stays so.
+    checked for damage first, with all of its tables. The exit status is 1 if a finding is not repaired.
     """
-    with connected(load_schema(schema), table, db, endpoint, region) as client:
+    if db and endpoint:
+        raise click.UsageError("A table is in one place: give `--db` or `--endpoint`")
+    with connect(load_schema(schema), table, Place(db, endpoint, region)) as client:
         if damage := _damage(client):
             if not as_json:
                 show([(("file", "bold red"), safe(f": {text}")) for text in damage])
@@ -73,34 +82,32 @@ def audit(
 
 
 def _damage(client: Client) -> list[str]:
-    """What is damaged in the file that holds the table. Other places look after themselves."""
+    """The damage in a file of the embedded engine."""
     place = client._transport
     return place.verify() if isinstance(place, Embedded) else []
 
 
 def _damaged(file: str, table: str, damage: list[str]) -> Outcome:
-    """The outcome for a damaged file. Its items are not compared with the schema: they cannot be trusted."""
-    note = (
-        f"{file} is damaged in {counted(len(damage), 'place')}; put these items again or delete them, and run it again"
-    )
+    """The outcome for a damaged file, whose items are not compared with the schema."""
+    note = f"{file} is damaged in {counted(len(damage), 'place')}; put or delete these items, and run the command again"
     result = {"table": table, "items": 0, "damage": damage, "findings": []}
     return Outcome(Status.FAILED, result=result, notes=(note,))
 
 
 def _mended(client: Client, findings: Sequence[Finding], table: str, yes: bool) -> frozenset[int]:
-    """Which of the findings were mended, if that is wanted."""
+    """The numbers of the findings that were repaired."""
     able = [at for at, finding in enumerate(findings) if finding.mendable]
     if not able:
         return frozenset()
     kinds = _kinds(findings[at] for at in able)
     if not yes:
         try:
-            wanted = click.confirm(f"Mend {kinds} in {table}?", err=True)
+            wanted = click.confirm(f"Repair {kinds} in {table}?", err=True)
         except click.Abort:
             wanted = False
         if not wanted:
-            message, fix = f"{kinds} in {table} would be mended", "answer y, or say `--yes`"
-            raise CommandError(codes.WOULD_CHANGE, message, fix, Status.REFUSED)
+            message, fix = f"{kinds} in {table} would be repaired", "answer y, or pass `--yes`"
+            raise RefusedError(codes.WOULD_CHANGE, message, fix)
     return frozenset(at for at in able if mend(client, findings[at]))
 
 
@@ -134,17 +141,17 @@ def _kinds(findings: Iterable[Finding]) -> str:
 def _summary(table: str, items: int, findings: Sequence[Finding], mended: int, repair: bool) -> str:
     read = f"{table}: {counted(items, 'item')} read"
     if not findings:
-        return f"{read}, all as the schema says"
+        return f"{read}, all match the schema"
     said = f"{read}, {_kinds(findings)}"
     if repair:
         rest = len(findings) - mended
-        left = f", {rest} left: changed meanwhile, or for somebody to decide who knows what was meant" if rest else ""
-        return f"{said}; {mended} mended{left}"
-    return f"{said}; `--repair` mends what can be"
+        left = f", {rest} left: they have changed meanwhile, or need your decision" if rest else ""
+        return f"{said}; {mended} repaired{left}"
+    return f"{said}; `--repair` repairs what it can"
 
 
 class _Progress:
-    """Tells now and then how far it is."""
+    """Reports the number of items every two seconds."""
 
     def __init__(self) -> None:
         self.items = 0

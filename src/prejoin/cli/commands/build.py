@@ -1,36 +1,39 @@
-"""`prejoin build`: everything from the document. Here is what is asked, and whether there is anything to do."""
+"""`prejoin build`: everything from the document."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
-from prejoin.cli.command import command
+from prejoin.cli.command import command, has_terminal
+from prejoin.cli.documents import file_or_default
 from prejoin.cli.outcome import Outcome
-from prejoin.cli.text.messages import counted
-from prejoin.pipeline.examples import DOCUMENT
-from prejoin.pipeline.record import is_current, read_record, source_of, text_at
+from prejoin.cli.output import show
+from prejoin.pipeline.document import DOCUMENT
+from prejoin.pipeline.record import Record, read_record, up_to_date
 from prejoin.pipeline.settings import Language, Overrides, Style, misnamed, settings_text
+from prejoin.pipeline.summary import counted
 
 
-@command("build")
+@command("build", format_aware=True)
 @click.argument("document", required=False, type=click.Path())
 @click.option("--yes", is_flag=True, help="Write without asking.")
-@click.option("--check", is_flag=True, help="Write nothing; fail when document, design and code disagree.")
-@click.option("--diff", "diffs", is_flag=True, help="Show what would change in each file.")
-@click.option("--prune", is_flag=True, help="Delete what earlier builds wrote and nothing asks for any more.")
-@click.option("--style", type=click.Choice(get_args(Style)), help="What entities are; dataclass if not said.")
-@click.option("--package", help="The name of the Python package; made from the title if not said.")
+@click.option("--check", is_flag=True, help="Write nothing; fail if document, design and code do not match.")
+@click.option("--diff", "diffs", is_flag=True, help="Show the changes of each file.")
+@click.option("--prune", is_flag=True, help="Delete files of earlier builds that are not generated any more.")
+@click.option("--style", type=click.Choice(get_args(Style)), help="The kind of entity classes (default: dataclass).")
+@click.option("--package", help="The name of the Python package (default: from the title).")
 @click.option(
     "--infrastructure",
     multiple=True,
     type=click.Choice([*get_args(Language), "none"]),
-    help="What deploys the table; may be given several times. cloudformation if not said.",
+    help="What deploys the table; may be given several times (default: cloudformation).",
 )
-@click.option("--workbench/--no-workbench", default=None, help="Whether to write a model for NoSQL Workbench, too.")
-@click.option("--tests/--no-tests", default=None, help="Whether to run the generated tests; they are run if not said.")
+@click.option("--workbench/--no-workbench", default=None, help="Whether to write a NoSQL Workbench model.")
+@click.option("--tests/--no-tests", default=None, help="Whether to run the generated tests (default: yes).")
 def build(
     document: str | None,
     yes: bool,
@@ -44,12 +47,12 @@ def build(
     tests: bool | None,
     as_json: bool,
 ) -> Outcome:
-    """Make everything from DOCUMENT (access-patterns.md): the design, proven, and typed Python with tests.
+    """Generate everything from DOCUMENT (access-patterns.md): the design, proven, and typed Python with tests.
 
-    Files are written beside the document. What is as it was is left alone, and what somebody changed by hand is never
-    written over. A design with the status APPROVED stays as it is, and what is new is added to it. What these options
-    say, and more about the table and who may use it, can be said for good in prejoin.toml, beside the document. The
-    next build without options takes those of the last one, unless prejoin.toml says otherwise.
+    Files are written beside the document. Files that somebody changed by hand are never overwritten. A design with the
+    status APPROVED keeps its keys, and what is new is added to it. Put these options, and more about the table and its
+    roles, into prejoin.toml beside the document to make them permanent. A build without options uses those of the last
+    build, unless prejoin.toml overrides them.
     """
     if check and (yes or prune):
         raise click.UsageError("`--check` writes nothing: leave out `--yes` and `--prune`")
@@ -57,27 +60,17 @@ def build(
         raise click.UsageError(f"--package: {wrong}")
     languages = tuple(name for name in get_args(Language) if name in infrastructure)
     given = Overrides(style, package or None, languages if infrastructure else None, workbench, tests)
-    folder = Path(document or DOCUMENT).parent
-    overrides = given.with_remembered(read_record(folder).options, settings_text(folder))
-    if not (check or diffs) and (outcome := _nothing_to_do(Path(document or DOCUMENT), overrides)):
-        return outcome
-    # What makes things takes longer to load than all of the above takes.
-    from prejoin.pipeline.build import build_all
-    from prejoin.pipeline.build_plan import Asked
-
-    return build_all(document, Asked(yes, check, diffs, prune, as_json, overrides))
+    path = Path(document or DOCUMENT)
+    overrides = given.with_remembered(read_record(path.parent).options, settings_text(path.parent))
+    if not (check or diffs) and (record := up_to_date(path, overrides)):
+        return _nothing_to_do(path, record)
+    return _build(file_or_default(document), overrides, yes, check, diffs, prune, as_json)
 
 
-def _nothing_to_do(document: Path, overrides: Overrides) -> Outcome | None:
-    """What to say where all is as it was made, from the same."""
-    folder, text = document.parent, text_at(document)
-    record = read_record(folder)
-    if text is None or not is_current(folder, record, source_of(text, settings_text(folder), overrides)):
-        return None
-    files = [{"path": path, "state": "same", "reason": ""} for path in sorted(record.files)]
-    result = {
+def _nothing_to_do(document: Path, record: Record) -> Outcome:
+    result: dict[str, Any] = {
         "document": str(document),
-        "files": files,
+        "files": [{"path": path, "state": "same", "reason": ""} for path in sorted(record.files)],
         "keys": [],
         "growth": None,
         "served": record.served,
@@ -85,4 +78,31 @@ def _nothing_to_do(document: Path, overrides: Overrides) -> Outcome | None:
         "written": False,
         "next": [],
     }
-    return Outcome(result=result, page=[(f"{counted(len(files), 'file')}, all as {document} wants them",)])
+    return Outcome(result=result, page=[(f"{counted(len(record.files), 'file')} up to date",)])
+
+
+def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool, prune: bool, as_json: bool) -> Outcome:
+    # The designer takes longer to load than finding out that there is nothing to do.
+    from prejoin.cli.progress import ProgressSteps
+    from prejoin.cli.prompt.line import ask
+    from prejoin.cli.text.build import BuildFlags, build_json, build_outcome, build_page
+    from prejoin.pipeline.build import build as build_plan
+
+    flags = BuildFlags(check, diffs, prune)
+    with ProgressSteps(as_json) as steps:
+        plan = build_plan(file, overrides=overrides, redesign=check, progress=steps)
+    wanted = bool(plan.writable) or (prune and bool(plan.deletable))
+    asking = not (yes or check or as_json or plan.stuck) and has_terminal() and wanted
+    write = yes and not plan.stuck
+    if asking:
+        show(build_page(plan, flags, written=False), sys.stderr)
+        write = ask("Write the files?")
+        plan = plan.again()
+        if not write:
+            return Outcome(result=build_json(plan, flags, False), notes=("nothing was written",))
+    if write:
+        with ProgressSteps(as_json) as steps:
+            steps.begin("writing", "write")
+            plan.write(prune)
+            steps.result(f"{counted(len(plan.writable), 'file')} in {plan.product.folder}")
+    return build_outcome(plan, flags, write, shown=asking)

@@ -1,126 +1,117 @@
-"""`prejoin check`: what is wrong with documents and designs, what is missing in them, and what people forget."""
+"""`prejoin check`: errors, omissions and common oversights in documents and designs."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import click
 
 from prejoin.cli.command import command
+from prejoin.cli.documents import file_or_default, load
 from prejoin.cli.invocation import invocation
-from prejoin.cli.outcome import Line, Outcome
-from prejoin.cli.status import Status
-from prejoin.cli.text.messages import coded, counted, counts, shown, tally
-from prejoin.diagnostics import Diagnostic, Severity, in_order
-from prejoin.pipeline.document import DEFAULT, FORMS, Document, files_or_default, load
+from prejoin.cli.outcome import Line, Outcome, Status
+from prejoin.cli.text.messages import coded, shown
+from prejoin.diagnostics import Severity
+from prejoin.pipeline.document import DOCUMENT, FORMS, is_design
+from prejoin.pipeline.document import check as check_document
+from prejoin.pipeline.errors import Source
+from prejoin.pipeline.summary import contents, counts, figures, tally
 from prejoin.workload.files import Form
-from prejoin.workload.model import Workload
 
-if TYPE_CHECKING:
-    from prejoin.pipeline.design_file import DesignFile
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A document or a design that was checked."""
+
+    source: Source
+    contents: str
+    """What it contains, in words; empty if it could not be read."""
+    figures: dict[str, Any]
+    document: str
+    """The document, or that of the design."""
+    is_design: bool = False
 
 
 @command("check")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
-@click.option("--for", "patterns", type=click.Path(), help="The access patterns of a design, if not those it names.")
-@click.option("--as", "form", type=click.Choice(FORMS), help="What the files hold; Markdown for `-` if not said.")
+@click.option("--for", "patterns", type=click.Path(), help="The access patterns of a design, if it names others.")
+@click.option("--as", "form", type=click.Choice(FORMS), help="The form of the files (default for `-`: md).")
 @click.option("--hints/--no-hints", default=True, help="Whether to show what people often forget.")
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
 def check(files: tuple[str, ...], patterns: str | None, form: Form | None, hints: bool, strict: bool) -> Outcome:
-    """Say what is wrong with a document or a design, what is missing, and what people forget.
+    """Check a document or a design for errors, omissions and common oversights.
 
-    Without a FILE it is access-patterns.md; `-` is standard input. A table-design.md is checked against the access
-    patterns that it is for. The exit status is 1 when there are errors.
+    Without a FILE it is access-patterns.md; `-` is standard input. A table-design.md is checked against its access
+    patterns. The exit status is 1 if there are errors.
     """
     severities = frozenset(Severity) if hints else frozenset(Severity) - {Severity.HINT}
     failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
-    documents = [_load(file, form, patterns) for file in files_or_default(files)]
-    sources = tuple(document.source(severities) for document in documents)
+    found = [_check(file, form, patterns) for file in files or (file_or_default(None),)]
+    sources = tuple(one.source.only(*severities) for one in found)
     said = [d for source in sources for d in source.diagnostics]
     failed = any(d.severity in failing for d in said)
-    steps = [] if failed else list(_next(documents))
+    steps = [] if failed else list(_next(found))
+    summaries = [_summary(one, source) for one, source in zip(found, sources, strict=True)]
     return Outcome(
         status=Status.FAILED if failed else Status.FINE,
-        result={"files": [_figures(document) for document in documents], "next": [do for do, _ in steps]},
-        page=[*([()] if said else []), *(_summary(d, s.diagnostics) for d, s in zip(documents, sources, strict=True))],
+        result={"files": [one.figures for one in found], "next": [do for do, _ in steps]},
+        page=[*([()] if said else []), *summaries],
         sources=sources,
         notes=tuple(f"next: `{do}` {what}" for do, what in steps),
         about=True,
     )
 
 
-def _load(file: str, form: Form | None, patterns: str | None) -> Document | DesignFile:
-    """A document, or a design with what is wrong in the document it is for."""
-    from prejoin.pipeline.design_file import (
-        is_design,
-        load_design,
-        new_since_approval,
-    )  # the designer is not needed for documents
-
+def _check(file: str, form: Form | None, patterns: str | None) -> _Checked:
     if patterns or (form is None and is_design(file)):
-        return load_design(file, patterns)
+        return _check_design(file, patterns)
     document = load(file, form)
-    new = new_since_approval(document)
-    said = in_order((*document.reading.diagnostics, *new))
-    return replace(document, reading=replace(document.reading, diagnostics=said)) if new else document
+    diagnostics = check_document(document)
+    return _Checked(
+        Source(file, document.text, diagnostics),
+        "" if document.unusable else contents(document.workload),
+        {"file": file, **figures(document.workload), **counts(diagnostics)},
+        file,
+    )
 
 
-def _next(documents: Sequence[Document | DesignFile]) -> Iterator[tuple[str, str]]:
-    """What comes after a document, or after a design of it, and what that does."""
-    designed = {one.document.file for one in documents if not isinstance(one, Document)}
-    for one in documents:
-        own = isinstance(one, Document)
-        file = one.file if isinstance(one, Document) else one.document.file
-        named = "" if file == DEFAULT else f" {shlex.quote(file)}"
-        if own and file != "-" and file not in designed:
-            yield f"{invocation()} design{named}", "designs the table for it"
-        elif not own:
-            yield f"{invocation()} build{named}", "makes everything of it"
+def _check_design(file: str, patterns: str | None) -> _Checked:
+    from prejoin.pipeline.design_file import read_design  # documents are checked without loading the designer
 
-
-def figures(workload: Workload) -> dict[str, Any]:
-    """What there is in a workload, in numbers."""
-    return {
-        "title": workload.title,
-        "status": workload.status.value if workload.status else None,
-        "entities": len(workload.entities),
-        "reads": len(workload.reads),
-        "writes": len(workload.writes),
-        "deletes": len(workload.deletes),
-    }
-
-
-def _figures(document: Document | DesignFile) -> dict[str, Any]:
-    if isinstance(document, Document):
-        return {"file": document.file, **figures(document.workload), **counts(document.reading.diagnostics)}
-    design, kept = document.design, document.reading.kept
-    return {
-        "file": document.file,
-        "for": document.document.file,
+    found = read_design(file, patterns)
+    design, kept = found.design, found.reading.kept
+    figures = {
+        "file": file,
+        "for": found.document.file,
         "table": design.table,
         "status": kept.status.value if kept.status else None,
         "indexes": len(design.indexes),
         "copies": len(design.copies),
-        **counts(document.diagnostics),
+        **counts(found.diagnostics),
     }
+    return _Checked(found.source(), "" if found.unusable else found.contents, figures, found.document.file, True)
 
 
-def contents(workload: Workload) -> str:
-    """What there is in a workload, in words."""
-    parts = {"entity": workload.entities, "read": workload.reads, "write": workload.writes, "delete": workload.deletes}
-    return ", ".join(counted(len(found), noun) for noun, found in parts.items() if found) or "nothing"
+def _next(checked: Sequence[_Checked]) -> Iterator[tuple[str, str]]:
+    """The command that comes after a document, or after its design, and what it does."""
+    designed = {one.document for one in checked if one.is_design}
+    for one in checked:
+        named = "" if one.document == DOCUMENT else f" {shlex.quote(one.document)}"
+        if one.is_design:
+            yield f"{invocation()} build{named}", "generates everything from it"
+        elif one.document != "-" and one.document not in designed:
+            yield f"{invocation()} design{named}", "designs its table"
 
 
-def _summary(document: Document | DesignFile, said: tuple[Diagnostic, ...]) -> Line:
-    name = shown(document.file)
-    if document.unusable:
+def _summary(one: _Checked, source: Source) -> Line:
+    name, said, found = shown(source.file), source.diagnostics, one.contents
+    if not found:
         return ((name, "bold"), ": nothing could be read")
-    found = contents(document.workload) if isinstance(document, Document) else document.contents
     if not said:
         return ((name, "bold"), ": ", ("fine", "bold green"), f". {found[:1].upper()}{found[1:]}.")
     first = min(said, key=lambda d: list(Severity).index(d.severity))
-    more = f"; `prejoin explain {first.code}` tells more"
+    more = f"; `prejoin explain {first.code}` explains more"
     return (tally(said), " in ", (name, "bold"), f" ({found})", *coded(more))

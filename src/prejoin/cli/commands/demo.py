@@ -1,118 +1,67 @@
-"""`prejoin demo`: a document, its table, every access pattern answered on the embedded engine."""
+"""`prejoin demo`: the table of a document, and every access pattern run on the embedded engine."""
 
 from __future__ import annotations
 
 import sys
-import time
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from prejoin.cli.command import command
-from prejoin.cli.commands.check import contents
 from prejoin.cli.invocation import invocation
-from prejoin.cli.outcome import CommandError, Line, Outcome, Source
-from prejoin.cli.output import table, width_of
-from prejoin.cli.progress import Progress
-from prejoin.cli.status import Status
+from prejoin.cli.outcome import Line, Outcome, Status
+from prejoin.cli.output import width_of
+from prejoin.cli.progress import ProgressLine
 from prejoin.cli.text.messages import shown
-from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, narrowed, titled
-from prejoin.design.cost.bill import Bill, bill
+from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, narrowed, table, titled
+from prejoin.design.cost.bill import Bill
 from prejoin.design.explain.phrases import money
-from prejoin.design.files import read_design_file
-from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.integer_program import InfeasibleError
-from prejoin.design.solver.solve import solve
-from prejoin.diagnostics import Diagnostic, Span, has_errors
-from prejoin.engine import Embedded
-from prejoin.pipeline import codes
-from prejoin.pipeline.design import unproven
+from prejoin.pipeline.demonstration import Demonstration, demonstrate
 from prejoin.pipeline.design_document import titled as item_title
-from prejoin.pipeline.design_file import places_of, structures
-from prejoin.pipeline.document import load
-from prejoin.pipeline.examples import DOCUMENT, folder, installed
+from prejoin.pipeline.design_file import structures
+from prejoin.pipeline.document import DOCUMENT, read_document
+from prejoin.pipeline.examples import folder, installed
+from prejoin.pipeline.summary import contents
 from prejoin.proof.answer import Answer
-from prejoin.proof.bench import Bench
-from prejoin.proof.run import run_all
-from prejoin.workload.model import Workload
 
 _HEADER = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "A month", "Right")
 _CUT = (("Key", SHORTEST), ("", SHORTEST))
-"""On a narrow terminal keys first, then descriptions."""
+"""Columns that are cut on a narrow terminal, in this order."""
 _LEAST = ("A month", "Items", "Key", "Index")
-"""What goes where that is not enough."""
+"""Columns that are left out if that is not enough, in this order."""
 
 
 @command("demo")
 @click.argument("document", required=False, type=click.Path())
-@click.option("--design", "keys", type=click.Path(), help="A table design to run, instead of the one that is best.")
+@click.option("--design", "keys", type=click.Path(), help="A table design to run, instead of the best one.")
 def demo(document: str | None, keys: str | None) -> Outcome:
-    """Run a document: its table is designed, filled with data, and every access pattern is answered and checked.
+    """Design the table of DOCUMENT, fill it with data, and run and check every access pattern.
 
-    Without a DOCUMENT it is the shop. Nothing is written.
+    Without a DOCUMENT it is the example shop. Nothing is written.
     """
     file = document or _near(folder() / "shop" / DOCUMENT)
-    read = load(file, None)
-    if has_errors(read.reading.diagnostics):
-        return Outcome(Status.FAILED, sources=(read.source(),), notes=("the document has errors; nothing was run",))
-    workload = read.workload
-    started = time.perf_counter()
-    if keys is not None:
-        reading = read_design_file(Path(keys), workload)
-        if has_errors(reading.diagnostics):
-            return Outcome(Status.FAILED, sources=(_source(keys, reading.diagnostics),))
-        found = map_patterns(reading.design, workload)
-    else:
-        try:
-            with Progress() as progress:
-                progress.begin("choosing keys")
-                found = solve(workload, told=progress).design
-        except InfeasibleError:
-            note = f"what the document decides cannot all hold; `prejoin design {shown(file)}` tells why"
-            raise CommandError(codes.CONTRADICTION, note, "change one of the decisions", Status.FAILED, file) from None
-    designed = time.perf_counter() - started
-    with Embedded() as engine:
-        answers = list(run_all(Bench.ready(workload, found, engine, datetime.now(UTC))))
-    took = time.perf_counter() - started - designed
-    paid = bill(workload, found)
-    failed = any(not answer.right for answer in answers)
-    at = places_of(read)
-    served = {operation.pattern for operation in found.operations if operation.served}
-    said = tuple(_problem(a, a.pattern in served, at(a.pattern, "")) for a in answers if not a.right)
+    with ProgressLine() as progress:
+        found = demonstrate(read_document(file), keys, progress=progress)
+    source = found.source
     return Outcome(
-        Status.FAILED if failed else Status.FINE,
+        Status.FINE if found.fine else Status.FAILED,
         result={
             "document": file,
-            "table": found.table,
-            "keys": _keys(found),
-            "dollars": float(paid.total),
-            "patterns": _figures(answers, paid),
+            "table": found.design.table,
+            "keys": _keys(found.design),
+            "dollars": float(found.bill.total),
+            "patterns": _figures(found.answers, found.bill),
         },
-        page=_page(workload, found, answers, paid, file, (designed, took), solved=keys is None),
-        sources=(Source(file, read.text, said),) if said else (),
+        page=_page(found, solved=keys is None),
+        sources=(source,) if source.diagnostics else (),
     )
 
 
-def _problem(answer: Answer, served: bool, span: Span | None) -> Diagnostic:
-    if answer.problem and not served:
-        fix = answer.remedy or "say in the Decisions what may be done, or that it is out of scope"
-        return codes.UNSERVED.at(span, f"{answer.pattern} is not served: {answer.problem}", fix)
-    return unproven(answer, span)
-
-
-def _source(file: str, diagnostics: tuple[Diagnostic, ...]) -> Source:
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        text = ""
-    return Source(file, text, diagnostics)
-
-
 def _near(path: Path) -> str:
-    """A path as it is seen from here."""
+    """A path relative to the current folder, if it is inside."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
@@ -124,7 +73,7 @@ def _keys(design: Design) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(answers: list[Answer], paid: Bill) -> list[dict[str, Any]]:
+def _figures(answers: Sequence[Answer], paid: Bill) -> list[dict[str, Any]]:
     return [
         {
             "id": a.pattern,
@@ -142,16 +91,10 @@ def _figures(answers: list[Answer], paid: Bill) -> list[dict[str, Any]]:
     ]
 
 
-def _page(
-    workload: Workload,
-    design: Design,
-    answers: list[Answer],
-    paid: Bill,
-    file: str,
-    took: tuple[float, float],
-    solved: bool,
-) -> list[Line]:
-    made = f", designed in {took[0] * 1000:.0f} ms" if solved else ""
+def _page(found: Demonstration, solved: bool) -> list[Line]:
+    design, answers, paid = found.design, found.answers, found.bill
+    workload, file = found.document.workload, found.document.file
+    made = f", designed in {found.design_seconds * 1000:.0f} ms" if solved else ""
     what = f"; {structures(design)}{made}."
     lines: list[Line] = [
         ((workload.title, "bold"), f": {contents(workload)}, from ", (shown(file), "bold"), what),
@@ -178,7 +121,7 @@ def _page(
     lines += [
         (
             (f"{right} of {len(asked)} patterns answered", "bold green" if right == len(asked) else "bold red"),
-            f" on the embedded engine, each compared with the data itself, in {took[1] * 1000:.0f} ms; "
+            f" on the embedded engine, each compared with the data itself, in {found.run_seconds * 1000:.0f} ms; "
             f"{money(paid.total)} a month at the rates of the document.",
         ),
         (),
@@ -187,8 +130,8 @@ def _page(
     return lines
 
 
-def _next(file: str, answers: list[Answer]) -> list[Line]:
-    """What to try now."""
+def _next(file: str, answers: Sequence[Answer]) -> list[Line]:
+    """The next commands."""
     first = next(
         (answer.pattern for answer in answers if answer.items > 1), answers[0].pattern if answers else "AP-001"
     )
@@ -199,12 +142,12 @@ def _next(file: str, answers: list[Answer]) -> list[Line]:
         place = about = ""
         rows.append((f"{invocation()} init --example shop", "writes this document here"))
     rows += [
-        (f"{invocation()} query {first}{about}", "asks one pattern, and shows what it finds, sends and costs"),
+        (f"{invocation()} query {first}{about}", "runs one pattern, and shows its items, requests and cost"),
         (
             f"{invocation()} design{place}",
             "shows the keys with reasons; change a pattern in the document, and they change",
         ),
-        (f"{invocation()} build{place}", "writes the code with tests, what deploys it, pages and pictures"),
+        (f"{invocation()} build{place}", "generates code with tests, infrastructure, documents and pictures"),
     ]
     return lines + [("  ", *line) for line in table(rows, ("bold", ""))]
 

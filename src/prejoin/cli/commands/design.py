@@ -1,67 +1,73 @@
-"""`prejoin design`: from the access patterns to the table: solved, explained, checked, proven, and written down."""
+"""`prejoin design`: the table for a document, explained, priced, checked, proven and written."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
-from msgspec.structs import replace
 
-from prejoin.cli.command import command
-from prejoin.cli.design_answers import Why, Without
-from prejoin.cli.outcome import CommandError, Line, Outcome, Source
+from prejoin.cli.command import command, has_terminal
+from prejoin.cli.documents import file_or_default, load
+from prejoin.cli.outcome import Line, Outcome, Status, outcome_of
 from prejoin.cli.output import say
-from prejoin.cli.progress import Progress
-from prejoin.cli.prompt.approval import Answer, Approval, alternative_lines, ask
-from prejoin.cli.status import Status
-from prejoin.cli.text.design import conflict_lines, page
-from prejoin.cli.text.design_json import Questions, answers, conflict_sets, result
-from prejoin.cli.text.messages import coded, counted
-from prejoin.design.explain import UnknownTopicError, as_text, why, without
+from prejoin.cli.progress import ProgressLine
+from prejoin.cli.prompt.approval import Approval, alternative_lines
+from prejoin.cli.prompt.line import ask
+from prejoin.cli.text.design import besides_page, conflict_lines, design_page
+from prejoin.cli.text.design_answers import Why, Without
+from prejoin.cli.text.design_json import Questions, answers_json, conflicts_json, design_json
+from prejoin.cli.text.messages import coded
+from prejoin.design.explain import as_text
 from prejoin.design.files import design_beside
-from prejoin.design.solver.integer_program import OutOfTimeError
-from prejoin.diagnostics import Severity, has_errors
-from prejoin.pipeline import codes
-from prejoin.pipeline.decisions import decided, read_decision, record
-from prejoin.pipeline.design import FEW, MOST, ContradictionError, Made, Wanted, make
-from prejoin.pipeline.design_document import Target, changes, document_text, save, target
-from prejoin.pipeline.design_file import kept_design, places_of
-from prejoin.pipeline.document import Document, files_or_default, load
-from prejoin.pipeline.document_file import check_writable
-from prejoin.workload.grammar.lexer import Inexact
+from prejoin.pipeline.build_design import record_design
+from prejoin.pipeline.decisions import add_decisions
+from prejoin.pipeline.design import (
+    FEW,
+    MOST,
+    ContradictionError,
+    DesignRequest,
+    DesignResult,
+    read_decisions,
+    solve_request,
+    why,
+    without,
+)
+from prejoin.pipeline.design_document import DesignTarget, changes, design_target, result_text, write_design
+from prejoin.pipeline.design_file import design_in_use
+from prejoin.pipeline.document import check_writable, read_document
+from prejoin.pipeline.summary import counted
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.lookup import suggest
-from prejoin.workload.model import Pin, Workload
 
 _FEW_CHANGES = 12
-"""Changes of the keys that are told one by one."""
+"""Changes of the keys that are listed."""
 
 
-@command("design")
+@command("design", format_aware=True)
 @click.argument("document", required=False, type=click.Path(allow_dash=True))
-@click.option("-o", "--output", help="Where to write it: table-design.md beside the document, if not said; `-` prints.")
-@click.option("--yes", is_flag=True, help="Write it without asking.")
+@click.option("-o", "--output", help="The file to write (default: table-design.md beside the document); `-` prints it.")
+@click.option("--yes", is_flag=True, help="Write the design without asking.")
 @click.option(
-    "--decide", "sentences", multiple=True, help='A decision beside those of the document: "Order lives under User".'
+    "--decide", "sentences", multiple=True, help='A decision that the document lacks: "Order lives under User".'
 )
 @click.option("--at-most", "limits", multiple=True, help='A limit: "1 GSIs", "0 copies", "2 structures".')
-@click.option("--remember", is_flag=True, help="Add what --decide and --at-most say to the document's Decisions.")
-@click.option("--keep", metavar="DESIGN", help="A design that is in use: it stays as it is, and what is new is added.")
-@click.option("--explain", is_flag=True, help="Tell all: why each key, index and copy is there, and what it costs.")
-@click.option("--why", "topics", multiple=True, help="Tell about an entity, an index, a copy or an access pattern.")
+@click.option("--remember", is_flag=True, help="Add these decisions to the document.")
+@click.option("--keep", metavar="DESIGN", help="A design in use: its keys stay, and what is new is added.")
+@click.option("--explain", is_flag=True, help="Explain every key, index and copy, and its cost.")
+@click.option("--why", "topics", multiple=True, help="Explain one entity, index, copy or access pattern.")
 @click.option("--alternatives", is_flag=True, help="Solve and price other designs, too.")
-@click.option("--drop", "dropped", multiple=True, help="Tell what the table would be without an access pattern.")
-@click.option("--hints/--no-hints", default=False, help="Whether to show all that the checks have to say.")
+@click.option("--drop", "dropped", multiple=True, help="Show the design without an access pattern.")
+@click.option("--hints/--no-hints", default=False, help="Whether to show all messages of the checks.")
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Take the best design found in this time; another run may find another. No limit if not said.",
+    help="Use the best design found in this time; another run may find another (default: no limit).",
 )
-@click.option("--no-proof", is_flag=True, help="Do not run it.")
+@click.option("--no-proof", is_flag=True, help="Do not prove the design by running it.")
 def design(
     document: str | None,
     output: str | None,
@@ -81,198 +87,139 @@ def design(
 ) -> Outcome:
     """Design the table for the access patterns in DOCUMENT (access-patterns.md).
 
-    On a terminal the design is shown for approval: ask why, decide something, have it solved anew. Otherwise it is
-    printed, and written with --yes. The exit status is 1 when a pattern is not served or a check fails.
+    On a terminal the design is shown for approval: ask why, add a decision and design again. Otherwise it is printed,
+    and written with --yes. The exit status is 1 if a pattern is not served or a check fails.
     """
-    read = load(files_or_default((document,) if document else ())[0])
-    if has_errors(read.reading.diagnostics):
-        note = "the document has errors; nothing was designed"
-        serious = frozenset({Severity.ERROR, Severity.WARNING})
-        return Outcome(Status.FAILED, sources=(read.source(serious),), notes=(note,))
-    texts = (*sentences, *(f"at most {limit}" for limit in limits))
-    pins = _pins(texts, read.workload)
-    kept = None
-    if keep is not None:
-        kept, said = kept_design(keep, read.workload)
-        if kept is None:
-            return Outcome(Status.FAILED, sources=(said,), notes=(f"{keep} cannot be kept; nothing was designed",))
-    where = None if output == "-" else target(Path(output) if output else design_beside(Path(read.file)))
-    asked = Questions(explain, topics, alternatives, dropped)
-    # Who only asks about it is answered from the keys; what is written down or approved is run before.
-    proven = not no_proof and (yes or where is None or not asked)
-    wanted = Wanted(read, pins, kept, proven, MOST if alternatives else FEW, time_limit)
+    read = load(file_or_default(document))
+    read.require_no_errors("the document has errors; nothing was designed")
+    pins = read_decisions((*sentences, *(f"at most {limit}" for limit in limits)), read.workload)
+    kept = design_in_use(keep, read.workload, f"{keep} cannot be kept; nothing was designed") if keep else None
+    target = None if output == "-" else design_target(Path(output) if output else design_beside(Path(read.file)))
+    questions = Questions(explain, topics, alternatives, dropped)
+    # Questions are answered from the keys; a design is run before it is shown for approval or written.
+    proven = not no_proof and (yes or target is None or not questions)
+    request = DesignRequest(read, pins, kept, proven, MOST if alternatives else FEW, time_limit)
     try:
-        with Progress() as progress:
-            made = make(wanted, progress)
-            dropping = _dropped(made, dropped, progress)
+        with ProgressLine() as progress:
+            found = solve_request(request, progress)
+            dropping = tuple(_without(found, pattern, progress) for pattern in dropped)
     except ContradictionError as problem:
-        return contradiction(problem, read, "without `--keep`")
-    except OutOfTimeError:
-        message = f"no design was found in {time_limit:g} s"
-        fix = "give it longer with `--time-limit`, or leave that out"
-        code = replace(codes.TIME_LIMIT, severity=Severity.ERROR)
-        raise CommandError(code, message, fix, Status.FAILED, read.file) from None
-    why_each = tuple(Why(topic, "\n".join(_why(made, topic))) for topic in topics)
-    lines = _answer_lines(made, asked, why_each, dropping)
-    if asked:
-        data = msgspec.to_builtins(answers(made, why_each, dropping, asked))
-    else:
-        data = {**result(made), "dropped": [], "output": None}
-    status = Status.FINE if made.fine else Status.FAILED
-    if where is None:
-        text = document_text(made, "md")
-        return Outcome(status, {**data, "text": text}, text, sources=(made.source(hints),))
-    if not yes and not as_json and not asked and sys.stdin.isatty() and sys.stdout.isatty():
-        return _approved(made, where)
+        return _contradiction(problem, read.file)
+    explained = tuple(Why(topic, "\n".join(why(found, topic))) for topic in topics)
+    data: dict[str, Any] = {**design_json(found), "dropped": [], "output": None}
+    if questions:
+        data = msgspec.to_builtins(answers_json(found, explained, dropping, questions))
+    status = Status.FINE if found.fine else Status.FAILED
+    if target is None:
+        text = result_text(found, "md")
+        return Outcome(status, {**data, "text": text}, text, sources=(found.source(hints),))
+    if not yes and not as_json and not questions and has_terminal():
+        return _approve(found, target)
     notes: list[str] = []
-    if made.unserved:
-        notes.append(f"not served: {', '.join(operation.pattern for operation in made.unserved)}")
+    if found.unserved:
+        notes.append(f"not served: {', '.join(operation.pattern for operation in found.unserved)}")
     if yes:
-        check_writable(where.path, *([Path(read.file)] if remember and pins else []))
-        notes += _announced(where, made)
-        notes.append(save(made, where))
-        data["output"] = str(where.path)
-        notes += _remembered(made, remember)
-    elif not asked:
-        notes += _announced(where, made)
-        notes.append(f"`--yes` writes it to {where.path}; nothing was written")
-    if not asked:
-        data["changes"] = changes(where.before, made.design) if where.before else []
-    said = made.source(hints or (as_json and not asked), besides_page=not asked and not as_json)
-    return Outcome(status, data, lines if asked else page(made), sources=(said,), notes=tuple(notes))
+        check_writable(target.path, *([Path(read.file)] if remember and pins else []))
+        notes += [*_announced(target, found), _written(found, target), *_remembered(found, remember)]
+        record_design(found, target.path)
+        data["output"] = str(target.path)
+    elif not questions:
+        notes += [*_announced(target, found), f"nothing was written; `--yes` writes {target.path}"]
+    page: list[Line] = _answers(found, questions, explained, dropping)
+    said = found.source(hints or (as_json and not questions))
+    if not questions:
+        data["changes"] = changes(target.before, found.design) if target.before else []
+        page = design_page(found)
+        said = said if as_json else besides_page(said)
+    return Outcome(status, data, page, sources=(said,), notes=tuple(notes))
 
 
-def _pins(texts: Sequence[str], workload: Workload) -> tuple[Pin, ...]:
-    pins: tuple[Pin, ...] = ()
-    for text in texts:
-        try:
-            pins = (*pins, read_decision(text, decided(workload, pins)))
-        except Inexact as problem:
-            raise CommandError(codes.FLAG, problem.message, problem.fix, Status.MISUSED) from None
-    return pins
-
-
-def contradiction(problem: ContradictionError, read: Document, anew: str) -> Outcome:
-    """Nothing can be designed: the statements that cannot all hold, as messages and as data.
-
-    `anew` says how all would be designed anew, if a design that is kept is a part of it.
-    """
-    at = places_of(read)
-    said = []
-    for statements in problem.sets:
-        spans = (at(one.name, "") for one in statements if one.kind != "kept")
-        message, fix = f"this cannot hold: {statements[0]}", "change it, or leave it out"
-        if len(statements) > 1:
-            message = f"these cannot all hold: {'; '.join(map(str, statements))}"
-            fix = "change or leave out any one of them"
-        if any(one.kind == "kept" for one in statements):
-            fix = f"change or leave out what the document says; {anew} all is designed anew, and what is kept goes"
-        said.append(codes.CONTRADICTION.at(next(filter(None, spans), None), message, fix))
-    if not said:
-        message = "what is decided leaves no design"
-        said.append(codes.CONTRADICTION.at(None, message, "leave out decisions, one after the other, to find which"))
-    return Outcome(
-        Status.FAILED,
-        {"document": read.file, "conflicts": conflict_sets(problem.sets)},
-        list(conflict_lines(problem.sets)) if len(problem.sets) > 1 else "",
-        sources=(Source(read.file, read.text, tuple(said)),),
-        notes=("nothing was designed",),
-    )
+def _contradiction(problem: ContradictionError, file: str) -> Outcome:
+    sets = problem.conflicts
+    outcome = outcome_of(problem, {"document": file, "conflicts": conflicts_json(sets)})
+    return replace(outcome, page=list(conflict_lines(sets)) if len(sets) > 1 else "")
 
 
 # --- Questions ------------------------------------------------------------------------------------------------------
 
 
-def _dropped(made: Made, patterns: Sequence[str], progress: Progress) -> tuple[Without, ...]:
-    found = []
-    for pattern in patterns:
-        if made.workload.pattern(pattern) is None:
-            meant = suggest(pattern, [one.id for one in made.workload.patterns])
-            fix = f"did you mean {meant}?" if meant else "name one of the document"
-            raise CommandError(codes.NO_TOPIC, f"there is no access pattern `{pattern}`", fix, Status.MISUSED)
-        progress.begin(f"designing without {pattern}")
-        one = without(made.workload, pattern, made.solution, made.wanted.kept)
-        found.append(Without(pattern, one.text, one.structures, one.dollars, one.unserved))
-    return tuple(found)
+def _without(found: DesignResult, pattern: str, progress: ProgressLine) -> Without:
+    progress.begin(f"designing without {pattern}")
+    one = without(found, pattern)
+    return Without(pattern, one.text, one.structures, one.dollars, one.unserved)
 
 
-def _why(made: Made, topic: str) -> list[str]:
-    try:
-        return why(made.explanation, topic)
-    except UnknownTopicError as problem:
-        known = ", ".join(problem.known)
-        fix = f"did you mean `{problem.meant}`?" if problem.meant else f"ask about one of {known}"
-        raise CommandError(codes.NO_TOPIC, f"there is nothing named `{topic}`", fix, Status.MISUSED) from None
-
-
-def _answer_lines(made: Made, asked: Questions, topics: Sequence[Why], dropping: Sequence[Without]) -> list[Line]:
+def _answers(
+    found: DesignResult, questions: Questions, explained: Sequence[Why], dropping: Sequence[Without]
+) -> list[Line]:
     lines: list[Line] = []
-    if asked.explain:
-        lines += [coded(line) for line in as_text(made.explanation)]
-    for topic in topics:
+    if questions.explain:
+        lines += [coded(line) for line in as_text(found.explanation)]
+    for topic in explained:
         lines += [(), *map(coded, topic.text.split("\n"))]
-    if asked.alternatives and not asked.explain:
-        lines += [(), *alternative_lines(made)]
+    if questions.alternatives and not questions.explain:
+        lines += [(), *alternative_lines(found)]
     for one in dropping:
         lines += [(), coded(f"{one.text}.")]
-    return lines if asked.explain or not lines else lines[1:]
+    return lines if questions.explain or not lines else lines[1:]
 
 
 # --- Writing --------------------------------------------------------------------------------------------------------
 
 
-def _announced(where: Target, made: Made) -> list[str]:
-    """What would be different from the design that is there."""
-    if where.before is None:
+def _announced(target: DesignTarget, found: DesignResult) -> list[str]:
+    """The changes from the design that the file has now."""
+    differences = changes(target.before, found.design) if target.before else []
+    if not differences:
         return []
-    found = changes(where.before, made.design)
-    if not found:
-        return []
-    more = len(found) - _FEW_CHANGES
-    head = f"{where.path} has other keys; with this design:"
-    notes = [head, *(f"  {text}" for text in found[:_FEW_CHANGES]), *([f"  … and {more} more"] if more > 0 else [])]
-    if where.approved and made.wanted.kept is None:
-        notes.append(
-            f"{where.path} is APPROVED: `--keep {where.path}` adds what is new and leaves its keys as they are"
-        )
+    more = len(differences) - _FEW_CHANGES
+    notes = [f"{target.path} has other keys. This design changes:", *(f"  {one}" for one in differences[:_FEW_CHANGES])]
+    notes += [f"  … and {more} more"] if more > 0 else []
+    if target.approved and found.request.kept is None:
+        notes.append(f"{target.path} is APPROVED: `--keep {target.path}` keeps its keys and adds what is new")
     return notes
 
 
-def _remembered(made: Made, remember: bool) -> list[str]:
-    """What became of the decisions that are not in the document."""
-    wanted = made.wanted
-    if not wanted.pins:
+def _written(found: DesignResult, target: DesignTarget) -> str:
+    return f"wrote {target.path}" if write_design(found, target) else f"{target.path} is up to date"
+
+
+def _remembered(found: DesignResult, remember: bool) -> list[str]:
+    """What happened to the decisions that are not in the document."""
+    pins, document = found.request.pins, found.request.document
+    if not pins:
         return []
-    file = wanted.document.file
+    file = document.file
     if not remember or file == "-":
-        noun = counted(len(wanted.pins), "decision")
-        return [f"{noun} not in {file}: the next design will not know of it; `--remember` adds it to its Decisions"]
-    aside = record(wanted.document, wanted.pins)
-    kept = (f"not all of {file} could be carried over: the text as it was is in {aside}",) if aside else ()
-    return [*kept, f"added to the Decisions of {file}: {'; '.join(map(write_pin, wanted.pins))}"]
+        noun = counted(len(pins), "decision")
+        return [
+            f"{noun} not in {file}, so the next design will not follow them; `--remember` adds them to the document"
+        ]
+    aside = add_decisions(document, pins)
+    saved = (f"some text of {file} could not be carried over: the old text is in {aside}",) if aside else ()
+    return [*saved, f"added to the Decisions of {file}: {'; '.join(map(write_pin, pins))}"]
 
 
-def _approved(made: Made, where: Target) -> Outcome:
-    """Shows it on the terminal, and writes it if that is wanted."""
-    check_writable(where.path)  # before anybody answers questions for nothing
-    approval = Approval(made)
-    for note in _announced(where, made):
+def _approve(found: DesignResult, target: DesignTarget) -> Outcome:
+    """Shows the design on the terminal, and writes it if the user approves."""
+    check_writable(target.path)  # before somebody answers questions in vain
+    approval = Approval(found)
+    for note in _announced(target, found):
         say(*coded(note))
-    answer = approval.talk(f"Write it to {where.path}?")
-    made = approval.made
-    status = Status.FINE if made.fine else Status.FAILED
-    if answer is Answer.NO:
-        return Outcome(Status.FINE, result(made), notes=("nothing was written",))
-    document = made.wanted.document
-    decided = made.wanted.pins if document.file != "-" else ()
-    sentences = "; ".join(map(write_pin, decided))
-    remember = bool(decided) and ask(f"Add to the Decisions of {document.file}: {sentences}?")
-    check_writable(where.path, *([Path(document.file)] if remember else []))
-    notes = [save(made, target(where.path))]  # as it is now: somebody may have edited it meanwhile
-    if document.file != "-" and load(document.file).text != document.text:
-        notes.append(f"{document.file} was changed meanwhile, and the design does not know of it: run it again")
+    approved = approval.talk(f"Write it to {target.path}?")
+    found = approval.result
+    if not approved:
+        return Outcome(Status.FINE, design_json(found), notes=("nothing was written",))
+    document = found.request.document
+    pins = found.request.pins if document.file != "-" else ()
+    remember = bool(pins) and ask(f"Add to the Decisions of {document.file}: {'; '.join(map(write_pin, pins))}?")
+    check_writable(target.path, *([Path(document.file)] if remember else []))
+    notes = [_written(found, design_target(target.path))]  # as it is now: somebody may have edited it meanwhile
+    if document.file != "-" and read_document(document.file).text != document.text:
+        notes.append(f"{document.file} has changed meanwhile, and the design does not follow it: run the command again")
     if remember:
-        notes += _remembered(made, remember)
-    elif decided:
-        notes.append(f"{document.file} is as it was: the next design does not know what you decided")
-    return Outcome(status, result(made), notes=tuple(notes))
+        notes += _remembered(found, remember)
+    elif pins:
+        notes.append(f"{document.file} is unchanged: the next design will not follow these decisions")
+    record_design(found, target.path)
+    return Outcome(Status.FINE if found.fine else Status.FAILED, design_json(found), notes=tuple(notes))

@@ -1,4 +1,4 @@
-"""`prejoin explain`: what a message means and what to do about it, by its code."""
+"""`prejoin explain`: the meaning of a message, by its code."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from typing import Any
 import click
 
 from prejoin.cli.command import command
-from prejoin.cli.outcome import CommandError, Line, Outcome
-from prejoin.cli.output import table, width_of
-from prejoin.cli.status import Status
+from prejoin.cli.outcome import Line, Outcome
+from prejoin.cli.output import width_of
 from prejoin.cli.text.messages import coded
+from prejoin.cli.text.tables import table
 from prejoin.diagnostics import Code
 from prejoin.pipeline import codes
+from prejoin.pipeline.errors import InvalidArgumentError
 
 _CATALOGUES = ("prejoin.pipeline.codes", "prejoin.workload.codes", "prejoin.design.codes")
-"""Modules with a `CATALOGUE`; a part of the house that has messages of its own adds itself here."""
+"""The modules with a `CATALOGUE` of messages."""
 
 
 def catalogue() -> Mapping[str, Code]:
@@ -38,7 +39,7 @@ def _complete(context: click.Context, parameter: click.Parameter, incomplete: st
 @command("explain")
 @click.argument("code", required=False, shell_complete=_complete)
 def explain(code: str | None) -> Outcome:
-    """Tell about a message by its CODE (PJ120, pj120 or 120); without one, list them all."""
+    """Explain a message by its CODE (PJ120, pj120 or 120); without one, list them all."""
     known = catalogue()
     if code is None:
         rows = [(c.id, c.severity.value, c.title) for c in known.values()]
@@ -46,14 +47,14 @@ def explain(code: str | None) -> Outcome:
     found = known.get(_normal(code))
     if found is None:
         message, fix = f"there is no message with the code `{code}`", _meant(code, known)
-        raise CommandError(codes.MISUSED, message, fix, Status.MISUSED)
+        raise InvalidArgumentError(codes.MISUSED, message, fix)
     head: Line = ((found.id, "bold"), f" · {found.severity} · ", (found.title, "bold"))
     body = [coded(line) for line in _lines(found.explanation, width_of(sys.stdout))][:-1]
     return Outcome(result={**_brief(found), "explanation": found.explanation}, page=[head, (), *body])
 
 
 def _lines(text: str, width: int | None) -> Iterator[str]:
-    """The lines of a text; on a terminal, paragraphs are broken anew to fit it and examples stay as they are."""
+    """The lines of a text; on a terminal, paragraphs are wrapped to its width, and examples are not."""
     for paragraph in text.split("\n\n"):
         lines = paragraph.split("\n")
         example = any(line.startswith((" ", "|", "-")) for line in lines)
@@ -71,7 +72,7 @@ def _normal(code: str) -> str:
 
 
 def _meant(code: str, known: Mapping[str, Code]) -> str:
-    """Near by number, or else by the words of the title: people look for what they remember."""
+    """Codes with a similar number or, if there are none, with the word in their title."""
     given, word = _normal(code), code.lower().strip()
     tail = given.removeprefix("PJ").lstrip("0")
     close = [c for c in known if tail.isdigit() and c.removeprefix("PJ").startswith(tail)]

@@ -1,4 +1,4 @@
-"""`prejoin skill`: what an agent has to know to drive this command, listed, shown, and put where agents look for it."""
+"""`prejoin skill`: skills that teach coding agents to use this command, listed, shown and installed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import click
 import yaml
 
 from prejoin.cli.command import command
-from prejoin.cli.outcome import CommandError, Line, Outcome
-from prejoin.cli.status import Status
+from prejoin.cli.outcome import Line, Outcome
 from prejoin.pipeline import codes
+from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.output_files import check_outputs, write_file
 
 _STEPS = ("access-patterns", "table-design", "query-interfaces")
@@ -29,12 +29,12 @@ class Skill:
 
     @property
     def place(self) -> Path:
-        """Where it is kept, in the folder of skills: agents find one by the name of its folder."""
+        """Its path in the folder of skills: agents find a skill by the name of its folder."""
         return Path(self.name) / FILE
 
 
 def skills() -> tuple[Skill, ...]:
-    """All there are, in the order of the pipeline."""
+    """All skills, in the order of the pipeline."""
     return tuple(_read(step) for step in _STEPS)
 
 
@@ -47,18 +47,18 @@ def _read(step: str) -> Skill:
 @command("skill")
 @click.argument("action", type=click.Choice(["list", "show", "install"]))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="The folder of skills; see below.")
-@click.option("--yes", is_flag=True, help="Replace files that are there and differ.")
+@click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="The folder of skills; see above.")
+@click.option("--yes", is_flag=True, help="Overwrite existing files that differ.")
 def skill(action: str, names: tuple[str, ...], to: Path | None, yes: bool) -> Outcome:
-    """Skills for coding agents: how to drive this command, one for each step.
+    """Skills that teach coding agents to use this command, one for each step.
 
-    `list` tells which there are, `show` prints them, `install` writes NAME/SKILL.md for each into a folder: that of
-    --to, or .claude/skills where the project has a .claude, or .agents/skills. Without a NAME it is all of them. A
-    file that is there and differs is shown as a diff and stays, unless --yes is said.
+    `list` lists them, `show` prints them, and `install` writes NAME/SKILL.md for each into a folder: that of --to, or
+    .claude/skills if the project has a .claude folder, or .agents/skills. Without a NAME, all skills are taken. An
+    existing file that differs is shown as a diff and is not overwritten without --yes.
     """
     chosen = _chosen(names)
     if action == "install":
-        # A folder that the user names may be a link; in the project's own folders no link is followed.
+        # A folder that the user names may be a link; in the folders of the project, no link is followed.
         return _install(chosen, to or _folder(), yes, base=to or Path())
     if to or yes:
         raise click.UsageError("`--to` and `--yes` are for `prejoin skill install`")
@@ -90,22 +90,27 @@ def _install(chosen: Sequence[Skill], folder: Path, yes: bool, base: Path) -> Ou
     if changed and not yes:
         # All or nothing: skills of two versions side by side would contradict each other.
         paths = ", ".join(str(folder / one.place) for one in changed)
-        message = f"{paths} {'is' if len(changed) == 1 else 'are'} there already and not as here"
+        message = (
+            f"{paths} {'exists' if len(changed) == 1 else 'exist'} and {'differs' if len(changed) == 1 else 'differ'}"
+        )
         diff = "".join(_diff(folder / one.place, found[one] or "", one.text) for one in changed)
-        fix = "look at the differences, then say `--yes` to replace, or give another folder with `--to`"
-        raise CommandError(codes.WOULD_OVERWRITE, f"{message}:\n{diff.rstrip()}", fix, Status.REFUSED, str(folder))
+        fix = "look at the differences, then pass `--yes` to overwrite, or another folder with `--to`"
+        raise RefusedError(codes.WOULD_OVERWRITE, f"{message}:\n{diff.rstrip()}", fix, str(folder))
     written = [one for one, text in found.items() if text != one.text]
     if written:
         try:
             base.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            message = f"{base} cannot be made: {problem.strerror or problem}"
+            message = f"{base} cannot be created: {problem.strerror or problem}"
             fix = "check the path and its permissions"
-            raise CommandError(codes.CANNOT_WRITE, message, fix, Status.FAILED, str(base)) from None
+            raise PipelineError(codes.CANNOT_WRITE, message, fix, str(base)) from None
     for one in written:
         write_file(base, outputs[one], one.text)
     kept = [one for one in chosen if one not in written]
-    notes = [*(f"wrote {folder / one.place}" for one in written), *(f"{folder / one.place} is as here" for one in kept)]
+    notes = [
+        *(f"wrote {folder / one.place}" for one in written),
+        *(f"{folder / one.place} is up to date" for one in kept),
+    ]
     result = {
         "folder": str(folder),
         "written": [str(folder / one.place) for one in written],
@@ -115,14 +120,14 @@ def _install(chosen: Sequence[Skill], folder: Path, yes: bool, base: Path) -> Ou
 
 
 def _there(path: Path) -> str | None:
-    """What is at the path; None where nothing is."""
+    """The text of a file; None if there is none."""
     try:
         return path.read_bytes().decode("utf-8", "replace")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as problem:
         message = f"{path} cannot be read: {problem.strerror or problem}"
-        raise CommandError(codes.CANNOT_WRITE, message, "give another folder with `--to`", Status.FAILED) from None
+        raise PipelineError(codes.CANNOT_WRITE, message, "give another folder with `--to`") from None
 
 
 def _diff(path: Path, before: str, after: str) -> str:

@@ -1,4 +1,4 @@
-"""The interview on a terminal: shows each question with what is there already, and reads the answer."""
+"""The interview on a terminal: shows each question with what the document has already, and reads the answer."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from collections.abc import Sequence
 
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import say, show
+from prejoin.cli.prompt.line import read_line
 from prejoin.cli.text.messages import coded, safe
-from prejoin.pipeline.interview import Sitting
+from prejoin.pipeline.interview import InterviewSession
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.interview import Question
 
 _MOST = 12
-"""Lines of what is there already; more would push the question off the screen."""
+"""Lines of the document that are shown; more would push the question off the screen."""
 _COMMANDS = (
-    "Enter takes what stands in brackets, `back` goes one question back, `done` ends a list, `drop` takes out the "
-    "pattern that is asked about, `quit` or ^C leaves; everything is saved."
+    "Enter takes the answer in brackets, `back` returns to the previous question, `done` ends a list, `drop` removes "
+    "the current pattern, `quit` or ^C leaves; everything is saved."
 )
 
 
-def talk(sitting: Sitting, prompt_on_stderr: bool) -> bool:
-    """Asks until there is nothing more to ask; True where the other side left before."""
+def talk(session: InterviewSession, prompt_on_stderr: bool) -> bool:
+    """Asks until there are no more questions; True if the user left before."""
     try:
-        return _converse(sitting, prompt_on_stderr)
+        return _converse(session, prompt_on_stderr)
     except EOFError:
         say()
         return True
-    except KeyboardInterrupt:  # Wherever it comes: every answer before it is saved.
+    except KeyboardInterrupt:  # every answer before it is saved
         say()
-        say(*coded(_farewell(sitting)))
+        say(*coded(_farewell(session)))
         raise
 
 
-def _converse(sitting: Sitting, prompt_on_stderr: bool) -> bool:
-    _greet(sitting)
-    while (asked := sitting.question) is not None:
+def _converse(session: InterviewSession, prompt_on_stderr: bool) -> bool:
+    _greet(session)
+    while (asked := session.question) is not None:
         _ask(asked)
         text = _read(asked, prompt_on_stderr)
         if text.strip() == "quit":
@@ -46,34 +47,34 @@ def _converse(sitting: Sitting, prompt_on_stderr: bool) -> bool:
             _tell(asked.help)
             _tell(_COMMANDS)
             continue
-        _take(sitting, asked, text)
+        _take(session, asked, text)
     return False
 
 
-def _take(sitting: Sitting, asked: Question, text: str) -> None:
-    if sitting.refresh():
-        say(*coded(f"{sitting.path} was changed in the meantime; going on with what it says now."))
-        if sitting.question != asked:
+def _take(session: InterviewSession, asked: Question, text: str) -> None:
+    if session.refresh():
+        say(*coded(f"{session.path} has changed meanwhile; continuing with the new contents."))
+        if session.question != asked:
             return
     try:
-        sitting.give(text)
+        session.give(text)
     except Inexact as problem:
-        say(("That cannot be used: ", "bold red"), *coded(safe(problem.message)))
+        say(("This answer cannot be used: ", "bold red"), *coded(safe(problem.message)))
         _tell(f"fix: {problem.fix}")
 
 
-def _farewell(sitting: Sitting) -> str:
-    if sitting.text is None:
-        return "Nothing was answered, nothing was written."
-    return f"Saved in {sitting.path}. `prejoin interview {sitting.path}` goes on from here."
+def _farewell(session: InterviewSession) -> str:
+    if session.text is None:
+        return "Nothing was answered, and nothing was written."
+    return f"Saved in {session.path}. `prejoin interview {session.path}` continues from here."
 
 
-def _greet(sitting: Sitting) -> None:
-    w = sitting.workload
-    if sitting.text is None:
-        say(*coded(f"Your answers go into {sitting.path}, one by one."))
+def _greet(session: InterviewSession) -> None:
+    w = session.workload
+    if session.text is None:
+        say(*coded(f"Your answers are written to {session.path}, one by one."))
     else:
-        say((w.title or str(sitting.path), "bold"), f", as {sitting.path} has it:")
+        say((w.title or str(session.path), "bold"), f", from {session.path}:")
         lines: list[Line] = [
             (f"  {e.name}: ", ", ".join(a.name for a in e.attributes) or "nothing yet") for e in w.entities
         ]
@@ -106,32 +107,3 @@ def _width() -> int:
 
 def _read(asked: Question, prompt_on_stderr: bool) -> str:
     return read_line(f"[{asked.default}] > " if asked.default else "> ", asked.choices, prompt_on_stderr)
-
-
-def read_line(prompt: str, choices: Sequence[str], prompt_on_stderr: bool = False) -> str:
-    """A line that somebody types; EOFError where there is none."""
-    if prompt_on_stderr or not sys.stdout.isatty():
-        sys.stderr.write(prompt)
-        sys.stderr.flush()
-        line = sys.stdin.readline()
-        if not line:
-            raise EOFError
-        return line.rstrip("\n")
-    _complete(choices)
-    return input(prompt)
-
-
-def _complete(choices: Sequence[str]) -> None:
-    """Line editing, and Tab for what is likely; where the machine has it."""
-    try:
-        import readline
-    except ImportError:
-        return
-
-    def completer(text: str, state: int) -> str | None:
-        found = [c for c in choices if c.lower().startswith(text.lower())]
-        return found[state] if state < len(found) else None
-
-    readline.set_completer_delims(" \t\n,;()=")
-    readline.set_completer(completer)
-    readline.parse_and_bind("tab: complete")

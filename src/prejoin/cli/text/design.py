@@ -1,4 +1,4 @@
-"""A design on a page: what lies together, keys, indexes, each pattern's operation and price, and what came of it."""
+"""A design as text: item collections, keys, indexes, the operation and price of each pattern, and the verdicts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from prejoin.cli.commands.check import contents
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
-from prejoin.cli.text.messages import coded, counted, shown, tally
+from prejoin.cli.text.messages import coded, shown
 from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
 from prejoin.design.checks.fit import Verdict
 from prejoin.design.explain.claims import established
@@ -19,44 +19,52 @@ from prejoin.design.layout.growth import Growth
 from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, ProjectionKind, Slot
 from prejoin.design.solver.conflicts import Statement
 from prejoin.keys import fields_of
-from prejoin.pipeline.design import Made
+from prejoin.pipeline import codes
+from prejoin.pipeline.design import DesignResult
 from prejoin.pipeline.design_document import titled as item_title
 from prejoin.pipeline.design_file import structures
+from prejoin.pipeline.errors import Source
+from prejoin.pipeline.summary import contents, counted, tally
 from prejoin.render.python.package import Options, package_name
 from prejoin.workload.model import Workload
 
 _ATTRIBUTE = re.compile(r"\{\w++([^{}]*)\}")
 _FEW = 3
-"""Attributes of an index that are named."""
+"""Attributes of an index that are listed by name."""
 _DESCRIBED = 26
-"""Of a description that many letters are left as long as a key can be cut instead."""
+"""Characters of a description that stay as long as a key can be cut instead."""
 _MANY = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
 
 
-def page(made: Made) -> list[Line]:
-    """All of it, for approval."""
-    lines = [_head(made), (), *_together(made.design)]
-    lines += [*_keys(made.design, made.workload), (), *_indexes(made.design), *_patterns(made), ()]
-    if made.growth is not None:
-        package = package_name(made.workload, Options())
-        lines += [*growth_lines(made.growth, made.design.table, package), ()]
-    lines += [*unserved_lines(made), *_verdicts(made)]
+def design_page(result: DesignResult) -> list[Line]:
+    """The whole design, for approval."""
+    lines = [_head(result), (), *_together(result.design)]
+    lines += [*_keys(result.design, result.workload), (), *_indexes(result.design), *_patterns(result), ()]
+    if result.growth is not None:
+        package = package_name(result.workload, Options())
+        lines += [*growth_lines(result.growth, result.design.table, package), ()]
+    lines += [*unserved_lines(result), *_verdicts(result)]
     return lines
 
 
-def _head(made: Made) -> Line:
-    w = made.workload
-    name = shown(made.wanted.document.file)
-    return ((w.title or name, "bold"), f": {contents(w)}, from ", (name, "bold"), f"; {structures(made.design)}.")
+def besides_page(source: Source) -> Source:
+    """The diagnostics that the page does not show: all but those about patterns that are not served."""
+    return replace(source, diagnostics=tuple(d for d in source.diagnostics if d.code != codes.UNSERVED.id))
 
 
-# --- What lies where ------------------------------------------------------------------------------------------------
+def _head(result: DesignResult) -> Line:
+    w = result.workload
+    name = shown(result.request.document.file)
+    return ((w.title or name, "bold"), f": {contents(w)}, from ", (name, "bold"), f"; {structures(result.design)}.")
+
+
+# --- Keys and indexes ------------------------------------------------------------------------------------------------
 
 
 def collections(design: Design) -> list[tuple[str, str, list[str]]]:
-    """Slot, partition key and what shares it, for partitions that several kinds of items share.
+    """Slot, partition key and items, for partitions that several kinds of items share.
 
-    Attributes may have other names in each: what is written in their place is the same value.
+    Their attributes may have different names, but hold the same value.
     """
     found: dict[tuple[str, str], tuple[str, list[str]]] = {}
     for item in design.items:
@@ -91,7 +99,7 @@ def _keys(design: Design, workload: Workload) -> list[Line]:
 
 
 def _required(workload: Workload, item: Item, facet: Facet) -> list[str]:
-    """The optional attributes without which an item is not there."""
+    """The optional attributes that an item needs to be in a slot."""
     entity = workload.entity(item.entity)
     optional = {a.name for a in entity.attributes if a.optional} if entity else set()
     names = [n for text in (*facet.pk, *facet.sk) for n in fields_of(text) if f"{{{n}?" not in text]
@@ -99,7 +107,7 @@ def _required(workload: Workload, item: Item, facet: Facet) -> list[str]:
 
 
 def _indexes(design: Design) -> list[Line]:
-    """What each index is for; on a terminal in as many lines as it takes, for nothing of it can be spared."""
+    """The purpose of each index, wrapped to the terminal."""
     if not design.indexes:
         return []
     holds = [_projection(slot) for slot in design.indexes]
@@ -123,15 +131,15 @@ def _projection(slot: Slot) -> str:
 # --- Patterns -------------------------------------------------------------------------------------------------------
 
 
-def _patterns(made: Made) -> list[Line]:
+def _patterns(result: DesignResult) -> list[Line]:
     header = ("Pattern", "", "Operation", "Index", "Key", "Units", "A month")
     rows: list[Row] = []
-    for pattern in made.workload.patterns:
-        operation = made.design.operation(pattern.id)
+    for pattern in result.workload.patterns:
+        operation = result.design.operation(pattern.id)
         if operation is None:
             rows.append((pattern.id, pattern.description, "out of scope", "", "", "", ""))
             continue
-        cost = made.bill.pattern(pattern.id)
+        cost = result.bill.pattern(pattern.id)
         dollars = money(cost.dollars) if cost and operation.served else "-"
         units = operation.units
         spent = f"{units.read + units.write:g}" if units and operation.served else "-"
@@ -142,7 +150,7 @@ def _patterns(made: Made) -> list[Line]:
 
 
 def _operation(operation: Operation) -> tuple[str, str, str]:
-    """What is called, where, and with which key."""
+    """The call, its index and its key."""
     if not operation.served:
         return "not served", "", ""
     if not operation.requests:
@@ -160,22 +168,22 @@ def _operation(operation: Operation) -> tuple[str, str, str]:
     return called, "-" if request.slot == TABLE else request.slot, cut(key)
 
 
-def unserved_lines(made: Made) -> Iterator[Line]:
-    """What no key serves: why, the cheapest way, and which statements of the document are in each other's way."""
-    for operation in made.unserved:
-        about = next((one for one in made.explanation.patterns if one.pattern == operation.pattern), None)
+def unserved_lines(result: DesignResult) -> Iterator[Line]:
+    """Patterns that are not served: why, the alternatives, and the statements that prevent it."""
+    for operation in result.unserved:
+        about = next((one for one in result.explanation.patterns if one.pattern == operation.pattern), None)
         yield ((f"{operation.pattern} ", "bold red"), ("is not served", "bold"))
         for sentence in about.text if about else (operation.problem,):
             yield ("  ", *coded(sentence))
         for one in about.alternatives if about else ():
             yield ("  Possible: ", *coded(one.text))
-    yield from conflict_lines(made.conflicts)
-    if made.unserved:
+    yield from conflict_lines(result.conflicts)
+    if result.unserved:
         yield ()
 
 
 def conflict_lines(sets: Sequence[Sequence[Statement]]) -> Iterator[Line]:
-    """Sets that differ in one pattern only are told as one: that pattern, or another, and the rest."""
+    """Sets of statements that cannot all hold. Sets that differ in one pattern only are shown as one."""
     told: dict[tuple[Statement, ...], list[Statement]] = {}
     for statements in sets:
         asked = [one for one in statements if one.kind == "pattern"]
@@ -183,73 +191,73 @@ def conflict_lines(sets: Sequence[Sequence[Statement]]) -> Iterator[Line]:
         if len(statements) > 1:
             told.setdefault(rest, []).extend(asked[-1:])
     for rest, patterns in told.items():
-        yield (("These cannot all be; any one of them changed would do:", "bold"),)
+        yield (("These cannot all hold; changing any one of them is enough:", "bold"),)
         if patterns:
             names = listed(one.name for one in patterns)
-            yield ("  - ", f"{names} {'is' if len(patterns) == 1 else 'are, each by itself,'} asked")
+            yield ("  - ", f"{names} {'is' if len(patterns) == 1 else 'are, each on its own,'} required")
         for statement in rest:
             yield ("  - ", *coded(str(statement)))
 
 
 def growth_lines(grown: Growth, table: str, package: str) -> Iterator[Line]:
-    """What is to be done to the table that is in use, and what does it."""
+    """What has to be done to the table that is in use, and the commands for it."""
     if not grown:
-        yield (("The table that is in use serves it as it is.", "bold"),)
+        yield (("The table in use needs no change.", "bold"),)
         return
-    yield (("To do, with the table that is in use:", "bold"),)
+    yield (("Changes to the table in use:", "bold"),)
     for slot in grown.indexes:
         names = listed(a.name for a in (*slot.pk, *slot.sk))
-        yield ("  - ", *coded(f"make the index `{slot.name}`, with the keys {names} ({_projection(slot)})"))
+        yield ("  - ", *coded(f"create the index `{slot.name}`, with the keys {names} ({_projection(slot)})"))
     if grown.indexes:
-        yield ("    ", *coded("`db.add_indexes()` does, with the schema that is built; so does what deploys the table"))
+        yield ("    ", *coded("`db.add_indexes()` does this, with the generated schema; so does a deployment"))
     new = grown.entities
     if new:
-        yield ("  - ", f"{listed(new)} {'is' if len(new) == 1 else 'are'} new: nothing there has to change for it")
+        yield ("  - ", f"{listed(new)} {'is' if len(new) == 1 else 'are'} new: no stored item has to change")
     for backfill in grown.backfills:
         many = f"{backfill.items:,} {backfill.entity} items"
-        yield ("  - ", f"for about {many} that may be there, write {listed(backfill.why)}")
+        yield ("  - ", f"for about {many} that may exist, write {listed(backfill.why)}")
     if grown.backfills:
-        yield ("    ", *coded(f"`prejoin audit {package}.schema:SCHEMA --table {table} --repair` does"))
+        yield ("    ", *coded(f"`prejoin audit {package}.schema:SCHEMA --table {table} --repair` does this"))
 
 
-# --- What came of it ------------------------------------------------------------------------------------------------
+# --- Verdicts ------------------------------------------------------------------------------------------------
 
 
-def _verdicts(made: Made) -> Iterator[Line]:
-    operations = made.design.operations
+def _verdicts(result: DesignResult) -> Iterator[Line]:
+    operations = result.design.operations
     served = sum(operation.served for operation in operations)
-    bill = made.bill
+    bill = result.bill
     yield (
-        (f"{served} of {len(operations)} patterns served", "bold red" if made.unserved else "bold green"),
+        (f"{served} of {len(operations)} patterns served", "bold red" if result.unserved else "bold green"),
         f", for {money(bill.total)} a month at the rates of the document, {money(bill.kept)} of it storage",
-        f"{_bound(made)}.",
+        f"{_bound(result)}.",
     )
-    yield _proven(made)
-    found = made.fit
+    yield _proven(result)
+    found = result.fit
     style = {Verdict.FITS: "bold green", Verdict.CARE: "bold yellow", Verdict.DOUBT: "bold yellow"}[found.verdict]
     reasons = found.speaks_against or found.speaks_for
     why = f": {'; '.join(reasons)}" if reasons else ""
     yield ("A single table ", (found.verdict.value, style), f"{why}.")
-    if made.explanation.assumed:
-        yield coded(f"{counted(len(made.explanation.assumed), 'assumption')} made where the document says nothing.")
-    if said := tally(made.diagnostics):
+    if result.explanation.assumed:
+        yield coded(f"{counted(len(result.explanation.assumed), 'assumption')} made where the document says nothing.")
+    if said := tally(result.diagnostics):
         yield coded(f"The checks have {said}.")
 
 
-def _bound(made: Made) -> str:
-    known = "" if made.wanted.kept else established(made.workload, made.solution)
+def _bound(result: DesignResult) -> str:
+    known = "" if result.request.kept else established(result.workload, result.solution)
     return f"; {known}" if known else ""
 
 
-def _proven(made: Made) -> Line:
-    proof = made.proof
+def _proven(result: DesignResult) -> Line:
+    proof = result.proof
     if proof is None:
-        return ("Not proven: ", *coded("`--no-proof` was said."))
+        return ("Not proven: ", *coded("`--no-proof` was given."))
     cases = sum(answer.cases for answer in proof.asked)
     whole = proof.right
     number = counted(len(proof.asked), "pattern")
     return (
         ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
         f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",
-        f"each answer compared with the data itself{'' if whole else '; the messages below tell of the others'}.",
+        f"each result compared with the data itself{'' if whole else '; see the messages below for the others'}.",
     )

@@ -1,4 +1,4 @@
-"""A design as `--format json` gives it: all that is known, for scripts and agents."""
+"""The result of `prejoin design --format json`: all that is known of a design, or the answers to questions about it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from prejoin.cli.design_answers import DesignAnswers, OtherDesign, Why, Without
-from prejoin.design.explain import Alternative, Explanation
-from prejoin.design.solver.conflicts import Statement
-from prejoin.pipeline.design import Made
+from prejoin.cli.text.design_answers import DesignAnswers, OtherDesign, Why, Without
+from prejoin.design.explain import Explanation
+from prejoin.pipeline.design import ConflictSet, DesignResult, alternatives_of
 from prejoin.proof.answer import Answer
 from prejoin.workload.grammar.statements import write_pin
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What is asked about a design, instead of having it written."""
+    """Questions about a design, which are answered instead of showing the design."""
 
     explain: bool = False
     why: tuple[str, ...] = ()
@@ -29,24 +28,24 @@ class Questions:
         return bool(self.explain or self.why or self.alternatives or self.drop)
 
 
-def result(made: Made) -> dict[str, Any]:
-    solution, bill = made.solution, made.bill
+def design_json(result: DesignResult) -> dict[str, Any]:
+    solution, bill = result.solution, result.bill
     return {
-        "document": made.wanted.document.file,
-        "decided": [write_pin(pin) for pin in made.wanted.pins],
+        "document": result.request.document.file,
+        "decided": [write_pin(pin) for pin in result.request.pins],
         "score": {
-            "unserved": len(made.unserved),
-            "structures": made.explanation.structures,
-            "indexes": len(made.design.indexes),
-            "copies": len(made.design.copies),
+            "unserved": len(result.unserved),
+            "structures": result.explanation.structures,
+            "indexes": len(result.design.indexes),
+            "copies": len(result.design.copies),
             "dollars": float(bill.total),
         },
-        "exact": solution.exact and made.wanted.kept is None,
+        "exact": solution.exact and result.request.kept is None,
         "search": {"ended": solution.ended, "candidates": solution.chosen.candidates},
         "bound": {"structures": solution.chosen.least},
-        "reproducible": not made.cut_short,
-        "seconds": round(made.seconds, 3),
-        "design": msgspec.to_builtins(made.design, str_keys=True),
+        "reproducible": not result.cut_short,
+        "seconds": round(result.seconds, 3),
+        "design": msgspec.to_builtins(result.design, str_keys=True),
         "bill": {
             "total": float(bill.total),
             "requests": float(bill.requests),
@@ -63,31 +62,33 @@ def result(made: Made) -> dict[str, Any]:
                 for one in bill.storage
             ],
         },
-        "explanation": msgspec.to_builtins(made.explanation, str_keys=True),
+        "explanation": msgspec.to_builtins(result.explanation, str_keys=True),
         "unserved": [
-            {"pattern": one.pattern, "problem": one.problem, "remedy": one.remedy} for one in made.unserved
+            {"pattern": one.pattern, "problem": one.problem, "remedy": one.remedy} for one in result.unserved
         ],
-        "conflicts": conflict_sets(made.conflicts),
+        "conflicts": conflicts_json(result.conflicts),
         "fit": {
-            "verdict": made.fit.verdict.value,
-            "for": list(made.fit.speaks_for),
-            "against": list(made.fit.speaks_against),
-            "elsewhere": [{"pattern": one.pattern, "why": one.why, "use": one.use} for one in made.fit.elsewhere],
+            "verdict": result.fit.verdict.value,
+            "for": list(result.fit.speaks_for),
+            "against": list(result.fit.speaks_against),
+            "elsewhere": [{"pattern": one.pattern, "why": one.why, "use": one.use} for one in result.fit.elsewhere],
         },
-        "proof": proof(made),
-        "growth": msgspec.to_builtins(made.growth, str_keys=True) if made.growth is not None else None,
+        "proof": _proof(result),
+        "growth": msgspec.to_builtins(result.growth, str_keys=True) if result.growth is not None else None,
     }  # fmt: skip
 
 
-def answers(made: Made, why: tuple[Why, ...], dropped: tuple[Without, ...], asked: Questions) -> DesignAnswers:
-    """The answers to questions about a design, and nothing else."""
+def answers_json(
+    result: DesignResult, why: tuple[Why, ...], dropped: tuple[Without, ...], asked: Questions
+) -> DesignAnswers:
+    """The answers to questions about a design."""
     return DesignAnswers(
-        made.wanted.document.file,
-        tuple(write_pin(pin) for pin in made.wanted.pins),
+        result.request.document.file,
+        tuple(write_pin(pin) for pin in result.request.pins),
         why or UNSET,
-        _other_designs(made.explanation) if asked.alternatives else UNSET,
+        _other_designs(result.explanation) if asked.alternatives else UNSET,
         dropped or UNSET,
-        msgspec.to_builtins(made.explanation, str_keys=True) if asked.explain else UNSET,
+        msgspec.to_builtins(result.explanation, str_keys=True) if asked.explain else UNSET,
     )
 
 
@@ -98,19 +99,12 @@ def _other_designs(explanation: Explanation) -> tuple[OtherDesign, ...]:
     )
 
 
-def alternatives_of(explanation: Explanation) -> list[tuple[str, Alternative]]:
-    """Other designs, with what each is about: the table, a copy or an entity."""
-    found = [("the table", one) for one in explanation.alternatives]
-    found += [(f"{c.entity}/{c.copy}", one) for c in explanation.copies for one in c.alternatives]
-    return found + [(e.entity, one) for e in explanation.entities for one in e.alternatives]
-
-
-def conflict_sets(sets: tuple[tuple[Statement, ...], ...]) -> list[list[dict[str, str]]]:
+def conflicts_json(sets: tuple[ConflictSet, ...]) -> list[list[dict[str, str]]]:
     return [[{"kind": one.kind, "name": one.name, "text": str(one)} for one in statements] for statements in sets]
 
 
-def proof(made: Made) -> dict[str, Any] | None:
-    found = made.proof
+def _proof(result: DesignResult) -> dict[str, Any] | None:
+    found = result.proof
     if found is None:
         return None
     return {

@@ -1,4 +1,4 @@
-"""Messages as people read them: where, what, the line with the place underlined, and what to write instead."""
+"""Diagnostics as text: the place, the message, the line with the place underlined, and the fix."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from prejoin.cli.invocation import runnable
-from prejoin.cli.outcome import Line, Piece, Source
+from prejoin.cli.outcome import Line, Piece
 from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.pipeline.errors import Source
 
 WIDTH = 100
-"""Of an excerpt where there is no terminal to measure."""
+"""The width of an excerpt in a pipe."""
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.HINT: "bold cyan"}
 _LEFT = 24
-"""Cells of an excerpt before the place that it is about."""
+"""Cells of an excerpt before the place that it shows."""
 
 
 def messages(sources: Iterable[Source], width: int | None = None) -> list[Line]:
-    """The messages of some sources, one source after the other: first what is wrong, then the hints."""
+    """The messages about files, one file after the other: errors and warnings first, then hints."""
     blocks: list[list[Line]] = []
     alike: tuple[str, str] | None = None
     for source in sources:
@@ -27,7 +28,7 @@ def messages(sources: Iterable[Source], width: int | None = None) -> list[Line]:
             if d.severity is not Severity.HINT:
                 excerpt = list(_excerpt(lines, d, width or WIDTH))
                 fix = list(_fix(d.fix, width))
-                # The same about one file after the other says once what to do.
+                # The same message about several files has its fix once.
                 if not excerpt and fix and alike == (d.code, d.fix):
                     blocks[-1][-len(fix) :] = [_head(source.file, d), *fix]
                 else:
@@ -40,7 +41,7 @@ def messages(sources: Iterable[Source], width: int | None = None) -> list[Line]:
 
 
 def _hints(source: Source, width: int | None) -> Iterator[list[Line]]:
-    """Hints of a kind stand together, and say once what to do."""
+    """Hints with the same code stand together, and a fix that they share comes once."""
     hints = [d for d in source.diagnostics if d.severity is Severity.HINT]
     for code in dict.fromkeys(d.code for d in hints):
         kind = [d for d in hints if d.code == code]
@@ -73,7 +74,7 @@ def _fix(fix: str, width: int | None) -> Iterator[Line]:
 
 
 def coded(text: str) -> list[Piece]:
-    """A sentence with what stands in backticks picked out, commands as this user can run them."""
+    """A sentence with code in bold, and commands as this user can run them."""
     parts = runnable(text).split("`")
     if len(parts) % 2 == 0:
         return [runnable(text)]
@@ -94,7 +95,7 @@ def _excerpt(lines: Sequence[str], d: Diagnostic, width: int) -> Iterator[Line]:
 
 
 def _window(line: str, start: int, length: int, width: int) -> tuple[str, int, int]:
-    """The part of a line around a place: what is shown, and how many cells stand before and under the mark."""
+    """The part of a line around a place, and the numbers of cells before and under the mark."""
     shapes = [_shape(char) for char in line]
     widths = [cells(shape) for shape in shapes]
     left, right = 0, len(line)
@@ -118,12 +119,12 @@ def _window(line: str, start: int, length: int, width: int) -> tuple[str, int, i
 
 
 def _shape(char: str) -> str:
-    """A character as it is shown: a tab as four spaces, and nothing that a terminal would act on."""
+    """A character as it is shown: a tab as four spaces, without control characters."""
     return "    " if char == "\t" else safe(char)
 
 
 def safe(text: str) -> str:
-    """Without what a terminal would act on: a message may quote anything."""
+    """A text without control characters: a message may quote anything."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -132,7 +133,7 @@ def safe(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal a text takes.
+    """The width of a text on a terminal.
 
     >>> cells("a語")
     3
@@ -148,25 +149,3 @@ def cells(text: str) -> int:
 def _lines(text: str) -> list[str]:
     """Lines as the readers count them."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n") if text else []
-
-
-def counts(diagnostics: Iterable[Diagnostic]) -> dict[str, int]:
-    found = [d.severity for d in diagnostics]
-    return {f"{severity.value}s": found.count(severity) for severity in Severity}
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things in words.
-
-    >>> counted(1, "error"), counted(2, "entity")
-    ('1 error', '2 entities')
-    """
-    ending = "es" if noun.endswith("x") else "s"
-    plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + ending
-    return f"{number} {plural}"
-
-
-def tally(diagnostics: Sequence[Diagnostic]) -> str:
-    """The numbers of errors, warnings and hints, in words; nothing where there are none."""
-    found = counts(diagnostics)
-    return ", ".join(counted(n, kind.removesuffix("s")) for kind, n in found.items() if n)

@@ -33,7 +33,7 @@ class Report:
     def say(self, code: Code, message: str, fix: str, name: str = "", slot: str = "") -> None:
         """Says it about an entity (in a slot), an index or a pattern; about the design as a whole without a name."""
         span = self.at(name, slot) or (self.at(name, "") if slot else None)
-        self.diagnostics.append(code.at(span, message, fix))
+        self.diagnostics.append(code.at(span, message, fix, about=name))
 
     @cached_property
     def _bound(self) -> tuple[tuple[Bound, ...], tuple[Flaw, ...]]:

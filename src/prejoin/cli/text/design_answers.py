@@ -1,4 +1,4 @@
-"""The result of `prejoin design` with `--why`, `--alternatives`, `--drop` or `--explain`: the answers and no design."""
+"""The result of `prejoin design` with `--why`, `--alternatives`, `--drop` or `--explain`: answers without a design."""
 
 from __future__ import annotations
 
