@@ -122,7 +122,8 @@ def check(document: Document) -> tuple[Diagnostic, ...]:
 
     They include attributes that are missing from an approved design beside it. The designer is only loaded for these.
     """
-    if document.file in ("", "-") or not (Path(document.file).parent / f"{_DESIGN}.md").is_file():
+    beside = Path(document.file).parent / f"{_DESIGN}.md"
+    if document.file in ("", "-") or "APPROVED" not in text_of(beside).upper():
         return document.diagnostics
     from prejoin.pipeline.design_file import new_since_approval
 
