@@ -14,7 +14,7 @@ from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design import codes as design_codes
 from prejoin.pipeline import codes as cli_codes
 from prejoin.workload import codes as workload_codes
-from prejoin.workload.data import json_schema
+from prejoin.workload.files import json_schema
 from prejoin.workload.grammar.constructs import TABLES, as_markdown
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -10,7 +10,7 @@ import msgspec
 from corpus.references import Shape, find_references, made_up
 from corpus.source import Fields, in_words, own_titles
 from prejoin.types import STRING, Kind, Type
-from prejoin.workload.document.columns import ENTITY_LABELS
+from prejoin.workload.document.tables import ENTITY_LABELS
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality
 from prejoin.workload.lookup import target

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from corpus.source import Fields, in_words, own_titles
-from prejoin.workload.document.columns import NAME, READS, WRITES
+from prejoin.workload.document.tables import NAME, READS, WRITES
 from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_rate

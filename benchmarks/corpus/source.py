@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from prejoin.workload.document.columns import Names
+from prejoin.workload.document.tables import KnownNames
 
 MOST_BYTES = 2_000_000
 _NOTHING = frozenset({"", "-", "–", "—", "n/a", "none"})
@@ -138,7 +138,7 @@ def own_titles(rest: Mapping[str, str], known: Iterable[str], taken: Container[s
     >>> own_titles({"Sizes": "large"}, ("Size",), ())
     {'Sizes in words': 'large'}
     """
-    names = Names(known)
+    names = KnownNames(known)
     found: dict[str, str] = {}
     for title, text in rest.items():
         while title in taken or title in found or names.find(title) or names.near(title):

@@ -21,8 +21,8 @@ from prejoin.design.cost.bill import bill
 from prejoin.design.model import Call, Design, Operation
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Severity
-from prejoin.proof.bench import Bench
-from prejoin.proof.run import run_all
+from prejoin.proof.prove import run_all
+from prejoin.proof.sample_table import Bench
 from prejoin.transport import Transport
 from prejoin.workload.files import read_text
 from prejoin.workload.model import OutOfScope, Read, Workload

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
-from prejoin.engine import Embedded
-from prejoin.table import Client, Page
-from prejoin.transport import AWS, Endpoint
+from prejoin import AWS, Client, Embedded, Endpoint, Page
 
 from blog.entities import Comment, Post
 from blog.repository import BlogRepository

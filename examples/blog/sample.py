@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from uuid import uuid4
 
-from prejoin.table import ulid
+from prejoin import ulid
 
 from blog.entities import Comment, Post, User
 from blog.repository import BlogRepository

@@ -22,9 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from prejoin.engine import Embedded
-from prejoin.table import Client
-from prejoin.transport import AWS, Endpoint
+from prejoin import AWS, Client, Embedded, Endpoint
 
 from documents.repository import DocumentsRepository
 from documents.schema import SCHEMA, TABLE

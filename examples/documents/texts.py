@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
-from prejoin.table import Page, TransactionCancelled, ulid
+from prejoin import Page, TransactionCancelled, ulid
 
 from documents.entities import Document, DocumentPart, DocumentVersion, DocumentView
 from documents.repository import DocumentsRepository

@@ -19,9 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from uuid import NAMESPACE_URL, uuid5
 
-from prejoin.engine import Embedded
-from prejoin.table import Client
-from prejoin.transport import AWS, Endpoint
+from prejoin import AWS, Client, Embedded, Endpoint
 
 from files.repository import FilesRepository
 from files.schema import SCHEMA, TABLE

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 from uuid import UUID
 
-from prejoin.table import NotUnique, Page, TransactionCancelled, ulid
+from prejoin import NotUnique, Page, TransactionCancelled, ulid
 
 from files.entities import File, Folder
 from files.repository import FilesRepository

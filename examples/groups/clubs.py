@@ -13,9 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 from uuid import UUID, uuid4
 
-from prejoin.engine import Embedded
-from prejoin.table import AsyncClient, Page, TransactionCancelled, ulid
-from prejoin.transport import AWS, Endpoint
+from prejoin import AWS, AsyncClient, Embedded, Endpoint, Page, TransactionCancelled, ulid
 
 from groups.async_repository import AsyncGroupsRepository
 from groups.entities import Group, Membership, MembershipRole, User

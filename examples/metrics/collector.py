@@ -19,10 +19,7 @@ import socket
 import sys
 import time
 
-from prejoin.engine import Embedded
-from prejoin.protocol.errors import DynamoDBError
-from prejoin.table import Client, TableError
-from prejoin.transport import AWS, Endpoint, TransportError
+from prejoin import AWS, Client, DynamoDBError, Embedded, Endpoint, TableError, TransportError
 
 from drawing import league, samples_of, show, wall
 from machine import Machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 
-from prejoin.table import Page
+from prejoin import Page
 
 from metrics.entities import Sample
 from metrics.repository import MetricsRepository

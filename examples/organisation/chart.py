@@ -17,9 +17,7 @@ import csv
 import sys
 from collections.abc import Sequence
 
-from prejoin.engine import Embedded
-from prejoin.table import Client
-from prejoin.transport import AWS, Endpoint
+from prejoin import AWS, Client, Embedded, Endpoint
 
 from charts import ChartError, Charts
 from organisation.repository import OrganisationRepository

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from prejoin.table import AlreadyExists, Page, TransactionCancelled
+from prejoin import AlreadyExists, Page, TransactionCancelled
 
 from organisation.entities import Division, Employee, Organisation, Team
 from organisation.repository import OrganisationRepository

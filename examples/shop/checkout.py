@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from uuid import UUID, uuid4, uuid5
 
-from prejoin.table import AlreadyExists, Collection, TransactionCancelled, ulid
+from prejoin import AlreadyExists, Collection, TransactionCancelled, ulid
 
 from forms import Basket, NewUser, text
 from refusals import Refused, busy, no_such

@@ -15,8 +15,7 @@ from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import msgspec
-from prejoin.table import Client, Page, TableError, TransactionCancelled
-from prejoin.transport import TransportError
+from prejoin import Client, Page, TableError, TransactionCancelled, TransportError
 
 import place
 from checkout import WholeOrder, check_step, is_repeated, new_order, new_user, repeated, whole

@@ -12,19 +12,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from prejoin.transport import AWS, Endpoint, Retries
+from prejoin import AWS, Endpoint, Retries
 
 from shop.schema import TABLE
 
 if TYPE_CHECKING:
-    from prejoin.engine import Embedded
-    from prejoin.table import SignedCursors
+    from prejoin import Embedded, SignedCursors
 
 
 def place(*, timeout: float = 10.0, connect_timeout: float = 3.0, attempts: int = 6) -> AWS | Endpoint | Embedded:
     """The way to the table, and how patient one is with it."""
     if path := os.environ.get("SHOP_DB"):
-        from prejoin.engine import Embedded  # an SQLite engine is nothing that a Lambda should load
+        from prejoin import Embedded  # an SQLite engine is nothing that a Lambda should load
 
         return Embedded(None if path == "memory" else path)
     retries = Retries(attempts=attempts)
@@ -43,7 +42,7 @@ def cursors() -> SignedCursors | None:
     keys = [bytes.fromhex(key) for key in os.environ.get("SHOP_CURSOR_KEY", "").split(",") if key]
     if not keys:
         return None
-    from prejoin.table import SignedCursors  # not every function gives out pages
+    from prejoin import SignedCursors  # not every function gives out pages
 
     return SignedCursors(keys[0], previous=keys[1:])
 

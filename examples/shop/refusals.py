@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.table import (
+from prejoin import (
     CodecError,
     ConditionFailed,
     Conflict,
@@ -11,8 +11,8 @@ from prejoin.table import (
     NotUnique,
     TableError,
     TransactionCancelled,
+    TransportError,
 )
-from prejoin.transport import TransportError
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer

@@ -11,8 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
-from prejoin.table import TableError
-from prejoin.transport import TransportError
+from prejoin import TableError, TransportError
 
 from network import Network, connect, everything
 from social_network.entities import Comment, Post

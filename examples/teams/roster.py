@@ -13,9 +13,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from uuid import uuid4
 
-from prejoin.engine import Embedded
-from prejoin.table import AlreadyExists, Client, NotUnique, TableError, TransactionCancelled
-from prejoin.transport import AWS, Endpoint, TransportError
+from prejoin import (
+    AWS,
+    AlreadyExists,
+    Client,
+    Embedded,
+    Endpoint,
+    NotUnique,
+    TableError,
+    TransactionCancelled,
+    TransportError,
+)
 
 from teams.entities import Assignment, AssignmentRole, Team, User
 from teams.repository import TeamsRepository

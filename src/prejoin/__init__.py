@@ -1,3 +1,163 @@
-"""prejoin: you write down what your application asks; it designs, proves and runs the one DynamoDB table."""
+"""Single-table design for DynamoDB: typed clients, patterns, an embedded engine, and the design pipeline.
 
-__version__ = "0.1.0"
+Everything public is here, or in `prejoin.testing` (a pytest plugin and a boto3 mock). Other modules are private: their
+names may change without notice. Nothing is imported before it is used, so `import prejoin` costs nothing.
+
+Declare entities with their keys, and bind the schema to a table:
+
+    >>> from dataclasses import dataclass
+    >>> from prejoin import Client, Embedded, Entity, Key, Schema
+    >>> @dataclass
+    ... class Order:
+    ...     user_id: str
+    ...     order_id: str
+    ...     total: int
+    >>> schema = Schema(Entity(Order, Key("USER#{user_id}", "ORDER#{order_id}")))
+    >>> db = Client(schema, "shop", Embedded())  # or AWS(), Endpoint(url); AsyncClient for asyncio
+    >>> db.create_table()
+    >>> db.insert(Order("42", "o1", 30))
+    Order(user_id='42', order_id='o1', total=30)
+    >>> db.query(Order, user_id="42").items
+    (Order(user_id='42', order_id='o1', total=30),)
+
+- Clients: `Client` and `AsyncClient` insert, put, update, delete, get, query, collect and run transactions.
+- Places: `AWS()`, `Endpoint(url)` and `Embedded()`, a DynamoDB in memory or in a file.
+- Patterns, declared as `Entity(…, patterns=[…])`: `Unique`, `Copy`, `Counted`, `Version`, `TimeToLive` and others.
+- Conditions and updates: `between`, `exists`, `one_of`, `add`, `appended` and others.
+- Errors: all derive from `PrejoinError`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from prejoin._exports import HOMES
+from prejoin._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from prejoin.engine import Durability as Durability
+    from prejoin.engine import Embedded as Embedded
+    from prejoin.engine import OpenError as OpenError
+    from prejoin.engine.http import Server as Server
+    from prejoin.errors import PrejoinError as PrejoinError
+    from prejoin.keys import KeyValueError as KeyValueError
+    from prejoin.keys import Order as Order
+    from prejoin.keys import Template as Template
+    from prejoin.keys import TemplateError as TemplateError
+    from prejoin.keys import When as When
+    from prejoin.patterns.aggregates.counted import Counted as Counted
+    from prejoin.patterns.aggregates.counted import Summed as Summed
+    from prejoin.patterns.aggregates.highest import Highest as Highest
+    from prejoin.patterns.aggregates.highest import Lowest as Lowest
+    from prejoin.patterns.aggregates.recount import Recounted as Recounted
+    from prejoin.patterns.aggregates.recount import recount as recount
+    from prejoin.patterns.aggregates.recount import recount_all as recount_all
+    from prejoin.patterns.aggregates.sharded import total as total
+    from prejoin.patterns.cascade import delete_tree as delete_tree
+    from prejoin.patterns.child import Child as Child
+    from prejoin.patterns.copies import Copy as Copy
+    from prejoin.patterns.integrity.audit import audit as audit
+    from prejoin.patterns.integrity.expected import Finding as Finding
+    from prejoin.patterns.integrity.repair import repair as repair
+    from prejoin.patterns.integrity.reshard import Resharded as Resharded
+    from prejoin.patterns.integrity.reshard import reshard as reshard
+    from prejoin.patterns.receipt import Receipt as Receipt
+    from prejoin.patterns.receipt import TokenReused as TokenReused
+    from prejoin.patterns.receipt import once as once
+    from prejoin.patterns.receipt import receipts as receipts
+    from prejoin.patterns.soft_delete import SoftDelete as SoftDelete
+    from prejoin.patterns.soft_delete import purge as purge
+    from prejoin.patterns.soft_delete import restore as restore
+    from prejoin.patterns.tenant import tenant_policy as tenant_policy
+    from prejoin.patterns.timestamps import Timestamps as Timestamps
+    from prejoin.patterns.trees.move import MoveUnfinished as MoveUnfinished
+    from prejoin.patterns.trees.move import move as move
+    from prejoin.patterns.trees.move import resume_moves as resume_moves
+    from prejoin.patterns.trees.tree import Tree as Tree
+    from prejoin.patterns.trees.tree import ancestors as ancestors
+    from prejoin.patterns.trees.tree import children as children
+    from prejoin.patterns.trees.tree import subtree as subtree
+    from prejoin.patterns.ttl import TimeToLive as TimeToLive
+    from prejoin.patterns.unique import Unique as Unique
+    from prejoin.patterns.version import Version as Version
+    from prejoin.protocol.errors import DynamoDBError as DynamoDBError
+    from prejoin.table.admin.drift import Difference as Difference
+    from prejoin.table.client.async_client import AsyncClient as AsyncClient
+    from prejoin.table.client.async_client import AsyncTransaction as AsyncTransaction
+    from prejoin.table.client.client import Client as Client
+    from prejoin.table.client.observe import Call as Call
+    from prejoin.table.client.transaction import Transaction as Transaction
+    from prejoin.table.condition.record import begins_with as begins_with
+    from prejoin.table.condition.record import between as between
+    from prejoin.table.condition.record import contains as contains
+    from prejoin.table.condition.record import exists as exists
+    from prejoin.table.condition.record import of_type as of_type
+    from prejoin.table.condition.record import one_of as one_of
+    from prejoin.table.condition.record import size as size
+    from prejoin.table.errors import AlreadyExists as AlreadyExists
+    from prejoin.table.errors import ArgumentError as ArgumentError
+    from prejoin.table.errors import CodecError as CodecError
+    from prejoin.table.errors import ConditionFailed as ConditionFailed
+    from prejoin.table.errors import Conflict as Conflict
+    from prejoin.table.errors import CursorError as CursorError
+    from prejoin.table.errors import Failure as Failure
+    from prejoin.table.errors import ItemTooLarge as ItemTooLarge
+    from prejoin.table.errors import NoSuchTable as NoSuchTable
+    from prejoin.table.errors import NotAValue as NotAValue
+    from prejoin.table.errors import NotFound as NotFound
+    from prejoin.table.errors import NotServed as NotServed
+    from prejoin.table.errors import NotUnique as NotUnique
+    from prejoin.table.errors import OtherTenant as OtherTenant
+    from prejoin.table.errors import PartlyWritten as PartlyWritten
+    from prejoin.table.errors import SchemaError as SchemaError
+    from prejoin.table.errors import TableError as TableError
+    from prejoin.table.errors import TooMany as TooMany
+    from prejoin.table.errors import TransactionCancelled as TransactionCancelled
+    from prejoin.table.errors import Unanswered as Unanswered
+    from prejoin.table.errors import UnknownAttribute as UnknownAttribute
+    from prejoin.table.errors import UnknownValue as UnknownValue
+    from prejoin.table.errors import Unprocessed as Unprocessed
+    from prejoin.table.errors import VersionConflict as VersionConflict
+    from prejoin.table.ids import ulid as ulid
+    from prejoin.table.read.cursor import begun as begun
+    from prejoin.table.read.decode import Unreadable as Unreadable
+    from prejoin.table.read.page import Collection as Collection
+    from prejoin.table.read.page import Page as Page
+    from prejoin.table.read.signed_cursor import EncryptedCursors as EncryptedCursors
+    from prejoin.table.read.signed_cursor import SignedCursors as SignedCursors
+    from prejoin.table.read.transact_get import Get as Get
+    from prejoin.table.schema.declare import Entity as Entity
+    from prejoin.table.schema.declare import Index as Index
+    from prejoin.table.schema.declare import Key as Key
+    from prejoin.table.schema.schema import Schema as Schema
+    from prejoin.table.update.changes import Changes as Changes
+    from prejoin.table.update.draft import add as add
+    from prejoin.table.update.draft import appended as appended
+    from prejoin.table.update.draft import if_absent as if_absent
+    from prejoin.table.update.draft import prepended as prepended
+    from prejoin.transport import AWS as AWS
+    from prejoin.transport import AnswerLost as AnswerLost
+    from prejoin.transport import AsyncTransport as AsyncTransport
+    from prejoin.transport import ConnectionFailed as ConnectionFailed
+    from prejoin.transport import Credentials as Credentials
+    from prejoin.transport import CredentialsMissing as CredentialsMissing
+    from prejoin.transport import Endpoint as Endpoint
+    from prejoin.transport import NotConfigured as NotConfigured
+    from prejoin.transport import OnRetry as OnRetry
+    from prejoin.transport import OutcomeUnknown as OutcomeUnknown
+    from prejoin.transport import Retries as Retries
+    from prejoin.transport import Transport as Transport
+    from prejoin.transport import TransportError as TransportError
+
+__all__ = sorted(HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(HOMES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

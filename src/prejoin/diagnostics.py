@@ -1,4 +1,4 @@
-"""Coded messages to the person who wrote the input: what is wrong, where, and what to write instead."""
+"""Coded diagnostics for the author of an input: what is wrong, where, and what to write instead."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import msgspec
 
 class Severity(StrEnum):
     ERROR = "error"
-    """What was written cannot be used: fix it before going on."""
+    """The input cannot be used until this is fixed."""
     WARNING = "warning"
-    """It can be used, but something in it was left aside or is probably a mistake."""
+    """The input can be used, but a part of it was ignored or is probably a mistake."""
     HINT = "hint"
     """Something people often forget, or a way to be more exact."""
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A place in a text: line and column count from 1, in characters."""
+    """A place in a text: line and column from 1, in characters."""
 
     line: int
     column: int
     text: str = ""
-    """What stands there."""
+    """The text at this place."""
 
 
 class Code(msgspec.Struct, frozen=True):
-    """A kind of message. Its id is stable: scripts and agents act on it, and `prejoin explain` tells about it."""
+    """A kind of diagnostic. Its id is stable for scripts, and `prejoin explain` prints its explanation."""
 
     id: str
     severity: Severity
@@ -41,7 +41,7 @@ class Code(msgspec.Struct, frozen=True):
 
 
 class Diagnostic(msgspec.Struct, frozen=True, order=True):
-    """One message about one place. Line 0 means the input as a whole."""
+    """One diagnostic about one place. Line 0 means the input as a whole."""
 
     code: str
     severity: Severity
@@ -51,13 +51,13 @@ class Diagnostic(msgspec.Struct, frozen=True, order=True):
     column: int = 0
     text: str = ""
     replacement: str = ""
-    """What to write there instead of `text`, where the fix is just that; empty where it takes a person."""
+    """The replacement for `text`, if that is the whole fix; empty if a person has to decide."""
     about: str = ""
-    """The entity, index or access pattern that the message is about; empty if it is about none of them."""
+    """The entity, index or access pattern of the diagnostic; empty if it is about none of them."""
 
 
 def fixed(source: str, diagnostic: Diagnostic) -> str | None:
-    """A text with the replacement of a message made in it; None where it has none, or the place is not as it was.
+    """The source with a diagnostic's replacement applied; None if it has none, or the place has changed.
 
     >>> fixed("a strng", Diagnostic("PJ110", Severity.WARNING, "", "", 1, 3, "strng", "string"))
     'a string'
@@ -73,7 +73,7 @@ def fixed(source: str, diagnostic: Diagnostic) -> str | None:
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Sorted by place, each said once."""
+    """The diagnostics sorted by place, without duplicates."""
     return tuple(sorted(dict.fromkeys(diagnostics), key=lambda d: (d.line, d.column, d.code, d.message)))
 
 
@@ -82,7 +82,7 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def read_catalogue(package: str, file: str) -> Mapping[str, Code]:
-    """The codes that a Markdown file of a package tells about: `## PJ100 · error · title`, then the explanation."""
+    """The codes in a Markdown file of a package: `## PJ100 · error · title`, then the explanation."""
     text = resources.files(package).joinpath(file).read_text(encoding="utf-8")
     codes = {}
     for entry in text.split("\n## ")[1:]:

@@ -1,4 +1,4 @@
-"""Attribute types: what an attribute of an entity holds. Both sides of the house use them; nothing else lives here."""
+"""Attribute types, shared by the design side and the run side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Kind(StrEnum):
-    """The types an attribute can have, by the names that documents, schemas and messages use."""
+    """The kinds of attribute types, as documents, schemas and messages name them."""
 
     STRING = "string"
     NUMBER = "number"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 SCALARS = frozenset(Kind) - {Kind.LIST, Kind.MAP, Kind.SET}
-"""Kinds that can stand in a key."""
+"""Kinds that can be part of a key."""
 
 NUMERIC = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL})
 """Kinds that DynamoDB stores as N."""
@@ -44,9 +44,9 @@ class Type(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     kind: Kind
     of: Type | None = None
-    """Of what a list or a set is; None where that is not said."""
+    """The type of the elements of a list or a set; None if not declared."""
     values: tuple[str, ...] = ()
-    """The members of an enum. An enum of one member is a constant."""
+    """The members of an enum. An enum with one member is a constant."""
 
     @property
     def scalar(self) -> bool:

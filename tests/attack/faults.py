@@ -46,6 +46,8 @@ from .proxy import FAULTS, Fault, FaultProxy, Identity, make_identity
 from .result import Result
 
 TABLE = "faults"
+QUIET = "quiet"
+"""A table that nobody writes to while cells run: it is the same for all that read it whole."""
 DRIVERS = ("sync", "async")
 SCHEMES = ("http", "tls1.2", "tls1.3", "tunnel")
 THEN = ("well", "same", "refused")
@@ -134,15 +136,27 @@ def _query(key: str) -> dict[str, Any]:
     }
 
 
+def _create(key: str) -> dict[str, Any]:
+    return {
+        "TableName": key,
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+    }
+
+
 OPERATIONS: dict[str, Operation] = {
     "GetItem": Operation("GetItem", lambda key: {"Key": _key(key), "ConsistentRead": True}, read=True),
     "Query": Operation("Query", _query, read=True),
+    "Scan": Operation("Scan", lambda key: {"TableName": QUIET, "ConsistentRead": True}, read=True),
+    "DescribeTable": Operation("DescribeTable", lambda key: {"TableName": QUIET}, read=True),
     "BatchGetItem": Operation(
         "BatchGetItem", lambda key: {"RequestItems": {TABLE: {"Keys": [_key(key)], "ConsistentRead": True}}}, read=True
     ),
     "TransactGetItems": Operation(
         "TransactGetItems", lambda key: {"TransactItems": [{"Get": {"TableName": TABLE, "Key": _key(key)}}]}, read=True
     ),
+    "CreateTable": Operation("CreateTable", _create),
     "PutItem": Operation("PutItem", lambda key: {"Item": {**_key(key), "v": {"S": "new"}}}, repeatable=True),
     "PutItem conditional": Operation("PutItem", _insert),
     "PutItem conditional, large": Operation("PutItem", lambda key: _insert(key, v={"S": _LARGE})),
@@ -226,6 +240,9 @@ class Matrix:
         self._numbers = itertools.count(1)
         self.tally = Tally()
         Client(SCHEMA, TABLE, self._engine).create_table()
+        quiet = Client(SCHEMA, QUIET, self._engine)
+        quiet.create_table()
+        quiet.put(Account("one"))
 
     def __enter__(self) -> Matrix:
         # Python leaves a socket to the garbage collector where the peer resets it, or connecting is cancelled, in the

@@ -575,6 +575,14 @@ def bad_gateway(exchange: Exchange) -> None:
 
 
 @fault
+def gateway_timeout(exchange: Exchange) -> None:
+    """As API gateways and meshes answer: JSON, and no DynamoDB error."""
+    exchange.read()
+    exchange.apply()
+    exchange.answer(504, b'{"message":"Endpoint request timed out"}')
+
+
+@fault
 def web_page(exchange: Exchange) -> None:
     exchange.read()
     exchange.apply()

@@ -11,7 +11,7 @@ import pytest
 
 from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design.files import read_design_file
-from prejoin.design.solver.integer_program import OutOfTimeError, Program, TimeLimit
+from prejoin.design.solver.integer_program import IntegerProgram, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import has_errors
 from prejoin.workload.files import read_file
@@ -433,7 +433,7 @@ def test_time_limit_gives_the_best_design_found_or_none(prejoin: Prejoin, teams:
 
 def test_program_keeps_its_choice_when_the_time_is_over() -> None:
     limit = TimeLimit(1000)
-    program = Program(limit)
+    program = IntegerProgram(limit)
     bread, cake = program.choice(), program.choice()
     program.at_least(1, {bread: 1, cake: 1})
     assert program.minimise({bread: 1, cake: 5}) == 1
@@ -441,7 +441,7 @@ def test_program_keeps_its_choice_when_the_time_is_over() -> None:
     assert program.minimise({bread: 7}) == 7
     assert (program.chosen, program.exact, limit.struck) == ({bread}, False, True)
     with pytest.raises(OutOfTimeError):
-        late = Program(TimeLimit(0))
+        late = IntegerProgram(TimeLimit(0))
         late.at_least(1, {late.choice(): 1})
         late.minimise({})
 

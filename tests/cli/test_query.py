@@ -18,11 +18,10 @@ from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
 from prejoin.pipeline.errors import InvalidArgumentError
-from prejoin.pipeline.generated_package import generated_package
 from prejoin.pipeline.query import QueryResult
-from prejoin.pipeline.query_arguments import example, read_value, require_arguments
-from prejoin.proof.bench import Bench
-from prejoin.proof.schema import schema_of
+from prejoin.pipeline.query_arguments import example, read_value
+from prejoin.proof.package import load_package
+from prejoin.proof.sample_table import Bench
 from prejoin.render.python.package import repository_methods
 from prejoin.table import Call, Client
 from prejoin.workload.files import read_file
@@ -108,7 +107,7 @@ def test_a_table_that_is_there_is_read_and_changed_only_when_told(prejoin: Prejo
     workload = read_file(shop / "access-patterns.md").workload
     design = solve(workload).design
     file = shop / "shop.db"
-    with Client(schema_of(design, workload).schema, design.table, Embedded(str(file))) as db:
+    with Client(load_package(workload, design).schema, design.table, Embedded(str(file))) as db:
         db.create_table()
     missing = prejoin("query", "AP-005", "--db", str(file))
     assert missing.status == 2
@@ -143,11 +142,11 @@ def test_all_that_the_examples_ask_for_can_be_made_up(document: Path) -> None:
     design = solve(workload).design
     methods = repository_methods(workload, design)
     assert len(methods) > 5
-    with Embedded() as engine, generated_package(workload, design) as code:
+    with Embedded() as engine:
         bench = Bench.ready(workload, design, engine, datetime.now(UTC))
         for method in methods.values():
-            values = example(bench, method.pattern, method, code.record)
-            require_arguments(method, code.hints(method), values)
+            values = example(bench, method.pattern, method)
+            assert not [param.name for param in method.params if not param.default and param.name not in values]
 
 
 @pytest.mark.slow
@@ -199,7 +198,7 @@ def test_a_server_is_asked_as_a_file_is(prejoin: Prejoin, shop: Path) -> None:
     with Embedded() as engine, Server(engine, port=0) as url:
         nothing = prejoin("query", "AP-010", "product_id=1", "--endpoint", url)
         assert (nothing.status, "PJ021" in nothing.err, "there is no table `shop`" in nothing.err) == (1, True, True)
-        Client(schema_of(design, workload).schema, design.table, engine).create_table()
+        Client(load_package(workload, design).schema, design.table, engine).create_table()
         product = 'product={"product_id": "1", "name": "日本のペン", "price": "2.50", "stock": 3}'
         assert prejoin("query", "AP-025", product, "--endpoint", url, "--yes").status == 0
         ran = prejoin("query", "AP-010", "product_id=1", "--endpoint", url)
@@ -213,7 +212,7 @@ def test_lost_answer_to_a_write_says_to_look_before_repeating(prejoin: Prejoin, 
     workload = read_file(shop / "access-patterns.md").workload
     design = solve(workload).design
     with Embedded() as engine, FaultProxy(engine) as proxy:
-        Client(schema_of(design, workload).schema, design.table, engine).create_table()
+        Client(load_package(workload, design).schema, design.table, engine).create_table()
         proxy.play([FAULTS["close_after_applying"], FAULTS["access_denied"]])
         product = 'product={"product_id": "1", "name": "Pen", "price": "2.50", "stock": 3}'
         ran = prejoin("query", "AP-025", product, "--endpoint", proxy.url, "--yes")

@@ -100,3 +100,53 @@ def test_a_change_of_nothing_is_refused_with_what_to_write(
     assert [(d["code"], d["fix"]) for d in errors] == [("PJ212", f"write `{fix}`")]
     switches.write_text(sound + row.replace(write, fix))
     assert prejoin("check", "access-patterns.md").status == 0
+
+
+MOVE = """\
+# Moves
+
+## Entities
+
+### Ticket
+
+- **Attributes**:
+  - `ticketId` (ulid, generated)
+  - `status` (NEW | OPEN, mutable)
+
+### StatusCount
+
+- **Attributes**:
+  - `status` (NEW | OPEN, natural)
+  - `tickets` (integer, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Ticket | Ticket by id | ticketId | Single |
+| AP-002 | StatusCount | Count of a status | status | Single |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Transaction | Conditions |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-020 | Ticket, StatusCount | Move | ticketId, oldStatus, newStatus | MOVED | Yes | Ticket.status = oldStatus |
+"""
+MOVED = "; ".join(
+    (
+        "update Ticket (status = newStatus)",
+        "update StatusCount by oldStatus (tickets -= 1)",
+        "update StatusCount by newStatus (tickets += 1)",
+    )
+)
+
+
+def test_move_between_two_values_is_proven_and_its_generated_test_passes(prejoin: Prejoin, here: Path) -> None:
+    """The new status is never the old one: there are only two counters, and a call changes both."""
+    (here / "access-patterns.md").write_text(MOVE.replace("MOVED", MOVED))
+    ran = prejoin("build", "--yes")
+    assert ran.status == 0, ran.err
+    assert "3 of 3 patterns served and proven" in ran.out
+    assert "test: 3 tests passed" in ran.err

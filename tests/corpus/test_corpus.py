@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prejoin.diagnostics import Severity
-from prejoin.workload.document import columns
+from prejoin.workload.document import tables
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Combine, Read, Workload
@@ -59,7 +59,7 @@ def test_a_converted_document_is_in_canonical_form(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_nothing_in_a_known_column_or_label_is_left_as_prose(path: Path) -> None:
     workload = read_file(path).workload
-    known = {*columns.READS, *columns.WRITES, *columns.DELETES, *columns.ENTITY_LABELS}
+    known = {*tables.READS, *tables.WRITES, *tables.DELETES, *tables.ENTITY_LABELS}
     assert [p.id for p in workload.patterns if known & set(p.verbatim)] == []
     assert [e.name for e in workload.entities if known & set(e.verbatim)] == []
 

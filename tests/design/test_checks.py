@@ -7,7 +7,7 @@ from tests.shop import shop_design, shop_workload
 
 from prejoin.design import codes
 from prejoin.design.checks import check_design, fit
-from prejoin.design.checks.fit import Verdict
+from prejoin.design.checks.fit import FitVerdict
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.solve import solve
@@ -622,13 +622,13 @@ def test_a_query_needs_no_condition_on_the_sort_key() -> None:
 
 
 def test_an_application_that_is_known_fits_and_one_that_is_not_may_not() -> None:
-    assert fit(workload_of()).verdict is Verdict.FITS
+    assert fit(workload_of()).verdict is FitVerdict.FITS
     assert fit(workload_of()).speaks_for
     unknown = workload_of(
         (("- **Access patterns**: stable", "- **Access patterns**: unknown\n- **Experience**: none"),)
     )
     found = fit(unknown)
-    assert found.verdict is Verdict.DOUBT
+    assert found.verdict is FitVerdict.DOUBT
     assert len(found.speaks_against) == 2
 
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tests.design.workloads import workloads
 
 from prejoin.design.cost.objective import Objective, objective
-from prejoin.design.explain import considered, explain
-from prejoin.design.explain.claims import established
+from prejoin.design.explain import add_alternatives, explain
+from prejoin.design.explain.explanation import claim
 from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution, solve
@@ -204,7 +204,7 @@ def test_no_more_is_claimed_than_was_compared() -> None:
     assert not solution.exact
     assert solution.ended
     number = solution.chosen.candidates
-    assert established(workload, solution) == (
+    assert claim(workload, solution) == (
         f"no combination of the {number:,} candidate keys serves as much with fewer indexes and copies"
     )
 
@@ -213,7 +213,7 @@ def test_an_alternative_that_cannot_be_is_not_blamed_on_decisions_that_nobody_ma
     for path in DOCUMENTS[::9]:
         workload = read_file(path).workload
         solution = solve(workload)
-        told = considered(workload, solution, explain(workload, solution), most=4)
+        told = add_alternatives(workload, solution, explain(workload, solution), most=4)
         every = [*told.alternatives, *(a for about in (*told.entities, *told.copies) for a in about.alternatives)]
         if not workload.decisions:
             assert not [one.text for one in every if "decide" in one.text]

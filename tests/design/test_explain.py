@@ -15,17 +15,17 @@ from prejoin.design.cost.bill import amplification, bill
 from prejoin.design.explain import (
     Explanation,
     UnknownTopicError,
+    add_alternatives,
+    annotate,
     as_markdown,
     as_text,
-    considered,
+    choices,
     explain,
     explain_design,
-    told,
     topics,
     why,
     without,
 )
-from prejoin.design.explain import decisions as choices
 from prejoin.design.explain.model import AboutCopy, AboutEntity, AboutIndex, AboutKey, AboutPattern, Because
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design
@@ -420,16 +420,16 @@ def test_dropping_a_pattern_says_what_it_saves() -> None:
 
 def test_alternatives_are_solved_and_priced() -> None:
     workload, solution, explanation = example("teams")
-    told = considered(workload, solution, explanation)
-    fewer = told.alternatives[0]
+    annotate = add_alternatives(workload, solution, explanation)
+    fewer = annotate.alternatives[0]
     most = AtMost("GSIs", len(solution.design.indexes) - 1)
     pinned = msgspec.structs.replace(workload, decisions=(*workload.decisions, Decision(most)))
     other = solve(pinned).design
     assert fewer.structures == len(other.indexes) + len(other.copies) - explanation.structures
     assert fewer.dollars == pytest.approx(float(bill(workload, other).total) - explanation.dollars, abs=1e-5)
     assert len(other.indexes) < len(solution.design.indexes)
-    assert any(entity.alternatives for entity in told.entities)
-    assert all(len(entity.alternatives) <= 1 for entity in told.entities)
+    assert any(entity.alternatives for entity in annotate.entities)
+    assert all(len(entity.alternatives) <= 1 for entity in annotate.entities)
 
 
 def test_choices_are_for_the_document_that_tells_the_design() -> None:
@@ -444,7 +444,7 @@ def test_choices_are_for_the_document_that_tells_the_design() -> None:
 
 def test_a_design_is_told_with_the_purpose_of_each_index() -> None:
     explanation = explain_design(shop_workload(), shop_design())
-    design = told(shop_design(), explanation)
+    design = annotate(shop_design(), explanation)
     assert design.decisions == choices(explanation)
     purposes = {slot.name: slot.purpose for slot in design.indexes}
     assert all(purposes.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.design.explain import Explanation, considered, explain, why, without
+from prejoin.design.explain import Explanation, add_alternatives, explain, why, without
 from prejoin.design.explain.text import block_lines, partition_block, sections
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.workload.files import read_file
@@ -35,7 +35,7 @@ def _explained(name: str) -> tuple[Workload, Solution, Explanation]:
     folder = next(f for f in (ROOT / "examples" / name, ROOT / "tests" / "corpus" / name) if f.is_dir())
     workload = read_file(folder / "access-patterns.md").workload
     solution = solve(workload)
-    return workload, solution, considered(workload, solution, explain(workload, solution))
+    return workload, solution, add_alternatives(workload, solution, explain(workload, solution))
 
 
 def _said(workload: Workload, solution: Solution, explanation: Explanation, asked: str) -> list[str]:

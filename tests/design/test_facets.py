@@ -100,11 +100,11 @@ def test_a_copy_holds_what_its_keys_are_made_of() -> None:
 def test_an_index_answers_only_with_what_it_holds(projection: Projection, served: bool) -> None:
     item = Item("Task", "Task", (OWN, Facet("gsi1", ("TEAM#{team}",), ("{rank}",))))
     found = tuple(facets(item, slots=(TABLE, replace(GSI1, projection=projection))).values())
-    whole = keys.plan(found, keys.Ask.of("Task", equal=["team"]))
+    whole = keys.plan(found, keys.Lookup.of("Task", equal=["team"]))
     assert isinstance(whole, keys.Plan) is served
-    part = keys.plan(found, keys.Ask.of("Task", equal=["team"], needs=["taskId", "rank"]))
+    part = keys.plan(found, keys.Lookup.of("Task", equal=["team"], needs=["taskId", "rank"]))
     assert isinstance(part, keys.Plan), "its keys and the table's say that"
-    text = keys.plan(found, keys.Ask.of("Task", equal=["team"], needs=["text"]))
+    text = keys.plan(found, keys.Lookup.of("Task", equal=["team"], needs=["text"]))
     assert isinstance(text, keys.Plan) is (projection.kind is not ProjectionKind.KEYS_ONLY)
 
 

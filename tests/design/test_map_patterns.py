@@ -12,7 +12,7 @@ from prejoin.design.mapping.map_reads import ask_of
 from prejoin.design.model import Call, Design, Did, Facet, Item, KeyAttribute, Operation, Slot, Units
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 

@@ -9,7 +9,7 @@ from prejoin.design.files import read_design
 from prejoin.design.mapping.addressing import actions_of, known, unknown
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design, Did, Operation
-from prejoin.design.solver.read_needs import finds
+from prejoin.design.solver.needs import find_needs
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload, Write
 
@@ -246,7 +246,7 @@ def test_an_input_that_others_have_too_is_an_items_own_only_where_a_relation_say
     write = _write(workload)
     action = next(a for a in write.actions if a.entity == "Post")
     assert known(workload, write, action) == names
-    found = {need.given for find in finds(workload) for need in find.needs if need.entity == "Post"}
+    found = {need.given for find in find_needs(workload) for need in find.needs if need.entity == "Post"}
     assert found == {frozenset(names)}
 
 

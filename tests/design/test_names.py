@@ -9,7 +9,7 @@ import pytest
 from prejoin.design.checks import check_design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.types import Kind, Type
 from prejoin.workload.checks import check
 from prejoin.workload.model import Attribute, Direction, Entity, Input, Read, Result, Sort, Value, Workload

@@ -16,7 +16,7 @@ from prejoin.design.model import Design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError, Template, TemplateError
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.types import Kind, Type
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from prejoin.design.solver import integer_program as program
-from prejoin.design.solver.integer_program import InfeasibleError, Program
+from prejoin.design.solver import integer_program
+from prejoin.design.solver.integer_program import InfeasibleError, IntegerProgram
 
 
 def covering(random: Random, choices: int, rows: int) -> tuple[list[list[int]], dict[int, int]]:
@@ -17,8 +17,8 @@ def covering(random: Random, choices: int, rows: int) -> tuple[list[list[int]], 
     return sets, {at: random.randint(3, 9) for at in range(choices)}
 
 
-def posed(sets: list[list[int]], costs: dict[int, int]) -> Program:
-    found = Program()
+def posed(sets: list[list[int]], costs: dict[int, int]) -> IntegerProgram:
+    found = IntegerProgram()
     for _ in costs:
         found.choice()
     for one in sets:
@@ -47,7 +47,7 @@ def test_goals_are_met_one_after_the_other() -> None:
 def test_a_search_that_is_cut_off_tells_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     sets, costs = covering(Random(0), 70, 140)
     best = posed(sets, costs).minimise(costs)
-    monkeypatch.setitem(program._OPTIONS, "mip_max_nodes", 1)
+    monkeypatch.setitem(integer_program._OPTIONS, "mip_max_nodes", 1)
     cut = posed(sets, costs)
     found = cut.minimise(costs)
     assert cut.bound <= best <= found
@@ -56,7 +56,7 @@ def test_a_search_that_is_cut_off_tells_the_bound(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_cannot_be_is_an_error() -> None:
-    found = Program()
+    found = IntegerProgram()
     one = found.choice()
     found.at_least(1, {one: 1})
     found.at_most(0, {one: 1})

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from prejoin.design.cost.bill import bill
-from prejoin.design.layout.projection import projected
+from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import (
     TABLE,
@@ -24,7 +24,7 @@ from prejoin.design.model import (
 )
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.schema import schema_of
+from prejoin.proof.package import load_package
 from prejoin.table import Client, NotServed
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
@@ -78,7 +78,7 @@ def news(result: str, size: str = "8 KB", more: str = "", flag: str = "optional"
 
 def projection(result: str, **how: Any) -> Projection:
     workload, design = news(result, **how)
-    return projected(design, workload).slots[1].projection
+    return with_projections(design, workload).slots[1].projection
 
 
 def test_a_read_that_wants_everything_keeps_everything_in_the_index() -> None:
@@ -108,7 +108,9 @@ def test_what_saves_next_to_nothing_is_not_done() -> None:
     text = NEWS.replace("Warm", "1/day").replace("Hot", "1/day").replace("~1M", "100")
     reading = read_text(text.format(result="Count", size="200 B", more="", flag="optional"), "md")
     _, design = news("Count")
-    assert projected(map_patterns(design, reading.workload), reading.workload).slots[1].projection == Projection()
+    assert (
+        with_projections(map_patterns(design, reading.workload), reading.workload).slots[1].projection == Projection()
+    )
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
@@ -117,19 +119,19 @@ def test_a_projection_changes_no_operation_and_is_never_dearer(path: Path) -> No
     design = solve(workload).design
     everything = replace(design, slots=tuple(replace(s, projection=Projection()) for s in design.slots))
     whole = map_patterns(everything, workload)
-    part = projected(whole, workload)
+    part = with_projections(whole, workload)
     assert [o.requests for o in part.operations] == [o.requests for o in whole.operations]
     assert bill(workload, part).total <= bill(workload, whole).total
     assert sum(len(s.projection.attributes) for s in part.slots) <= 100
 
 
 class Titled(msgspec.Struct, frozen=True):
-    articleId: str  # noqa: N815 - as the document calls it
+    article_id: str
     title: str
 
 
 class Keyed(msgspec.Struct, frozen=True):
-    articleId: str  # noqa: N815 - as the document calls it
+    article_id: str
     section: str
 
 
@@ -138,13 +140,13 @@ class Keyed(msgspec.Struct, frozen=True):
 )
 def test_a_narrow_index_answers_what_it_was_made_for_and_refuses_the_rest(result: str, into: type[Any]) -> None:
     workload, design = news(result)
-    narrow = projected(design, workload)
-    built = schema_of(narrow, workload)
+    narrow = with_projections(design, workload)
+    built = load_package(workload, narrow)
     article = built.classes["Article"]
     with Embedded() as engine:
         db = Client(built.schema, narrow.table, engine)
         db.create_table()
-        made = article(articleId="01", section="sports", title="Goal", body="…", views=1)
+        made = article(article_id="01", section="sports", title="Goal", body="…", views=1)
         db.insert(made)
         (found,) = db.query(article, section="sports", into=into).items
         assert found == into(**{name: getattr(made, name) for name in into.__struct_fields__})
@@ -160,4 +162,4 @@ def test_an_index_never_names_more_than_dynamodb_takes(wanted: int, kind: Projec
     text = text.replace("  - `views`", "".join(f"  - `{name}` (string, mutable)\n" for name in names) + "  - `views`")
     _, design = news("Collection (title)")
     workload = read_text(text, "md").workload
-    assert projected(map_patterns(design, workload), workload).slots[1].projection.kind is kind
+    assert with_projections(map_patterns(design, workload), workload).slots[1].projection.kind is kind

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prejoin.design.files import write_design
-from prejoin.design.solver import integer_program as program
+from prejoin.design.solver import integer_program
 from prejoin.design.solver.candidates import base_candidates, index_candidates
-from prejoin.design.solver.choice import BASE, OWN, Placed, answers
-from prejoin.design.solver.choose import choose, task_of
-from prejoin.design.solver.read_needs import questions
+from prejoin.design.solver.needs import read_needs
+from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answers
+from prejoin.design.solver.search import choose, problem_of
 from prejoin.design.solver.solve import solve
 from prejoin.types import STRING
 from prejoin.workload.files import read_file
@@ -56,7 +56,7 @@ def named(path: Path) -> str:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_every_read_that_is_counted_as_served_is_served_by_the_planner(path: Path) -> None:
     workload = document(path)
-    _, refused = questions(workload)
+    _, refused = read_needs(workload)
     solution = solve(workload)
     lost = {*solution.chosen.unserved, *refused}
     design = solution.design
@@ -117,7 +117,7 @@ def small(draw: st.DrawFn) -> Workload:
 @given(small())
 @settings(max_examples=30)
 def test_a_small_choice_is_as_good_as_the_best_of_all_choices(workload: Workload) -> None:
-    asked, _ = questions(workload)
+    asked, _ = read_needs(workload)
     (entity,) = workload.entities
     needs = [need for question in asked for need in question.needs]
     others = index_candidates(workload, entity, needs)
@@ -128,16 +128,16 @@ def test_a_small_choice_is_as_good_as_the_best_of_all_choices(workload: Workload
         rooms += [(copy, slot) for copy in range(1, copies + 1) for slot in range(indexes + 1)]
         for base in bases:
             for filling in product([None, *others], repeat=len(rooms)):
-                placed = [Placed("Thing", OWN, BASE, base)]
-                placed += [Placed("Thing", i, s, c) for (i, s), c in zip(rooms, filling, strict=True) if c]
-                if all(any(answers(place, need) for place in placed) for need in needs):
+                placed = [Placement("Thing", OWN, BASE, base)]
+                placed += [Placement("Thing", i, s, c) for (i, s), c in zip(rooms, filling, strict=True) if c]
+                if all(any(placement_answers(place, need) for place in placed) for need in needs):
                     return True
         return False
 
     fewest = next(
         total for total in range(len(needs) + 1) for copies in range(total + 1) if fits(total - copies, copies)
     )
-    chosen = choose(task_of(workload, asked))
+    chosen = choose(problem_of(workload, asked))
     assert (chosen.unserved, chosen.indexes + chosen.copies) == ((), fewest)
 
 
@@ -147,7 +147,7 @@ def test_a_search_that_is_cut_off_tells_what_is_certain(monkeypatch: pytest.Monk
     best = solve(workload)
     assert best.ended
     assert best.chosen.least == best.score.structures
-    monkeypatch.setitem(program._OPTIONS, "mip_max_nodes", 1)
+    monkeypatch.setitem(integer_program._OPTIONS, "mip_max_nodes", 1)
     cut = solve(workload)
     assert cut.chosen.least <= best.score.structures <= cut.score.structures
     assert cut.ended <= (cut.score == best.score)
@@ -157,7 +157,7 @@ def test_a_search_that_is_cut_off_tells_what_is_certain(monkeypatch: pytest.Monk
 def test_the_way_that_the_solver_goes_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workload = document(path)
     usual = solve(workload).design
-    monkeypatch.setitem(program._OPTIONS, "random_seed", 4711)
+    monkeypatch.setitem(integer_program._OPTIONS, "random_seed", 4711)
     assert solve(workload).design == usual
 
 

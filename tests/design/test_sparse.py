@@ -11,7 +11,7 @@ from prejoin.design.cost.bill import bill
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic
 from prejoin.engine import Embedded
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from prejoin.design.cost.estimates import Figures
-from prejoin.design.cost.request_facts import Entry, Page, Seen, entries_of
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.footprint import EntryWrite, MeasuredFootprint, PageRead, entries_of
+from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import (
     TABLE,
@@ -34,7 +34,7 @@ from prejoin.design.model import (
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.data import Maker
-from prejoin.proof.schema import Built, schema_of
+from prejoin.proof.package import load_package
 from prejoin.protocol.sizes import item_size
 from prejoin.table import Call as Made
 from prejoin.table import Changes, Client, TableError
@@ -61,8 +61,8 @@ class Table:
     def __init__(self, design: Design, workload: Workload, engine: Embedded) -> None:
         self.design = design
         self.calls: list[Made] = []
-        self.built: Built = schema_of(design, workload)
-        self.client = Client(self.built.schema, design.table, engine, observe=self.calls.append)
+        self.package = load_package(workload, design)
+        self.client = Client(self.package.schema, design.table, engine, observe=self.calls.append)
         self.client.create_table()
         self._engine = engine
         self._keys = [key.name for key in (*design.slots[0].pk, *design.slots[0].sk)]
@@ -81,7 +81,7 @@ class Table:
         return [self.key(part.get("Item") or part["Key"]) for part in parts]
 
 
-def writes(table: Table, do: Any, *arguments: Any, **known: Any) -> Iterator[tuple[Made, list[Entry]]]:
+def writes(table: Table, do: Any, *arguments: Any, **known: Any) -> Iterator[tuple[Made, list[EntryWrite]]]:
     """What a write called, and what that did to the items and their entries in the indexes."""
     before = table.items()
     table.calls.clear()
@@ -113,17 +113,19 @@ def test_writes_cost_what_the_rules_say_for_the_items_that_are_there(name: str, 
     assert len(seen) > 20
     for call, entries in seen:
         operation = Operation("any", (Request(Call(call.operation)),))
-        assert predicted(operation, design, workload, Seen(written={0: entries})) == Units(0, call.units)
+        assert predict_units(operation, design, workload, MeasuredFootprint(written={0: entries})) == Units(
+            0, call.units
+        )
 
 
-def _all_writes(design: Design, workload: Workload) -> Iterator[tuple[Made, list[Entry]]]:
+def _all_writes(design: Design, workload: Workload) -> Iterator[tuple[Made, list[EntryWrite]]]:
     """Everything inserted, some of it changed, attribute by attribute, and deleted."""
     with Embedded() as engine:
         table = Table(design, workload, engine)
-        client, names = table.client, table.built.names
+        client, names = table.client, table.package.fields
         made = Maker(workload, NOW).make_all()
         for entity in workload.entities:
-            cls = table.built.classes[entity.name]
+            cls = table.package.classes[entity.name]
             items = [{names[entity.name][k]: v for k, v in i.items() if v is not None} for i in made[entity.name]]
             for item in items:
                 yield from writes(table, client.insert, cls(**item))
@@ -144,16 +146,16 @@ def _all_writes(design: Design, workload: Workload) -> Iterator[tuple[Made, list
 
 
 def test_reads_cost_by_page_or_by_item_and_twice_where_they_are_strong() -> None:
-    def units(call: Call, *pages: Page, consistent: bool = False) -> float:
+    def units(call: Call, *pages: PageRead, consistent: bool = False) -> float:
         operation = Operation("any", (Request(call, consistent=consistent),))
-        return predicted(operation, Design("t"), Workload(), Seen(read={0: pages})).read
+        return predict_units(operation, Design("t"), Workload(), MeasuredFootprint(read={0: pages})).read
 
-    assert units(Call.QUERY, Page(5000)) == 1.0
-    assert units(Call.QUERY, Page(5000), consistent=True) == 2.0
-    assert units(Call.BATCH_GET, Page(2500), Page(2500)) == 1.0
-    assert units(Call.TRANSACT_GET, Page(5000)) == 4.0
-    assert units(Call.GET, Page(0)) == 0.5, "what is not there is charged, too"
-    assert units(Call.QUERY, Page(100, times=8)) == 4.0, "each shard rounds for itself"
+    assert units(Call.QUERY, PageRead(5000)) == 1.0
+    assert units(Call.QUERY, PageRead(5000), consistent=True) == 2.0
+    assert units(Call.BATCH_GET, PageRead(2500), PageRead(2500)) == 1.0
+    assert units(Call.TRANSACT_GET, PageRead(5000)) == 4.0
+    assert units(Call.GET, PageRead(0)) == 0.5, "what is not there is charged, too"
+    assert units(Call.QUERY, PageRead(100, times=8)) == 4.0, "each shard rounds for itself"
 
 
 # --- By the document's figures --------------------------------------------------------------------------------------
@@ -223,7 +225,7 @@ class Desk:
         self.design = solve(self.workload).design
         self.table = Table(self.design, self.workload, engine)
         self.db = self.table.client
-        self.user, self.order = (self.table.built.classes[name] for name in ("User", "Order"))
+        self.user, self.order = (self.table.package.classes[name] for name in ("User", "Order"))
         self.short = dict.fromkeys(("User", "Order"), "")
         self.short = self._missing()
         for number in range(10):
@@ -238,19 +240,19 @@ class Desk:
         self.db.insert(self.an_order(1, 1))
         sizes = {item["entityType"]["S"]: item_size(item) for item in self.table.items().values()}
         self.db.delete(self.order, **self.key(self.an_order(1, 1)))
-        self.db.delete(self.user, userId=self.a_user(1).userId, email=self.a_user(1).email)
+        self.db.delete(self.user, user_id=self.a_user(1).user_id, email=self.a_user(1).email)
         assert self.table.items() == {}
         return {e.name: "x" * ((e.size or 0) - sizes[e.name]) for e in self.workload.entities}
 
     def a_user(self, number: int) -> Any:
-        return self.user(userId=uuid.UUID(int=number, version=4), email=f"{number:05}@x.com", about=self.short["User"])
+        return self.user(user_id=uuid.UUID(int=number, version=4), email=f"{number:05}@x.com", about=self.short["User"])
 
     def an_order(self, number: int, one: int) -> Any:
         return self.order(
-            orderId=f"01{number:012}{one:012}",
-            userId=uuid.UUID(int=number, version=4),
+            order_id=f"01{number:012}{one:012}",
+            user_id=uuid.UUID(int=number, version=4),
             status="OPEN" if one % 2 else "DONE",
-            placedAt=NOW - timedelta(hours=one),
+            placed_at=NOW - timedelta(hours=one),
             note=self.short["Order"],
         )
 
@@ -258,24 +260,25 @@ class Desk:
         """All that identifies an order, wherever the design has put it."""
         facet = self.design.items[[i.entity for i in self.design.items].index("Order")].facets[0]
         text = "".join((*facet.pk, *facet.sk))
-        return {n: getattr(one, n) for n in ("orderId", "userId", "placedAt") if f"{{{n}" in text}
+        fields = self.table.package.fields["Order"]
+        return {fields[n]: getattr(one, fields[n]) for n in ("orderId", "userId", "placedAt") if f"{{{n}" in text}
 
     def run(self, id_: str) -> None:
         db, userid, other = self.db, uuid.UUID(int=3, version=4), "y" * len(self.short["Order"])
         order = self.an_order(3, 7)
         match id_:
             case "AP-001" | "AP-002":
-                db.get(self.user, userId=userid, consistent=id_ == "AP-002")
+                db.get(self.user, user_id=userid, consistent=id_ == "AP-002")
             case "AP-003":
                 db.get(self.user, email="00003@x.com")
             case "AP-004":
-                db.query(self.order, userId=userid, order="-placedAt", limit=10)
+                db.query(self.order, user_id=userid, order="-placed_at", limit=10)
             case "AP-005":
-                db.collect((self.user, self.order), userId=userid)
+                db.collect((self.user, self.order), user_id=userid)
             case "AP-006":
-                db.query(self.order, status="OPEN", order="-placedAt")
+                db.query(self.order, status="OPEN", order="-placed_at")
             case "AP-007":
-                db.count(self.order, userId=userid)
+                db.count(self.order, user_id=userid)
             case "AP-020":
                 db.insert(self.a_user(99))
             case "AP-021":
@@ -283,10 +286,10 @@ class Desk:
             case "AP-022":
                 db.apply(self.order, Changes({"note": other}, {}), **self.key(order))
             case "AP-023":
-                whole = {n: getattr(order, n) for n in ("orderId", "userId", "placedAt", "status")}
+                whole = {n: getattr(order, n) for n in ("order_id", "user_id", "placed_at", "status")}
                 db.apply(self.order, Changes({"status": "DONE"}, {}), **whole)
             case "AP-024":
-                db.apply(self.user, Changes({"about": "y" * len(self.short["User"])}, {}), userId=userid)
+                db.apply(self.user, Changes({"about": "y" * len(self.short["User"])}, {}), user_id=userid)
             case "AP-030":
                 db.delete(self.order, **self.key(self.an_order(4, 7)))
             case _:
@@ -463,7 +466,7 @@ def test_a_narrow_index_is_not_written_for_what_it_does_not_hold() -> None:
     part = keyed(workload, BY_ID, index, projection=Projection(ProjectionKind.INCLUDE, ("entityType", "state")))
     assert [units(whole, id_).write for id_ in ("AP-020", "AP-021")] == [4, 4]
     assert [units(part, id_).write for id_ in ("AP-020", "AP-021")] == [2, 3], "an entry is smaller than 1 KB"
-    assert Figures(part, workload).size("Task", "gsi1") < 300
+    assert Estimates(part, workload).size("Task", "gsi1") < 300
     assert units(part, "AP-002").read < units(whole, "AP-002").read / 8
 
 

@@ -23,7 +23,7 @@ from prejoin.design.model import Design, Facet, Projection, ProjectionKind, When
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Diagnostic, has_errors
 from prejoin.engine import Embedded
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.render.documents.render_documents import render_documents
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.languages import LANGUAGES

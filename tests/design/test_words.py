@@ -9,7 +9,7 @@ import pytest
 from prejoin.design.model import Design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.schema import schema_of
+from prejoin.proof.package import load_package
 from prejoin.table import Client
 from prejoin.types import STRING
 from prejoin.workload.model import Attribute, Direction, Entity, Input, Read, Result, Sort, Workload
@@ -36,16 +36,16 @@ def words(design: Design) -> dict[str, str]:
 
 def first_of(design: Design, asked: Workload, read: Read) -> str:
     """The entity that the first page of a read begins with, if a page is one item."""
-    made = schema_of(design, asked)
+    made = load_package(asked, design)
     with Embedded() as dynamodb:
         db = Client(made.schema, "albums", dynamodb)
         db.create_table()
         for entity in asked.entities:
-            values = dict.fromkeys(made.names[entity.name].values(), "a")
+            values = dict.fromkeys(made.fields[entity.name].values(), "a")
             db.insert(made.classes[entity.name](**values))
         backwards = bool(read.sort) and read.sort[0].direction is Direction.DESC
         classes = tuple(made.classes[name] for name in read.entities)
-        key: dict[str, Any] = {made.names["Album"]["albumId"]: "a"}
+        key: dict[str, Any] = {made.fields["Album"]["albumId"]: "a"}
         page = db.collect(classes, limit=1, reverse=backwards, **key)
         return next(name for name, cls in made.classes.items() if isinstance(page.items[0], cls))
 

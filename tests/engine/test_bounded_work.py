@@ -15,9 +15,9 @@ import pytest
 from tests.attack import requests as attack
 
 from prejoin.engine import Embedded
-from prejoin.engine.http import KeyPair, Server, encodings
-from prejoin.engine.http.front import SHORT_BODY, SHORT_READS, Front
-from prejoin.engine.http.request import Request
+from prejoin.engine.http import KeyPair, Server, compression
+from prejoin.engine.http.handler import SHORT_BODY, SHORT_READS, RequestHandler
+from prejoin.engine.http.messages import HttpRequest
 from prejoin.engine.http.signature import refusal
 from prejoin.protocol import numbers
 from prejoin.protocol.errors import DynamoDBError
@@ -57,30 +57,30 @@ class Decompressors:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Decompressors:
     found = Decompressors()
-    monkeypatch.setattr(encodings, "_decompressor", found)
+    monkeypatch.setattr(compression, "_decompressor", found)
     return found
 
 
 @pytest.mark.parametrize("number", [1_000, 50_000])
 def test_members_that_hold_nothing_are_not_read_to_the_end(made: Decompressors, number: int) -> None:
     with pytest.raises(DynamoDBError):
-        encodings.decompressed(MEMBER * number, "gzip", 10**6)
+        compression.decompress(MEMBER * number, "gzip", 10**6)
     assert made.made == 16
     assert made.given < 2_000_000
 
 
 def test_long_body_is_read_once(made: Decompressors) -> None:
     body = gzip.compress(bytes(range(256)) * 8192, compresslevel=0, mtime=0)
-    assert len(encodings.decompressed(body * 4, "gzip", 10**8)) == 4 * 256 * 8192
+    assert len(compression.decompress(body * 4, "gzip", 10**8)) == 4 * 256 * 8192
     assert made.given < 4 * len(body) + 5 * 65_536
 
 
 def test_decompressing_ends_where_the_limit_is(made: Decompressors) -> None:
     body = zlib.compress(b" " * 10**8)
-    with pytest.raises(encodings.TooLargeError):
-        encodings.decompressed(body, "deflate", 1000)
+    with pytest.raises(compression.BodyTooLargeError):
+        compression.decompress(body, "deflate", 1000)
     assert made.given <= 65_536
-    assert encodings.decompressed(zlib.compress(b" " * 1000), "deflate", 1000) == b" " * 1000
+    assert compression.decompress(zlib.compress(b" " * 1000), "deflate", 1000) == b" " * 1000
 
 
 @pytest.mark.parametrize("members", [1, 2, 16])
@@ -88,11 +88,11 @@ def test_decompressing_ends_where_the_limit_is(made: Decompressors) -> None:
 def test_bodies_of_several_members_are_whole(members: int, size: int) -> None:
     piece = (b"%d" % size * size)[:size]
     compressed = gzip.compress(piece, compresslevel=0, mtime=0)
-    assert encodings.decompressed(compressed * members, "gzip", 10**8) == piece * members
+    assert compression.decompress(compressed * members, "gzip", 10**8) == piece * members
     if members < 16:
-        assert encodings.decompressed(compressed * members + b"more", "gzip", 10**8) == piece * members
+        assert compression.decompress(compressed * members + b"more", "gzip", 10**8) == piece * members
     with pytest.raises(DynamoDBError):
-        encodings.decompressed((compressed * members)[:-1], "gzip", 10**8)
+        compression.decompress((compressed * members)[:-1], "gzip", 10**8)
 
 
 # --- HTTP -------------------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def client() -> Iterator[Client]:
 
 def test_large_and_compressed_bodies_are_left_to_threads() -> None:
     with Embedded() as engine:
-        front = Front(engine, at_once=SHORT_READS)
+        handler = RequestHandler(engine, at_once=SHORT_READS)
         for body, more in (
             (b" " * SHORT_BODY, []),
             (b" " * (SHORT_BODY + 1), []),
@@ -119,7 +119,7 @@ def test_large_and_compressed_bodies_are_left_to_threads() -> None:
                 (b"authorization", b"AWS4-x"),
                 *more,
             ]
-            answer = front.answer_now(Request(b"POST", b"/", headers, body))
+            answer = handler.respond_now(HttpRequest(b"POST", b"/", headers, body))
             assert (answer == "") is (len(body) > SHORT_BODY or bool(more))
 
 
@@ -167,7 +167,7 @@ def test_headers_are_gone_through_a_few_times_however_many_are_signed() -> None:
     credential = "key/20260501/us-east-1/dynamodb/aws4_request"
     text = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={signed}, Signature=0"
     headers.append((b"authorization", text.encode()))
-    answer = refusal(Request(b"POST", b"/", headers, b"{}"), KeyPair("key", "secret"), now)
+    answer = refusal(HttpRequest(b"POST", b"/", headers, b"{}"), KeyPair("key", "secret"), now)
     assert answer is not None
     assert b"does not match" in answer.body
     assert headers.passes < 10

@@ -118,7 +118,7 @@ def test_a_file_held_for_too_long_is_a_dynamodb_error_that_says_so(
 ) -> None:
     path = tmp_path / "shop.db"
     monkeypatch.setattr("prejoin.engine.store.file.store._PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr("prejoin.engine.store.file.store.BUSY_MILLISECONDS", 50)
+    monkeypatch.setattr("prejoin.BUSY_MILLISECONDS", 50)
     with Embedded(path) as dynamodb:
         send(dynamodb, "CreateTable", **SHOP)
         holder = sqlite3.connect(path, isolation_level=None)

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -18,6 +19,8 @@ from hypothesis import strategies as st
 
 from prejoin.engine import Embedded
 from prejoin.engine.http import Server
+from prejoin.engine.store.file import FileStore
+from prejoin.engine.store.file.session import BUSY_MILLISECONDS
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.sizes import item_size
 
@@ -27,6 +30,7 @@ TICKS = 50
 HOLDER = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute(sys.argv[2])
 connection.execute("BEGIN IMMEDIATE")
 print("held", flush=True)
 sys.stdin.readline()
@@ -38,8 +42,8 @@ print("released", flush=True)
 class Holder:
     """Another process, with the write lock of a file."""
 
-    def __init__(self, path: Path) -> None:
-        command = [sys.executable, "-c", HOLDER, str(path)]
+    def __init__(self, path: Path, first: str) -> None:
+        command = [sys.executable, "-c", HOLDER, str(path), first]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._line() == "held\n"
 
@@ -55,8 +59,8 @@ class Holder:
 
 
 @contextmanager
-def holding(path: Path) -> Iterator[Holder]:
-    holder = Holder(path)
+def holding(path: Path, first: str = "") -> Iterator[Holder]:
+    holder = Holder(path, first)
     try:
         yield holder
     finally:
@@ -106,6 +110,35 @@ def test_loop_goes_on_while_another_process_writes(path: Path, dynamodb: Embedde
             assert "Item" in await get(dynamodb, str(number))
 
     asyncio.run(main())
+
+
+def test_write_in_loop_never_queues_behind_threads(dynamodb: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread may enter the queue after the loop has looked at it, and wait there for another process."""
+
+    class TakenAfterTheLook:
+        def locked(self) -> bool:
+            return False
+
+        def __enter__(self) -> None:
+            raise AssertionError("the loop would wait")
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(dynamodb._store, "_writer", TakenAfterTheLook())
+    body = json.dumps({"TableName": "shop", "Item": item(pk="a", sk="1")}).encode()
+    assert dynamodb.send_now("PutItem", body) == b"{}"
+
+
+def test_connecting_in_loop_does_not_wait_for_another_process(path: Path, dynamodb: Embedded) -> None:
+    """Connections are opened again after a fork, and another process may hold the whole file then."""
+    assert isinstance(dynamodb._store, FileStore)
+    dynamodb._store.close_sessions()
+    with holding(path, "PRAGMA locking_mode=EXCLUSIVE") as holder:
+        begun = time.monotonic()
+        body = json.dumps({"TableName": "shop", "Key": item(pk="there", sk="1")}).encode()
+        assert dynamodb.send_now("GetItem", body) is None
+        assert time.monotonic() - begun < BUSY_MILLISECONDS / 1000 / 2
+        holder.release()
 
 
 def test_write_goes_on_when_its_task_is_cancelled(path: Path, dynamodb: Embedded) -> None:

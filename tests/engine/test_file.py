@@ -23,6 +23,7 @@ from tests.attack.file_store import Interrupted, run_bit_flips, run_forks, run_s
 
 from prejoin.engine import Embedded, OpenError
 from prejoin.engine.store.file import FileStore, fork, store
+from prejoin.engine.store.file.format import APPLICATION_ID
 from prejoin.engine.store.interface import StoreError
 from prejoin.protocol.errors import DynamoDBError
 
@@ -218,9 +219,10 @@ def test_exceptions_raised_in_threads_leave_nothing_behind(
     assert not Path(f"{path}-wal").exists()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # one that struck in a finalizer
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
-def test_interrupts_in_an_event_loop_leave_nothing_behind(shop: Embedded) -> None:
+def test_interrupts_in_an_event_loop_leave_nothing_behind(shop: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Python ignores an interrupt that strikes in a finalizer. pytest would format it, and be interrupted in that.
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     inside = False
 
     def interrupt(*_: Any) -> None:
@@ -390,6 +392,18 @@ def test_engine_that_is_well_has_nothing_to_tell(shop: Embedded) -> None:
         assert memory.verify() == []
 
 
+def test_verify_returns_a_sentence_for_every_lost_page(shop: Embedded, path: Path) -> None:
+    """SQLite's own check may fail by the damage instead of describing it."""
+    shop.close()
+    whole, opened = path.read_bytes(), 0
+    for start in range(0, len(whole), 4096):
+        path.write_bytes(whole[:start] + bytes(4096) + whole[start + 4096 :])
+        with suppress(OpenError), Embedded(path) as engine:
+            opened += 1
+            assert engine.verify()
+    assert opened
+
+
 # Files of an older version
 
 VERSION_3 = """
@@ -512,6 +526,14 @@ def test_file_of_another_program_is_left_as_it_is(path: Path, version: int, wal:
     assert files_in(path.parent) == before
 
 
+def test_file_without_our_tables_is_damaged_and_left_as_it_is(path: Path) -> None:
+    other_program(path, version=4, mark=APPLICATION_ID)
+    before = files_in(path.parent)
+    with pytest.raises(OpenError, match=r"shop\.db is damaged: it lacks the tables entries, tables, tokens"):
+        Embedded(path)
+    assert files_in(path.parent) == before
+
+
 @pytest.mark.parametrize("kept_open", [False, True])
 def test_file_that_becomes_ours_during_the_look_is_not_called_foreign(
     path: Path, monkeypatch: pytest.MonkeyPatch, kept_open: bool
@@ -583,6 +605,7 @@ def test_places_that_cannot_hold_a_file_are_named(tmp_path: Path) -> None:
         tmp_path / "missing" / "shop.db": "there is no folder",
         Path("/dev/null"): "is not a regular file",
         tmp_path / "null\0.db": "null character",
+        tmp_path / "half \ud800.db": "no name of a file",
     }
     for place, said in cases.items():
         with pytest.raises(OpenError, match=said):
@@ -668,8 +691,8 @@ def told_of_damage(engine: Embedded) -> str:
 
 
 def test_oldest_tokens_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    monkeypatch.setattr("prejoin.engine.operations.tokens.MOST", 20)
-    monkeypatch.setattr("prejoin.engine.operations.tokens._FORGETTING_TOKENS", 5)
+    monkeypatch.setattr("prejoin.engine.operations.client_tokens.MAX_TOKENS", 20)
+    monkeypatch.setattr("prejoin.engine.operations.client_tokens._FORGETTING_TOKENS", 5)
     for engine in (Embedded(), Embedded(path)):
         with engine:
             send(engine, "CreateTable", **SHOP)

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from prejoin.engine import Embedded
 from prejoin.engine.items import rows
 from prejoin.engine.store import memory
-from prejoin.engine.store.interface import Row, StoreError, Stretch, packed_expiry
-from prejoin.engine.store.memory import MemoryStore, Ordered
-from prejoin.protocol.keybytes import EVERYTHING, Range
+from prejoin.engine.store.interface import RangeScan, StoredRow, StoreError, packed_expiry
+from prejoin.engine.store.memory import MemoryStore, SortedMap
+from prejoin.protocol.key_bytes import EVERYTHING, Range
 from prejoin.protocol.sizes import item_size
 
 from .conftest import SHOP, item, send
@@ -41,10 +41,10 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_chunks")
 @given(changes=st.lists(st.tuples(keys, st.booleans())), bounds=bounds, forward=st.booleans(), limit=st.integers(1, 30))
 def test_keys_are_in_order(changes: list[tuple[bytes, bool]], bounds: Range, forward: bool, limit: int) -> None:
-    shelf = Ordered()
+    shelf = SortedMap()
     expected: set[bytes] = set()
     for key, there in changes:
-        shelf.restore(key, Row(1, key) if there else None)
+        shelf.restore(key, StoredRow(1, key) if there else None)
         (expected.add if there else expected.discard)(key)
     low, high = bounds
     within = sorted(key for key in expected if low <= key and (high is None or key < high))
@@ -56,10 +56,10 @@ def test_keys_are_in_order(changes: list[tuple[bytes, bool]], bounds: Range, for
 
 
 def test_many_keys_are_in_order() -> None:
-    shelf = Ordered()
+    shelf = SortedMap()
     every = [b"%05d" % (number * 7919 % 10_007) for number in range(10_007)]
     for key in every:
-        shelf.add(key, Row(1, key))
+        shelf.add(key, StoredRow(1, key))
     for key in every[::2]:
         shelf.remove(key)
     assert shelf.keys(EVERYTHING, limit=99_999) == sorted(every[1::2])
@@ -77,7 +77,7 @@ def everything(store: MemoryStore) -> object:
     with store.reading() as session:
         return (
             list(session.items(EVERYTHING)),
-            list(session.contents(Stretch("entries", EVERYTHING, True, 99))),
+            list(session.contents(RangeScan("entries", EVERYTHING, True, 99))),
             session.expired(0, 99, 99),
             [(name, session.table_version(name)) for name in session.table_names("", 99)],
             [session.token(token) for token in (b"old", b"new", b"third")],
@@ -87,23 +87,23 @@ def everything(store: MemoryStore) -> object:
 def test_all_that_an_error_undoes_is_as_it_was() -> None:
     store = MemoryStore()
     with store.writing() as session:
-        session.put_expiring(b"a", None, Row(1, b"1"), 10)
-        session.put(b"b", None, Row(1, b"2"))
-        session.put_entry(b"e", Row(1, b"1"), new=True)
-        session.put_entry(b"f", Row(1, b"1"), new=True)
+        session.put_expiring(b"a", None, StoredRow(1, b"1"), 10)
+        session.put(b"b", None, StoredRow(1, b"2"))
+        session.put_entry(b"e", StoredRow(1, b"1"), new=True)
+        session.put_entry(b"f", StoredRow(1, b"1"), new=True)
         session.add_table("one", b"{}")
         session.keep_token(b"old", packed_expiry(5), 5)
         session.keep_token(b"new", packed_expiry(50), 50)
     before = everything(store)
     with undone(store) as session:
-        session.put_expiring(b"a", Row(1, b"1"), Row(1, b"3"), 20)
+        session.put_expiring(b"a", StoredRow(1, b"1"), StoredRow(1, b"3"), 20)
         session.set_expiry(b"b", 7)
         session.clear_expiries(EVERYTHING)
         session.set_expiry(b"b", 8)
         session.delete(b"a")
-        session.put(b"c", None, Row(1, b"4"))
-        session.move_entry(b"e", b"d", Row(1, b"5"))
-        session.put_entry(b"f", Row(1, b"6"), new=False)
+        session.put(b"c", None, StoredRow(1, b"4"))
+        session.move_entry(b"e", b"d", StoredRow(1, b"5"))
+        session.put_entry(b"f", StoredRow(1, b"6"), new=False)
         session.delete_entry(b"f")
         session.change_table(1, b"[]")
         session.add_table("two", b"{}")
@@ -122,8 +122,8 @@ def test_a_session_interrupted_anywhere_is_undone(where: str, monkeypatch: pytes
     store = MemoryStore()
     with store.writing() as session:
         for key in (b"a", b"b", b"d"):
-            session.put(key, None, Row(1, key))
-            session.put_entry(key, Row(1, key), new=True)
+            session.put(key, None, StoredRow(1, key))
+            session.put_entry(key, StoredRow(1, key), new=True)
     before = everything(store)
     for calls in range(12):
         real, left = getattr(memory, where), [calls]
@@ -137,9 +137,9 @@ def test_a_session_interrupted_anywhere_is_undone(where: str, monkeypatch: pytes
         with undone(store, KeyboardInterrupt) as session, monkeypatch.context() as patched:
             patched.setattr(memory, where, interrupt)
             for key in (b"c", b"e", b"f"):
-                session.put(key, None, Row(1, key))
+                session.put(key, None, StoredRow(1, key))
             session.delete(b"a")
-            session.move_entry(b"b", b"z", Row(1, b"b"))
+            session.move_entry(b"b", b"z", StoredRow(1, b"b"))
         assert everything(store) == before
 
 
@@ -159,18 +159,18 @@ def test_a_write_broken_off_halfway_leaves_the_item(monkeypatch: pytest.MonkeyPa
 
 def test_what_was_interrupted_even_in_undoing_is_undone_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
-    real = Ordered.restore
+    real = SortedMap.restore
 
-    def interrupt(self: Ordered, key: bytes, value: Any) -> None:
+    def interrupt(self: SortedMap, key: bytes, value: Any) -> None:
         if key == b"b":
             raise KeyboardInterrupt
         real(self, key, value)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Ordered, "restore", interrupt)
+        patched.setattr(SortedMap, "restore", interrupt)
         with pytest.raises(KeyboardInterrupt), store.writing() as session:
             for key in (b"a", b"b", b"c"):
-                session.put(key, None, Row(1, key))
+                session.put(key, None, StoredRow(1, key))
             raise ValueError
     with store.reading() as session:
         assert list(session.items(EVERYTHING)) == []
@@ -217,11 +217,11 @@ def test_a_child_forked_in_the_middle_of_another_threads_write_sees_none_of_it()
 
     def write() -> None:
         with store.writing() as session:
-            session.put(b"a", None, Row(1, b"1"))
+            session.put(b"a", None, StoredRow(1, b"1"))
             begun.set()
             end.wait()
 
-    def read() -> Row | None:
+    def read() -> StoredRow | None:
         with store.reading() as session:
             return session.get(b"a")
 
@@ -234,7 +234,7 @@ def test_a_child_forked_in_the_middle_of_another_threads_write_sees_none_of_it()
     end.set()
     writer.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert store.read(read) == Row(1, b"1")
+    assert store.read(read) == StoredRow(1, b"1")
 
 
 def test_a_closed_store_says_so() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.engine.store.layout import entry_key, item_key, partition_bytes
-from prejoin.protocol import keybytes
+from prejoin.engine.store.key_layout import entry_key, item_key, partition_bytes
+from prejoin.protocol import key_bytes
 
 texts = st.text(st.sampled_from("\x00\x01 #ab\x7fé\uffff\U0001f600"), max_size=4) | st.sampled_from(
     ["x" * 256, "é" * 600]
@@ -30,13 +30,13 @@ def test_an_entry_lies_under_its_partition_its_sort_key_and_the_items_own_key(
     if a is None or b is None or not _is_text(a) or not _is_text(b) or len(b["S"].encode()) > 1024:
         assert found is None
     else:
-        assert found == partition_bytes(b"index", keybytes.terminated(a)) + keybytes.terminated(b) + b"hshOWN"[-3:]
+        assert found == partition_bytes(b"index", key_bytes.terminated(a)) + key_bytes.terminated(b) + b"hshOWN"[-3:]
 
 
 @given(texts, texts)
 def test_an_item_lies_under_its_partition_and_its_sort_key_if_they_are_ordinary(a: str, b: str) -> None:
     found = item_key(b"table", PARTITION, SORT)({"a": {"S": a}, "b": {"S": b}})
     if 0 < len(a) <= 256 and 0 < len(b) <= 256:
-        assert found == partition_bytes(b"table", keybytes.terminated({"S": a})) + b.encode()
+        assert found == partition_bytes(b"table", key_bytes.terminated({"S": a})) + b.encode()
     else:
         assert found is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prejoin.engine.items import write_expressions as programs
-from prejoin.engine.items.write_expressions import program
+from prejoin.engine.items.write_expressions import compile_expressions
 from prejoin.protocol.errors import DynamoDBError
 
 
@@ -22,14 +22,14 @@ def number(text: str) -> dict[str, Any]:
 
 def refused(condition: str | None, update: str | None, names: Any, values: Any) -> str:
     with pytest.raises(DynamoDBError) as caught:
-        program(condition, update, names, values)
+        compile_expressions(condition, update, names, values)
     return caught.value.message
 
 
 def test_writes_that_differ_in_values_share_a_program() -> None:
     asked = ("attribute_exists(#k)", "SET #n = #n + :step", {"#k": "pk", "#n": "n"})
-    first, values = program(*asked, {":step": number("1")})
-    again, others = program(*asked, {":step": number("02")})
+    first, values = compile_expressions(*asked, {":step": number("1")})
+    again, others = compile_expressions(*asked, {":step": number("02")})
     assert again is first
     assert (values, others) == ({":step": number("1")}, {":step": number("2")})
     assert first.change is not None
@@ -38,12 +38,12 @@ def test_writes_that_differ_in_values_share_a_program() -> None:
 
 def test_other_names_are_another_program() -> None:
     for name in ("a", "b", "a"):
-        found, _ = program("attribute_not_exists(#n)", None, {"#n": name}, None)
+        found, _ = compile_expressions("attribute_not_exists(#n)", None, {"#n": name}, None)
         assert (found.presence, found.present) == (name, False)
 
 
 def test_values_of_another_type_are_checked_anew() -> None:
-    program("begins_with(s, :b)", None, None, {":b": {"S": "x"}})
+    compile_expressions("begins_with(s, :b)", None, None, {":b": {"S": "x"}})
     assert "Incorrect operand type" in refused("begins_with(s, :b)", None, None, {":b": number("1")})
 
 
@@ -58,25 +58,25 @@ def test_values_of_another_type_are_checked_anew() -> None:
 )
 def test_a_wrong_value_is_refused_however_often_the_program_ran(value: dict[str, Any], complaint: str) -> None:
     for right in (number("1"), {"S": "x"}):
-        program("a = :v", None, None, {":v": right})
+        compile_expressions("a = :v", None, None, {":v": right})
     assert complaint in refused("a = :v", None, None, {":v": value})
 
 
 def test_a_member_that_is_null_does_not_hide_the_type() -> None:
     given = {":b": {"S": "x", "N": None}}, {":b": {"S": None, "N": "1"}}
-    assert program("begins_with(s, :b)", None, None, given[0])[1] == {":b": {"S": "x"}}
+    assert compile_expressions("begins_with(s, :b)", None, None, given[0])[1] == {":b": {"S": "x"}}
     assert "Incorrect operand type" in refused("begins_with(s, :b)", None, None, given[1])
 
 
 def test_bounds_are_compared_in_every_request() -> None:
-    program("n BETWEEN :a AND :b", None, None, {":a": number("1"), ":b": number("2")})
+    compile_expressions("n BETWEEN :a AND :b", None, None, {":a": number("1"), ":b": number("2")})
     wrong = {":a": number("3"), ":b": number("2")}
     assert "upper bound" in refused("n BETWEEN :a AND :b", None, None, wrong)
 
 
 def test_what_is_not_used_or_empty_is_refused_again_and_again() -> None:
     for _ in range(2):
-        program("attribute_exists(a)", None, None, None)
+        compile_expressions("attribute_exists(a)", None, None, None)
         assert "unused" in refused("attribute_exists(a)", None, {"#n": "n"}, None)
         assert "must not be empty" in refused("attribute_exists(a)", None, {}, None)
         assert "must not be empty" in refused("attribute_exists(a)", None, None, {})
@@ -84,12 +84,12 @@ def test_what_is_not_used_or_empty_is_refused_again_and_again() -> None:
 
 def test_only_the_presence_of_an_attribute_is_taken_for_it() -> None:
     for text in ("attribute_exists(a.b)", "NOT attribute_exists(a)", "attribute_exists(a) AND b = c", "a = b"):
-        assert program(text, None, None, None)[0].presence == ""
+        assert compile_expressions(text, None, None, None)[0].presence == ""
 
 
 def test_no_more_programs_are_kept_than_fit() -> None:
     for at in range(programs._KEPT + 10):
-        found, _ = program(f"a{at} = :v", None, None, {":v": number("1")})
+        found, _ = compile_expressions(f"a{at} = :v", None, None, {":v": number("1")})
         assert found.condition is not None
         assert found.condition({f"a{at}": number("1")}, {":v": number("1")})
     assert len(programs._programs) <= programs._KEPT

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from prejoin.engine import Embedded
-from prejoin.engine.http import Guard, Limits, Server
+from prejoin.engine.http import Limits, OriginPolicy, Server
 from prejoin.protocol.errors import DynamoDBError
 
 SHORT = Limits(
@@ -536,15 +536,15 @@ def test_a_preflight_is_never_agreed_to(client: Client) -> None:
 
 
 def test_what_is_allowed_by_name_is_served(dynamodb: Embedded) -> None:
-    guard = Guard(hosts=frozenset({"dynamodb"}), origins=frozenset({"http://localhost:3000"}))
-    with Server(dynamodb, port=0, guard=guard) as url, Client(url) as client:
+    policy = OriginPolicy(hosts=frozenset({"dynamodb"}), origins=frozenset({"http://localhost:3000"}))
+    with Server(dynamodb, port=0, policy=policy) as url, Client(url) as client:
         assert client.ask("ListTables", Host="dynamodb:8000", Origin="http://localhost:3000").status == 200
         assert client.ask("ListTables", Host="other:8000").status == 403
 
 
 def test_a_page_of_an_allowed_origin_is_told_that_it_may_read_the_answers(dynamodb: Embedded) -> None:
     page = "http://localhost:3000"
-    with Server(dynamodb, port=0, guard=Guard(origins=frozenset({page}))) as url, Client(url) as client:
+    with Server(dynamodb, port=0, policy=OriginPolicy(origins=frozenset({page}))) as url, Client(url) as client:
         client.send(
             f"OPTIONS / HTTP/1.1\r\nHost: {client.host}\r\nOrigin: {page}\r\n"
             "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: x-amz-target\r\n\r\n".encode()

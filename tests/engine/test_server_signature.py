@@ -13,7 +13,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.engine.http.request import Request
+from prejoin.engine.http.messages import HttpRequest
 from prejoin.engine.http.signature import KeyPair, refusal
 
 KEYS = KeyPair("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
@@ -25,23 +25,23 @@ def signed(
     keys: KeyPair = KEYS,
     service: str = "dynamodb",
     **more: str,
-) -> Request:
+) -> HttpRequest:
     """A request as botocore signs it."""
     headers = {"Host": "127.0.0.1:8000", "X-Amz-Target": "DynamoDB_20120810.ListTables", **more}
     request = AWSRequest("POST", url, headers, body)
     SigV4Auth(Credentials(keys.access_key, keys.secret_key), service, "eu-west-1").add_auth(request)
     path = url.removeprefix("http://127.0.0.1:8000")
     lines = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
-    return Request(b"POST", path.encode(), lines, body)
+    return HttpRequest(b"POST", path.encode(), lines, body)
 
 
-def changed(request: Request, name: str, value: str | None) -> Request:
+def changed(request: HttpRequest, name: str, value: str | None) -> HttpRequest:
     kept = [(known, old) for known, old in request.headers if known != name.encode()]
     added = [] if value is None else [(name.encode(), value.encode())]
-    return Request(request.method, request.url, kept + added, request.body)
+    return HttpRequest(request.method, request.url, kept + added, request.body)
 
 
-def error(request: Request, **settings: Any) -> tuple[str, str]:
+def error(request: HttpRequest, **settings: Any) -> tuple[str, str]:
     answer = refusal(request, KEYS, **settings)
     assert answer is not None
     assert answer.status == 400
@@ -49,7 +49,7 @@ def error(request: Request, **settings: Any) -> tuple[str, str]:
     return body["__type"].removeprefix("com.amazon.coral.service#"), body["message"]
 
 
-def authorization(request: Request) -> str:
+def authorization(request: HttpRequest) -> str:
     return (request.header(b"authorization") or b"").decode()
 
 

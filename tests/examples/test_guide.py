@@ -11,9 +11,9 @@ import pytest
 from prejoin.diagnostics import Severity
 from prejoin.types import Kind
 from prejoin.workload import codes
-from prejoin.workload.document.columns import CONTEXT_LABELS, SECTIONS
 from prejoin.workload.document.markdown import parse
 from prejoin.workload.document.read_document import read_document
+from prejoin.workload.document.tables import CONTEXT_LABELS, SECTIONS
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_text
 from prejoin.workload.grammar.answers import (

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prejoin.keys import Bounds, Field, KeyValueError, Template, disjoint
-from prejoin.keys.planner.sort_condition import ranged
+from prejoin.keys import Bounds, KeyField, KeyValueError, Template, disjoint
+from prejoin.keys.planner.key_condition import range_condition
 from prejoin.keys.template.shape import Chars, Either, Shape, meet
 from prejoin.keys.template.specs import BUCKETS, buckets
 from prejoin.types import Kind, Type
@@ -188,7 +188,7 @@ def test_a_range_reads_what_a_filter_would_keep_and_nothing_of_its_neighbours(
     values = data.draw(st.lists(drawn, min_size=1, max_size=8))
     near = st.sampled_from(values) | drawn
     bound = data.draw(st.tuples(near, near) if op == "between" else near)
-    condition = ranged(template, 1 if lead else 0, {}, Bounds.of(op, bound), "pk")
+    condition = range_condition(template, 1 if lead else 0, {}, Bounds.of(op, bound), "pk")
     for value in [*values, None] if optional else values:
         key = template.build({"a": value, "b": data.draw(TEXT)})
         if key:
@@ -206,7 +206,7 @@ def test_bounds_can_be_open_on_either_side(
     values: list[str], low: str, high: str, low_open: bool, high_open: bool
 ) -> None:
     template = last(Kind.STRING)
-    condition = ranged(template, 1, {}, Bounds(low, high, low_open, high_open), "pk")
+    condition = range_condition(template, 1, {}, Bounds(low, high, low_open, high_open), "pk")
     for value in [*values, low, high]:
         inside = (low < value or (low == value and not low_open)) and (
             value < high or (value == high and not high_open)
@@ -218,7 +218,7 @@ def test_bounds_can_be_open_on_either_side(
 @given(TEXT, TEXT, TEXT, st.booleans())
 def test_begins_with_is_about_the_value(value: str, start: str, b: str, optional: bool) -> None:
     template = pair(Kind.STRING, optional=optional)
-    condition = ranged(template, 1, {}, Bounds.of("begins_with", start), "pk")
+    condition = range_condition(template, 1, {}, Bounds.of("begins_with", start), "pk")
     assert condition is not None
     assert condition.admits(template.build({"a": value, "b": b})) == value.startswith(start)
     if optional:
@@ -251,14 +251,14 @@ def test_a_raw_key_is_one_to_one_and_its_ranges_are_filters_where_it_has_an_orde
         assert template.parse(key) == item
         items.append(item)
         keys.append(key)
-    at = next(i for i, part in enumerate(template.parts) if isinstance(part, Field))
+    at = next(i for i, part in enumerate(template.parts) if isinstance(part, KeyField))
     field = template.parts[at]
-    assert isinstance(field, Field)
+    assert isinstance(field, KeyField)
     if not field.encoding.ordered:
         return
     near = data.draw(draw)[field.attribute], data.draw(draw)[field.attribute]
     bound = near if op == "between" else near[0]
-    condition = ranged(template, at, {}, Bounds.of(op, bound), "pk")
+    condition = range_condition(template, at, {}, Bounds.of(op, bound), "pk")
     for item, key in zip(items, keys, strict=True):
         if key:
             assert bool(condition and condition.admits(key)) == OPS[op](item[field.attribute], bound)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from prejoin.keys import Ask, Bounds, Facet, KeyValueError, Natural, Plan, Refusal, conditions, plan
-from prejoin.keys.template.natural import ranged
+from prejoin.keys import Bounds, Facet, KeyValueError, Lookup, Natural, Plan, Refusal, conditions, plan
+from prejoin.keys.template.natural import natural_range
 from prejoin.types import Kind, Type
 
 TYPES = {
@@ -58,7 +58,7 @@ def test_an_index_on_attributes_answers_what_a_filter_and_a_sort_would(order: li
         within = (rest[0], data.draw(st.sampled_from(sorted(OPS))))
     sign = data.draw(st.sampled_from(["", "-"]))
     sort = [sign + name for name in rest[: data.draw(st.integers(0, len(rest)))]]
-    found = plan([facet], Ask.of("E", equal=[*pk, *sk[:known]], within=within, order=sort))
+    found = plan([facet], Lookup.of("E", equal=[*pk, *sk[:known]], within=within, order=sort))
     assert isinstance(found, Plan), str(found)
     items = data.draw(st.lists(st.fixed_dictionaries({name: VALUES[name] for name in TYPES}), max_size=10))
     near = data.draw(st.sampled_from(items)) if items else {name: data.draw(VALUES[name]) for name in TYPES}
@@ -66,7 +66,7 @@ def test_an_index_on_attributes_answers_what_a_filter_and_a_sort_would(order: li
     if within:
         one, two = data.draw(VALUES[within[0]]), data.draw(VALUES[within[0]])
         values[within[0]] = (one, two) if within[1] == "between" else one
-    event(found.region.kind)
+    event(found.scope.kind)
     read = []
     for condition in conditions(found, values):
         here = [(plain(facet.key(item)[1]), at, item) for at, item in enumerate(items)]
@@ -89,7 +89,7 @@ def test_an_index_on_attributes_answers_what_a_filter_and_a_sort_would(order: li
 def test_an_end_that_is_not_included_is_not(name: str, low_open: bool, high_open: bool, data: st.DataObject) -> None:
     low, high = data.draw(VALUES[name]), data.draw(VALUES[name])
     natural = Natural.of([name], TYPES)
-    condition = ranged(natural, 0, (), Bounds(low, high, low_open, high_open), "pk")
+    condition = natural_range(natural, 0, (), Bounds(low, high, low_open, high_open), "pk")
     for value in [low, high, *data.draw(st.lists(VALUES[name]))]:
         inside = (low < value or (low == value and not low_open)) and (
             value < high or (value == high and not high_open)
@@ -101,15 +101,15 @@ def test_an_end_that_is_not_included_is_not(name: str, low_open: bool, high_open
 @given(st.sampled_from(["s", "x"]), st.data())
 def test_begins_with_is_for_text_and_binary(name: str, data: st.DataObject) -> None:
     start, value = data.draw(VALUES[name]), data.draw(VALUES[name])
-    condition = ranged(Natural.of([name], TYPES), 0, (), Bounds.of("begins_with", start), "pk")
+    condition = natural_range(Natural.of([name], TYPES), 0, (), Bounds.of("begins_with", start), "pk")
     assert condition is not None
     assert condition.admits(value) == value.startswith(start)
 
 
 def test_nothing_is_before_or_at_an_empty_text_and_everything_after() -> None:
     natural = Natural.of(["s"], TYPES)
-    assert ranged(natural, 0, (), Bounds.of("<=", ""), "pk") is None
-    everything = ranged(natural, 0, (), Bounds.of(">=", ""), "pk")
+    assert natural_range(natural, 0, (), Bounds.of("<=", ""), "pk") is None
+    everything = natural_range(natural, 0, (), Bounds.of(">=", ""), "pk")
     assert everything is not None
     assert everything.op == ""
 
@@ -117,11 +117,14 @@ def test_nothing_is_before_or_at_an_empty_text_and_everything_after() -> None:
 def test_a_gap_or_a_range_before_the_end_is_refused() -> None:
     facet = Facet("E", "by", Natural.of(["s", "e"], TYPES), Natural.of(["n", "d"], TYPES))
     for ask, why in [
-        (Ask.of("E", equal=["s"]), "its partition needs e"),
-        (Ask.of("E", equal=["s", "e", "d"]), "d would be left to a filter"),
-        (Ask.of("E", equal=["s", "e"], within=("d", ">")), "does not continue with d"),
-        (Ask.of("E", equal=["s", "e"], order=["d"]), "sorted by {n} there"),
-        (Ask.of("E", equal=["s", "e", "n"], within=("d", "begins_with")), "not in an order that begins_with could use"),
+        (Lookup.of("E", equal=["s"]), "its partition needs e"),
+        (Lookup.of("E", equal=["s", "e", "d"]), "d would be left to a filter"),
+        (Lookup.of("E", equal=["s", "e"], within=("d", ">")), "does not continue with d"),
+        (Lookup.of("E", equal=["s", "e"], order=["d"]), "sorted by {n} there"),
+        (
+            Lookup.of("E", equal=["s", "e", "n"], within=("d", "begins_with")),
+            "not in an order that begins_with could use",
+        ),
     ]:
         found = plan([facet], ask)
         assert isinstance(found, Refusal)
@@ -133,10 +136,10 @@ def test_entities_in_one_index_are_told_apart_only_by_their_attributes() -> None
         types = TYPES | {"e": Type(Kind.ENUM, values=values)}
         return Facet(entity, "by", Natural.of(["e"], types), Natural.of(["n"], types))
 
-    assert isinstance(plan([by("E", "A", "B"), by("F", "C")], Ask.of("E", equal=["e"])), Plan)
-    refused = plan([by("E", "A", "B"), by("F", "B", "C")], Ask.of("E", equal=["e"]))
+    assert isinstance(plan([by("E", "A", "B"), by("F", "C")], Lookup.of("E", equal=["e"])), Plan)
+    refused = plan([by("E", "A", "B"), by("F", "B", "C")], Lookup.of("E", equal=["e"]))
     assert "keys of F lie in what it reads" in str(refused)
-    both = plan([by("E", "A", "B"), by("F", "B", "C")], Ask.of("E", "F", equal=["e"], order=["-n"]))
+    both = plan([by("E", "A", "B"), by("F", "B", "C")], Lookup.of("E", "F", equal=["e"], order=["-n"]))
     assert isinstance(both, Plan)
     assert both.reverse
 

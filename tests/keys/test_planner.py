@@ -8,10 +8,10 @@ import pytest
 
 from prejoin.keys import (
     TABLE,
-    Ask,
     Bounds,
     Facet,
     KeyValueError,
+    Lookup,
     Order,
     Plan,
     Refusal,
@@ -49,13 +49,13 @@ T = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def planned(facets: list[Facet], *entities: str, **ask: object) -> Plan:
-    found = plan(facets, Ask.of(*entities, **ask))  # type: ignore[arg-type]
+    found = plan(facets, Lookup.of(*entities, **ask))  # type: ignore[arg-type]
     assert isinstance(found, Plan), str(found)
     return found
 
 
 def refused(facets: list[Facet], *entities: str, **ask: object) -> str:
-    found = plan(facets, Ask.of(*entities, **ask))  # type: ignore[arg-type]
+    found = plan(facets, Lookup.of(*entities, **ask))  # type: ignore[arg-type]
     assert isinstance(found, Refusal), str(found)
     return str(found)
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Template, conditions, disjoint, plan
+from prejoin.keys import TABLE, Facet, KeyValueError, Lookup, Plan, Refusal, Template, conditions, disjoint, plan
 from prejoin.types import Kind, Type
 
 TYPES = {name: Type(Kind.STRING) for name in "abcg"} | {"n": Type(Kind.INTEGER), "o": Type(Kind.INTEGER)}
@@ -68,7 +68,7 @@ def facets(draw: st.DrawFn) -> list[Facet]:
 
 
 @st.composite
-def asks(draw: st.DrawFn, facets: list[Facet]) -> Ask:
+def asks(draw: st.DrawFn, facets: list[Facet]) -> Lookup:
     """Questions near what one of the facets can answer: its partition, some of its sort key, and then some."""
     near = draw(st.sampled_from(facets))
     sort = near.sk.attributes if near.sk else ()
@@ -80,7 +80,7 @@ def asks(draw: st.DrawFn, facets: list[Facet]) -> Ask:
     sign = draw(st.sampled_from(["", "-"]))
     order = [sign + name for name in draw(st.sampled_from([[], rest[:1], rest[:2], rest, ["b"]]))]
     entities = draw(st.sampled_from([(near.entity,), (near.entity,), ("E", "F"), ("F", "E")]))
-    return Ask.of(*entities, equal=equal, within=within, order=order)
+    return Lookup.of(*entities, equal=equal, within=within, order=order)
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -93,7 +93,7 @@ def test_a_plan_reads_what_was_asked_for_and_nothing_else(
     if isinstance(found, Refusal):
         event("refused")
         return
-    event(f"{found.operation} {found.region.kind} of {len(ask.entities)}, {found.shards} shards")
+    event(f"{found.operation} {found.scope.kind} of {len(ask.entities)}, {found.shards} shards")
     values: dict[str, Any] = {name: data.draw(ITEM)[name] for name in sorted(ask.equal)}
     if items and data.draw(st.booleans()):
         values = {name: items[0][1][name] for name in sorted(ask.equal)}
@@ -132,7 +132,7 @@ def _stored(
     return list(taken.values())
 
 
-def _answers(item: dict[str, Any], ask: Ask, values: dict[str, Any]) -> bool:
+def _answers(item: dict[str, Any], ask: Lookup, values: dict[str, Any]) -> bool:
     if ask.within:
         value = item[ask.within.attribute]
         if value is None or not OPS[ask.within.op](value, values[ask.within.attribute]):
@@ -154,7 +154,7 @@ def _read(
     return read
 
 
-def _rank(one: dict[str, Any], two: dict[str, Any], ask: Ask) -> int:
+def _rank(one: dict[str, Any], two: dict[str, Any], ask: Lookup) -> int:
     for order in ask.order:
         name, descending = order.attribute, order.descending
         if one[name] != two[name]:
@@ -194,7 +194,7 @@ def test_a_facet_alone_serves_exactly_the_reads_that_are_a_prefix_of_it(
         and (within is None or sort[_run(sort, equal) :][:1] == [within])
         and wanted == following[: len(wanted)]
     )
-    ask = Ask.of("E", equal=equal, within=(within, ">=") if within else None, order=order)
+    ask = Lookup.of("E", equal=equal, within=(within, ">=") if within else None, order=order)
     found = plan([facet], ask)
     assert isinstance(found, Plan) == served, str(found)
     assert isinstance(found, Refusal) != served
@@ -214,14 +214,14 @@ def test_a_collection_is_read_whole_and_alone(data: Any, sorts: list[str]) -> No
     wanted = data.draw(st.sets(st.sampled_from([f.entity for f in facets]), min_size=1, max_size=3))
     equal = data.draw(st.sampled_from([{"a"}, {"a"}, {"a", "b"}]))
     within = data.draw(st.sampled_from([None, None, ("n", ">"), ("n", "<=")]))
-    found = plan(facets, Ask.of(*sorted(wanted), equal=equal, within=within))
+    found = plan(facets, Lookup.of(*sorted(wanted), equal=equal, within=within))
     if isinstance(found, Refusal):
         event("refused")
         return
-    event(f"{found.region.kind} of {len(wanted)}")
+    event(f"{found.scope.kind} of {len(wanted)}")
     items = data.draw(st.lists(st.tuples(st.sampled_from([f.entity for f in facets]), ITEM), max_size=12))
     items = [(entity, item | {"a": "a"}) for entity, item in items]
     values = {"a": "a", "b": data.draw(TEXT), "n": data.draw(NUMBER)}
     stored = _stored(facets, items, TABLE)
-    expected = [row[:2] for row in stored if row[0] in wanted and _answers(row[1], found.ask, values)]
+    expected = [row[:2] for row in stored if row[0] in wanted and _answers(row[1], found.lookup, values)]
     assert sorted(map(repr, _read(found, values, stored))) == sorted(map(repr, expected))

@@ -17,7 +17,7 @@ from tests.place import PLACE
 
 from prejoin.keys import TABLE
 from prejoin.table import Client, Schema
-from prejoin.table.read.decode import facet_tag
+from prejoin.table.schema.bind import facet_tag
 from prejoin.transport import AsyncTransport, Transport
 
 on_a_file = pytest.mark.skipif(bool(PLACE), reason="it is about files of the embedded engine, wherever the others run")

@@ -622,5 +622,5 @@ def test_many_pages_are_read_one_after_the_other() -> None:
 def test_an_item_with_more_attributes_than_a_condition_compares_is_left_alone(db: Client) -> None:
     change(db, "USER#1", "ORDER#7", gsi1pk={"S": "OLD"}, **{f"more{number}": {"S": "x"} for number in range(130)})
     (finding,) = audit(db)
-    with pytest.raises(TableError, match="mend it by hand"):
+    with pytest.raises(TableError, match="Repair it by hand"):
         repair(db, finding)

@@ -392,7 +392,7 @@ NEXT = {
 def test_lost_answer_stays_unknown_whatever_the_next_attempts_get(
     errors: dict[str, Exception], applied: bool, awaited: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prejoin.table.backoff.LONGEST", 0.001)
+    monkeypatch.setattr("prejoin.table.conversation.LONGEST_PAUSE", 0.001)
     transport = fresh()
     db = opened(transport)
     failing = LosingThenFailing(transport, [applied], errors)

@@ -12,10 +12,10 @@ from prejoin.pipeline.build import build
 from prejoin.pipeline.connection import Place
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, RefusedError
-from prejoin.pipeline.generated_package import generated_package
 from prejoin.pipeline.query import plain, query, query_design
 from prejoin.pipeline.query_arguments import MissingArgumentsError
 from prejoin.pipeline.settings import Overrides
+from prejoin.proof.package import load_package
 from prejoin.table import Client
 
 
@@ -30,8 +30,8 @@ def place(document: Document, tmp_path: Path) -> Place:
     """An empty table of the design, in a file."""
     found = query_design(document)
     file = str(tmp_path / "teams.db")
-    with generated_package(document.workload, found.design) as code, Embedded(file) as engine:
-        Client(code.schema, found.design.table, engine).create_table()
+    with Embedded(file) as engine:
+        Client(load_package(document.workload, found.design).schema, found.design.table, engine).create_table()
     return Place(db=file)
 
 

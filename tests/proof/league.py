@@ -14,8 +14,8 @@ from prejoin.design.files import read_design
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
-from prejoin.proof.answer import Proof
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
+from prejoin.proof.result import Proof
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 

@@ -8,9 +8,9 @@ import pytest
 
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.bench import Bench
+from prejoin.proof.prove import prove
 from prejoin.proof.reference import Reference
-from prejoin.proof.run import prove
+from prejoin.proof.sample_table import Bench
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Read, Workload
 

@@ -10,7 +10,7 @@ from tests.proof.league import NOW
 
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.workload.files import read_file
 from prejoin.workload.grammar.statements import read_pin
 from prejoin.workload.model import Decision

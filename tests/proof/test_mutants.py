@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.proof.league import Request, league_design, league_workload, proof
 
 from prejoin.design.model import Design, Facet, Item, Projection, ProjectionKind
-from prejoin.proof.answer import Proof
+from prejoin.proof.result import Proof
 from prejoin.table import TableError
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def test_the_league_is_proven_whatever_the_seed() -> None:
         assert all(a.cases for a in found.answers)
         assert {a.pattern for a in found.answers if a.predicted is None} == set()
         assert {a.pattern: a.units for a in found.answers} == {a.pattern: a.predicted for a in found.answers}
-        assert sum(a.pages for a in found.answers) > 100
+        assert sum(a.pages for a in found.answers) > 50
         assert {what for a in found.answers for what in a.provoked} == {
             "a Member that is there already",
             "a Member that is not there",

@@ -16,11 +16,11 @@ from prejoin.design.files import read_design
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
-from prejoin.proof.bench import Bench
 from prejoin.proof.data import Maker, Values
-from prejoin.proof.run import run_all
-from prejoin.proof.run_reads import run_read
-from prejoin.proof.schema import schema_of
+from prejoin.proof.package import load_package
+from prejoin.proof.prove import run_all
+from prejoin.proof.prove_reads import run_read
+from prejoin.proof.sample_table import Bench
 from prejoin.types import Kind, Type
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Attribute, Entity, Workload
@@ -92,7 +92,7 @@ def test_data_can_be_made_for_every_workload_and_its_references_hold(path: Path)
 
 
 def _key(bench: Bench, item: Values) -> dict[str, Any]:
-    return bench.named("Thing", {name: item[name] for name in ("id", "日 付", "1st-id")})
+    return bench.package.named("Thing", {name: item[name] for name in ("id", "日 付", "1st-id")})
 
 
 def test_every_type_and_any_name_goes_through_the_schema_and_back() -> None:
@@ -125,11 +125,12 @@ def test_every_type_and_any_name_goes_through_the_schema_and_back() -> None:
     )
     design, problems = read_design(keys, workload)
     assert design is not None, problems
-    assert len(set(schema_of(design, workload).names["Thing"].values())) == len(entity.attributes)
+    assert len(set(load_package(workload, design).fields["Thing"].values())) == len(entity.attributes)
     with Embedded() as engine:
         bench = Bench.ready(workload, design, engine, NOW)
         for item in bench.items["Thing"]:
-            assert bench.values(bench.client.get(bench.built.classes["Thing"], **_key(bench, item))) == ("Thing", item)
+            record = bench.client.get(bench.package.classes["Thing"], **_key(bench, item))
+            assert bench.package.values(record) == ("Thing", item)
 
 
 SOCIAL = """\

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.proof.facets import design_facets, schema_facets
 
-from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot, When
 from prejoin.engine import Embedded
 from prejoin.keys import TemplateError
-from prejoin.proof.bench import Bench
-from prejoin.proof.run import prove, run_all
-from prejoin.proof.schema import schema_of
+from prejoin.proof.package import load_package
+from prejoin.proof.prove import prove, run_all
+from prejoin.proof.sample_table import Bench
 from prejoin.render.python.names import names_of
 from prejoin.render.python.schema import schema_module
 from prejoin.table.admin.table_request import create_table
@@ -79,15 +79,13 @@ def proven(workload: Workload, design: Design) -> list[tuple[str, str]]:
 
 
 def agrees(workload: Workload, design: Design) -> None:
-    """That the designer's facets and the run time's are the same."""
-    theirs = {str(facet): facet.holds for facet in schema_of(design, workload).schema.facets}
-    ours = {str(facet): facet.holds for facet in planner_facets(design, workload)}
-    assert ours == theirs
+    """Asserts that the schema has the facets of the design."""
+    assert schema_facets(workload, design) == design_facets(workload, design)
 
 
 def test_attributes_as_they_stand_are_keys_in_the_table_and_in_an_index(workload: Workload) -> None:
     design = Design("tasks", (FLAT, SEVERAL), (Item("Task", "Task", (Facet("table", ("{taskId}",)), NATURAL)),))
-    table = create_table(schema_of(design, workload).schema, "tasks")
+    table = create_table(load_package(workload, design).schema, "tasks")
     assert table["KeySchema"] == [{"AttributeName": "taskId", "KeyType": "HASH"}]
     (index,) = table["GlobalSecondaryIndexes"]
     assert [one["AttributeName"] for one in index["KeySchema"]] == ["team", "state", "rank", "taskId"]
@@ -144,7 +142,7 @@ def test_local_indexes_have_the_partitions_of_the_table_in_another_order(said: b
     facets = (Facet("table", pk, ("TASK#{taskId}",)), Facet("lsi2", pk, ("{state}#{rank}#{taskId}",)))
     facets += (Facet("by-rank", pk, ("{rank}",)),) if said else ()
     design = Design("tasks", LOCAL, (Item("Task", "Task", facets),))
-    table = create_table(schema_of(design, workload).schema, "tasks")
+    table = create_table(load_package(workload, design).schema, "tasks")
     assert [one["IndexName"] for one in table["LocalSecondaryIndexes"]] == ["by-rank", "lsi2"]
     assert "GlobalSecondaryIndexes" not in table
     assert proven(workload, design) == []
@@ -216,4 +214,4 @@ def test_a_key_of_several_attributes_that_are_made_is_refused(workload: Workload
     made = replace(NATURAL, pk=("TEAM#{team}", "{state}"))
     design = Design("tasks", (FLAT, SEVERAL), (Item("Task", "Task", (Facet("table", ("{taskId}",)), made)),))
     with pytest.raises(TemplateError, match="made of attributes as they stand"):
-        schema_of(design, workload)
+        load_package(workload, design)

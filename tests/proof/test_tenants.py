@@ -12,7 +12,7 @@ from prejoin.design.model import Design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.data import Maker
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 

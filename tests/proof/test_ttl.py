@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.bench import Bench
-from prejoin.proof.run import prove
-from prejoin.proof.schema import schema_of
+from prejoin.proof.package import load_package
+from prejoin.proof.prove import prove
+from prejoin.proof.sample_table import Bench
 from prejoin.table import Client
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
@@ -72,10 +72,9 @@ def test_what_has_ended_is_hidden(kind: str) -> None:
     with Embedded() as engine:
         bench = Bench.ready(workload, solve(workload).design, engine, NOW)
         item = bench.items["Session"][0]
-        session, python = bench.built.classes["Session"], bench.built.names["Session"]
-        late = schema_of(bench.design, workload, lambda: NOW + timedelta(days=100 * 365))
+        late = load_package(workload, bench.design, clock=lambda: NOW + timedelta(days=100 * 365))
         after = Client(late.schema, bench.design.table, engine)
-        assert bench.client.get(session, **{python["token"]: item["token"]}) is not None
+        assert bench.client.get(bench.package.classes["Session"], token=item["token"]) is not None
         assert after.get(late.classes["Session"], token=item["token"]) is None
 
 
@@ -83,7 +82,7 @@ def test_a_created_table_has_no_drift() -> None:
     workload = sessions("datetime")
     design = solve(workload).design
     with Embedded() as engine:
-        client = Client(schema_of(design, workload).schema, design.table, engine)
+        client = Client(load_package(workload, design).schema, design.table, engine)
         client.create_table()
         assert client.call("DescribeTimeToLive", {})["TimeToLiveDescription"]["AttributeName"] == "endsAt"
         assert client.drift() == []
@@ -92,6 +91,6 @@ def test_a_created_table_has_no_drift() -> None:
 def test_an_attribute_that_only_the_design_says_items_end_by_is_declared() -> None:
     workload = read_text(DOCUMENT.replace("KIND, ttl", "integer"), "md").workload
     design = replace(solve(workload).design, ttl_attribute="endsAt")
-    assert schema_of(design, workload).schema.ttl == "endsAt"
+    assert load_package(workload, design).schema.ttl == "endsAt"
     texts = read_text(DOCUMENT.replace("KIND, ttl", "string"), "md").workload
-    assert schema_of(replace(solve(texts).design, ttl_attribute="endsAt"), texts).schema.ttl == ""
+    assert load_package(texts, replace(solve(texts).design, ttl_attribute="endsAt")).schema.ttl == ""

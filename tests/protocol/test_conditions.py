@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.expressions import Substitutions, bind_condition, evaluate
-from prejoin.protocol.expressions.conditions import parse_condition
+from prejoin.protocol.expressions.parser import parse_condition
 from prejoin.protocol.values import Item
 
 ITEM: Item = {

@@ -16,7 +16,7 @@ from prejoin.protocol.expressions import (
     bind_projection,
     bind_update,
     evaluate,
-    forms,
+    expression,
     key_conditions,
 )
 
@@ -97,10 +97,10 @@ def test_what_an_expression_does_not_use_is_refused_each_time() -> None:
 
 
 def test_no_more_than_a_bounded_number_is_kept() -> None:
-    for number in range(2 * forms.KEPT):
+    for number in range(2 * expression.MAX_CACHED):
         bound = bind_condition(f"a{number} = :v", Substitutions(None, {":v": _number(number)}))
         assert evaluate(bound, {f"a{number}": _number(number)})
-    assert len(forms._forms) <= forms.KEPT
+    assert len(expression._forms) <= expression.MAX_CACHED
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.protocol import keybytes
+from prejoin.protocol import key_bytes
 from prejoin.protocol.values import Value, ordered
 
 strings = st.text(st.sampled_from("\x00\x01 #ab\x7fé\uffff\U0001f600"), min_size=1, max_size=4).map(
@@ -36,7 +36,7 @@ def _types(key: list[Value]) -> list[list[str]]:
 def test_key_bytes_sort_as_the_attributes_do_one_after_another(left: list[Value], right: list[Value]) -> None:
     if _types(left) != _types(right):
         return
-    a, b = keybytes.joined(left), keybytes.joined(right)
+    a, b = key_bytes.joined(left), key_bytes.joined(right)
     assert (a < b, a == b) == (_order(left) < _order(right), left == right)
 
 
@@ -58,7 +58,7 @@ def _fulfils(value: Value, operator: str, operands: list[Value]) -> bool:
     return bool(mine.startswith(bounds[0]))
 
 
-def _inside(content: bytes, bounds: keybytes.Range) -> bool:
+def _inside(content: bytes, bounds: key_bytes.Range) -> bool:
     return content >= bounds.low and (bounds.high is None or content < bounds.high)
 
 
@@ -70,8 +70,8 @@ def test_a_range_holds_exactly_the_keys_that_fulfil_its_condition(values: list[V
     value, *operands = values
     if operator == "begins_with" and "N" in value:
         return
-    bounds = keybytes.compare_range(b"", operator, operands, last=True)
-    assert _inside(keybytes.plain(value), bounds) == _fulfils(value, operator, operands)
+    bounds = key_bytes.compare_range(b"", operator, operands, last=True)
+    assert _inside(key_bytes.plain(value), bounds) == _fulfils(value, operator, operands)
 
 
 @given(
@@ -83,14 +83,14 @@ def test_a_range_holds_exactly_the_keys_that_fulfil_its_condition(values: list[V
 def test_a_range_on_a_middle_attribute_stays_inside_the_attributes_before_it(
     key: tuple[Value, ...], other: tuple[Value, ...], upper: Value, operator: str
 ) -> None:
-    bounds = keybytes.compare_range(keybytes.prefix([other[0]]), operator, [other[1], upper], last=False)
+    bounds = key_bytes.compare_range(key_bytes.prefix([other[0]]), operator, [other[1], upper], last=False)
     expected = key[0] == other[0] and _fulfils(key[1], operator, [other[1], upper])
-    assert _inside(keybytes.joined(list(key)), bounds) == expected
+    assert _inside(key_bytes.joined(list(key)), bounds) == expected
 
 
 @given(st.tuples(strings, strings), st.tuples(strings, strings))
 def test_begins_with_on_a_middle_attribute_finds_all_that_follow(
     key: tuple[Value, Value], prefix: tuple[Value, Value]
 ) -> None:
-    bounds = keybytes.compare_range(b"", "begins_with", [prefix[0]], last=False)
-    assert _inside(keybytes.joined(list(key)), bounds) == key[0]["S"].startswith(prefix[0]["S"])
+    bounds = key_bytes.compare_range(b"", "begins_with", [prefix[0]], last=False)
+    assert _inside(key_bytes.joined(list(key)), bounds) == key[0]["S"].startswith(prefix[0]["S"])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.protocol.errors import DynamoDBError, newly_worded
+from prejoin.protocol.errors import DynamoDBError, newer_wording
 from prejoin.protocol.sizes import changed_size, item_size, measured, value_size
 from prejoin.protocol.values import canonical, canonical_item, equal
 
@@ -140,7 +140,7 @@ def test_a_set_is_kept_in_order(given: dict[str, Any], kept: list[str]) -> None:
 def test_some_refusals_have_newer_words(value: dict[str, Any], newer: str) -> None:
     with pytest.raises(DynamoDBError) as caught:
         canonical(value)
-    assert newly_worded(caught.value).message == newer
+    assert newer_wording(caught.value).message == newer
 
 
 @pytest.mark.parametrize("value", [{"M": {"": {"S": "x"}}}, {"L": [{"M": {"": {"S": "x"}}}]}])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tests.render.python.driving import Driver, designed
+from tests.render.python.driving import designed, driven
 
 from prejoin.design.solver.solve import solve
-from prejoin.render.python import Options
 from prejoin.render.python.method import Method, Option
+from prejoin.render.python.package import repository_methods
 from prejoin.workload.files import read_text
 
 DOCUMENT = """
@@ -52,21 +50,20 @@ def tokens(method: Method) -> list[str]:
     return [param.name for param in method.params if param.meaning == Option("token")]
 
 
-def test_a_transaction_with_a_token_is_done_once(tmp_path: Path) -> None:
-    with Driver(*designed("blog"), tmp_path, Options()) as driver:
-        repository, bench = driver.repository, driver.bench
+def test_a_transaction_with_a_token_is_done_once() -> None:
+    with driven(*designed("blog")) as driver:
+        bench = driver.bench
         post = next(item for item in bench.items["Post"] if item["status"] == "PUBLISHED")
-        comment = bench.maker.another(bench.entity("Comment"), {"postId": post["postId"]})
-        assert comment is not None
-        method = next(m for m in driver.methods.values() if tokens(m) and "Comment" in str(m.params[0].annotation))
+        comment = driver.record("Comment", postId=post["postId"])
+        methods = bench.package.methods.values()
+        method = next(m for m in methods if tokens(m) and "Comment" in m.params[0].annotation)
         for _ in range(3):
-            getattr(repository, method.name)(driver.record("Comment", comment), token="once")
-        found = repository.db.get(driver.entities.Post, post_id=post["postId"])
-        assert found.comment_count == post["commentCount"] + 1
+            getattr(driver.repository, method.name)(comment, token="once")
+        assert driver.get("Post", post_id=post["postId"]).comment_count == post["commentCount"] + 1
 
 
-def test_a_write_that_depends_on_the_time_has_no_token_and_an_input_called_so_keeps_its_name(tmp_path: Path) -> None:
+def test_a_write_that_depends_on_the_time_has_no_token_and_an_input_called_so_keeps_its_name() -> None:
     workload = read_text(DOCUMENT, "md").workload
-    with Driver(workload, solve(workload).design, tmp_path, Options()) as driver:
-        found = {id_: tokens(method) for id_, method in driver.methods.items()}
+    methods = repository_methods(workload, solve(workload).design)
+    found = {id_: tokens(method) for id_, method in methods.items()}
     assert found == {"AP-001": [], "AP-020": [], "AP-021": ["request_token"], "AP-022": [], "AP-023": ["token"]}

@@ -16,6 +16,7 @@ import pytest
 from tests.place import fresh
 from tests.table.both import Connect, awaited, waiting
 
+import prejoin.engine
 import prejoin.keys
 import prejoin.patterns
 import prejoin.protocol.errors
@@ -68,7 +69,7 @@ def connect(request: pytest.FixtureRequest) -> Connect:
 
 @pytest.mark.parametrize(
     "module",
-    [prejoin.table, prejoin.keys, prejoin.patterns, prejoin.transport, prejoin.protocol.errors],
+    [prejoin.table, prejoin.keys, prejoin.patterns, prejoin.transport, prejoin.protocol.errors, prejoin.engine],
     ids=lambda module: module.__name__,
 )
 def test_every_exception_has_the_one_base(module: Any) -> None:
@@ -109,6 +110,21 @@ def test_item_too_large_is_named_with_its_size(connect: Connect) -> None:
         tx.put(File("2", "small"))
         tx.put(File("1", LARGE))
     assert not db.exists(File, file_id="1")
+
+
+def test_item_too_large_after_update_is_named(connect: Connect) -> None:
+    db = connect(SCHEMA)
+    db.insert(File("1", "small"))
+    expected = r"File file_id='1' would be too large after this update: .* 409,600 bytes for the item FILE#1 / FILE"
+    with pytest.raises(ItemTooLarge, match=expected) as caught, db.update(File, file_id="1") as file:
+        file.text = LARGE
+    assert isinstance(caught.value.__cause__, DynamoDBError)
+    with pytest.raises(TransactionCancelled, match=expected) as cancelled, db.transaction() as tx:
+        tx.put(File("2", "small"))
+        with tx.update(File, file_id="1") as file:
+            file.text = LARGE
+    assert [type(one) for one in cancelled.value.failures] == [ItemTooLarge]
+    assert db.get(File, file_id="1") == File("1", "small")
 
 
 def test_missing_table_is_named() -> None:
@@ -175,12 +191,20 @@ def test_endpoint_that_is_no_dynamodb_is_told(status: int) -> None:
     ):
         db.get(File, file_id="1")
     said = str(caught.value)
-    assert len(said) < 500
     assert url in said
+    assert "nginx" not in said
     assert (
-        "not DynamoDB's" in said
+        "the answer is not DynamoDB's: a page of HTML or XML" in said
         if status == 200
         else f"does not speak DynamoDB: it answered {status} (text/html)" in said
+    )
+
+
+def test_page_of_gateway_is_not_printed() -> None:
+    with website(502) as url, Client(SCHEMA, "shop", Endpoint(url)) as db, pytest.raises(DynamoDBError) as caught:
+        db.get(File, file_id="1")
+    assert str(caught.value) == (
+        "InternalServerError: HTTP status 502, and a body that is not DynamoDB's: a page of HTML or XML"
     )
 
 

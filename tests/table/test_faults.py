@@ -91,7 +91,7 @@ class Bank:
 
 @pytest.fixture(params=["sync", "async"])
 def open_bank(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Bank]]:
-    monkeypatch.setattr("prejoin.table.backoff.LONGEST", 0.01)
+    monkeypatch.setattr("prejoin.table.conversation.LONGEST_PAUSE", 0.01)
     with (
         asyncio.Runner() as runner,
         Embedded() as engine,

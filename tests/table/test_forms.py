@@ -14,8 +14,7 @@ from prejoin.table import Client, CodecError, Entity, Index, Key, NotFound, Sche
 from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import First, Joined, Sum
 from prejoin.table.write.actions import check_item, delete_item, update_item
-from prejoin.table.write.cached_actions import Form
-from prejoin.table.write.expand import expand
+from prejoin.table.write.expand import Form, expand
 from prejoin.table.write.from_call import condition, deletion, modification
 from prejoin.table.write.model import Action, Write
 
@@ -58,7 +57,7 @@ def same(one: Action, other: Action) -> bool:
 
 
 def forms(known: Schema) -> list[Form]:
-    return [found for found in known.shapes.values() if isinstance(found, Form)]
+    return [found for found in known.write_forms.values() if isinstance(found, Form)]
 
 
 numbers = st.integers(-5, 5)

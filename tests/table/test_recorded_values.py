@@ -47,6 +47,7 @@ class Ticket:
     lines: list[str] = field(default_factory=lambda: ["a"])
     tags: set[str] = field(default_factory=set)
     extra: Any = None
+    note: str | None = None
     data: bytes = b""
     parts: dict[str, Any] = field(default_factory=dict)
 
@@ -173,11 +174,44 @@ def test_attribute_in_condition_never_becomes_value(db: Client, how: str) -> Non
         db.query(Ticket, ticket_id="1", filter=lambda t: t.extra == AS_VALUES[how](t))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: setattr(t, "lines", appended(t.lines, [f"{t.subject!r}"])),
+        lambda t: setattr(t, "lines", prepended(t.lines, [repr(t.subject)])),
+        lambda t: setattr(t, "lines", t.lines + [str([t.subject])]),  # noqa: RUF005
+        lambda t: setattr(t, "tags", t.tags | {repr(t.subject)}),
+        lambda t: setattr(t, "note", if_absent(t.note, repr(t.subject))),
+    ],
+)
+def test_repr_is_refused_in_computed_values(db: Client, change: Callable[[Any], None]) -> None:
+    before = db.get(Ticket, ticket_id="1")
+    with pytest.raises(NotAValue, match=r"contains the repr\(\)"), db.update(Ticket, ticket_id="1") as ticket:
+        change(ticket)
+    assert db.get(Ticket, ticket_id="1") == before
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda t: "yes" if t.n > 1 else "no",
+        lambda t: "yes" if t.subject == "Printer" else "no",
+        lambda t: "yes" if t.subject in ("a", "b") else "no",
+        lambda t: f"{t.n > 1!r}",
+        lambda t: str([t.n == 1]),
+    ],
+)
+def test_comparison_in_update_says_to_get_the_item_first(db: Client, value: Callable[[Any], Any]) -> None:
+    with pytest.raises(NotAValue, match="Get the item first"), db.update(Ticket, ticket_id="1") as ticket:
+        ticket.extra = value(ticket)
+    assert db.get(Ticket, ticket_id="1") == Ticket("1")
+
+
 def test_message_says_what_to_do(db: Client) -> None:
     with pytest.raises(NotAValue) as caught, db.update(Ticket, ticket_id="1") as ticket:
         ticket.subject = f"[URGENT] {ticket.subject}"
     assert str(caught.value) == (
-        "Ticket.subject stands for an attribute in an update that is being written; it has no value here and cannot be "
+        "Ticket.subject stands for an attribute inside an update. It has no value here and cannot be "
         "written as text. Get the item first and compute with its value, then pass subject=<that value> to the update, "
         "which is refused if it has changed; or let DynamoDB compute: +=, -=, |=, add(), appended(), prepended(), "
         "if_absent()"

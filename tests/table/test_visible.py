@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from prejoin.protocol.expressions import Substitutions, bind_condition, evaluate
 from prejoin.table.codec.codec import Codec
+from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import And, Compare, Condition, Exists, Not, Or
 from prejoin.table.condition.render import Placeholders, render
-from prejoin.table.condition.visibility import holds
 
 
 @dataclass

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prejoin.table import CodecError, SchemaError
-from prejoin.table.codec.codec import Codec
-from prejoin.table.codec.values import codec_for
+from prejoin.table.codec.codec import Codec, value_codec
 from prejoin.types import Kind, Type
 
 
@@ -128,7 +127,7 @@ def a_model(fields: list[tuple[str, Any]], defaults: dict[str, Any]) -> type:
 
 def _default(hint: Any, value: Any) -> Any:
     """A default that is allowed: what is None or an empty set is absent, and must not be read as something else."""
-    codec = codec_for(hint)
+    codec = value_codec(hint)
     if codec.optional:
         return None
     return codec.empty() if codec.empty else value

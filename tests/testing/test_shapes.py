@@ -15,7 +15,7 @@ from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.testing.shapes import binary_reader, plainly_valid
+from prejoin.testing.botocore_shapes import binary_reader, plainly_valid
 
 OPERATIONS = [
     "GetItem",

@@ -16,9 +16,9 @@ import pytest
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import ConnectionFailed, Endpoint, OutcomeUnknown, TransportError
-from prejoin.transport.connection.aio import AsyncDriver, Connection
-from prejoin.transport.request.attempt import Failure, How
-from prejoin.transport.settings import Settings
+from prejoin.transport.connection.aio import AsyncConnection, AsyncDriver
+from prejoin.transport.request.exchange import Progress, SendFailure
+from prejoin.transport.settings import TransportSettings
 
 from .conftest import KEYS, QUICK, Connect, Send, Serve
 from .scripted import OK, Asked, Scripted, answer, chunked, item, late, resets, sends, silent
@@ -202,8 +202,8 @@ def test_server_that_speaks_before_it_is_asked_is_not_sent_anything(serve: Serve
             while not connection.is_closing():
                 await asyncio.sleep(0.01)
             outcome = await connection.ask(b"POST / HTTP/1.1\r\n\r\n")
-            assert isinstance(outcome, Failure)
-            assert outcome.how is How.UNSENT
+            assert isinstance(outcome, SendFailure)
+            assert outcome.how is Progress.UNSENT
 
     asyncio.run(main())
     assert server.asked == []
@@ -216,7 +216,7 @@ def test_connection_that_was_given_up_is_closed_when_it_is_made(serve: Serve) ->
     async def main() -> None:
         async with Endpoint(server.url, credentials=KEYS) as endpoint:
             driver = await opened_driver(endpoint)
-            connection = Connection(driver, 1, 1)
+            connection = AsyncConnection(driver, 1, 1)
             connection.abandon()
             await asyncio.get_running_loop().create_connection(lambda: connection, "127.0.0.1", server.port)
             assert connection.is_closing()
@@ -278,7 +278,7 @@ def test_tasks_share_one_transport(serve: Serve) -> None:
     assert server.connections <= 5
 
 
-def impatient(endpoint: Endpoint) -> Settings:
+def impatient(endpoint: Endpoint) -> TransportSettings:
     return msgspec.structs.replace(endpoint._settings, timeout=0.01)
 
 
@@ -288,8 +288,8 @@ def test_threads_that_find_all_connections_in_use_wait_no_longer_than_said(serve
         first = other.submit(endpoint.send, *INSERT)
         while not server.asked:
             time.sleep(0.01)
-        assert endpoint._core is not None
-        endpoint._core.settings = impatient(endpoint)
+        assert endpoint._channel is not None
+        endpoint._channel.settings = impatient(endpoint)
         with pytest.raises(ConnectionFailed, match=r"all 1 connections are in use, for 0\.01 seconds"):
             endpoint.send(*INSERT)
         assert first.result() == OK
@@ -336,7 +336,7 @@ def test_tasks_that_find_all_connections_in_use_wait_no_longer_than_said(serve: 
             first = asyncio.create_task(endpoint.send_async(*INSERT))
             while not server.asked:
                 await asyncio.sleep(0.01)
-            endpoint._async[asyncio.get_running_loop()].core.settings = impatient(endpoint)
+            endpoint._async[asyncio.get_running_loop()].channel.settings = impatient(endpoint)
             with pytest.raises(ConnectionFailed, match=r"all 1 connections are in use, for 0\.01 seconds"):
                 await endpoint.send_async(*INSERT)
             assert await first == OK
@@ -406,17 +406,17 @@ def test_a_forked_child_opens_connections_of_its_own(serve: Serve, forked: list[
     server = serve()
     with Endpoint(server.url, credentials=KEYS) as endpoint:
         endpoint.send(*READ)
-        endpoint._core.keyring._lock.acquire()  # type: ignore[union-attr]  # as another thread may, at that moment
+        endpoint._channel.keyring._lock.acquire()  # type: ignore[union-attr]  # as another thread may, at that moment
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                endpoint._core.keyring.renew()  # type: ignore[union-attr]
+                endpoint._channel.keyring.renew()  # type: ignore[union-attr]
                 code = 0 if endpoint.send(*READ) == OK else 2
             finally:
                 os._exit(code)
         forked.append(child)
-        endpoint._core.keyring._lock.release()  # type: ignore[union-attr]
+        endpoint._channel.keyring._lock.release()  # type: ignore[union-attr]
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         assert endpoint.send(*READ) == OK
     assert [asked.connection for asked in server.asked] == [1, 2, 1]

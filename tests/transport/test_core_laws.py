@@ -21,11 +21,11 @@ from prejoin.transport import (
     Retries,
     TransportError,
 )
-from prejoin.transport.connection.http import Answer, BrokenAnswer
-from prejoin.transport.credentials import Keyring, always
-from prejoin.transport.request.attempt import Attempt, Blocking, Core, Failure, How, Pause
-from prejoin.transport.request.repeatable import is_read, safe_to_repeat
-from prejoin.transport.settings import Settings
+from prejoin.transport.connection.http import MalformedResponse, WireResponse
+from prejoin.transport.credentials import CredentialCache, static_source
+from prejoin.transport.request.exchange import BlockingCall, Channel, Progress, RetryDelay, SendAttempt, SendFailure
+from prejoin.transport.request.retry import is_read, safe_to_repeat
+from prejoin.transport.settings import TransportSettings
 from prejoin.transport.url import read_url
 
 from .conftest import KEYS
@@ -36,33 +36,33 @@ from .scripted import OK, item
 class Event:
     """What comes of one attempt, and whether the server did what was asked."""
 
-    outcome: Answer | Failure
+    outcome: WireResponse | SendFailure
     applied: bool
 
 
-def refused(code: str, status: int = 400) -> Answer:
-    return Answer(status, {}, DynamoDBError(code, "no").body())
+def refused(code: str, status: int = 400) -> WireResponse:
+    return WireResponse(status, {}, DynamoDBError(code, "no").body())
 
 
 GONE = ConnectionResetError("gone")
 maybe = st.booleans()
 events = st.one_of(
-    st.just(Event(Answer(200, {}, OK), True)),
+    st.just(Event(WireResponse(200, {}, OK), True)),
     st.sampled_from(
         [
             Event(refused("ThrottlingException"), False),
             Event(refused("TransactionInProgressException"), False),
             Event(refused("AccessDeniedException"), False),
-            Event(Failure(How.UNSENT, GONE), False),
-            Event(Failure(How.UNSENT, TransportError("the transport is closed")), False),
-            Event(Failure(How.UNSENT, GONE, stale=True), False),
+            Event(SendFailure(Progress.UNSENT, GONE), False),
+            Event(SendFailure(Progress.UNSENT, TransportError("the transport is closed")), False),
+            Event(SendFailure(Progress.UNSENT, GONE, stale=True), False),
         ]
     ),
-    st.builds(Event, st.just(Failure(How.LOST, GONE)), maybe),
-    st.builds(Event, st.just(Failure(How.LOST, GONE, stale=True)), maybe),
-    st.builds(Event, st.just(Failure(How.LOST, TimeoutError("timed out"))), maybe),
-    st.builds(Event, st.just(Answer(200, {b"x-amz-crc32": b"1"}, OK)), maybe),
-    st.builds(Event, st.sampled_from([refused("InternalServerError", 500), Answer(503, {}, b"<html>")]), maybe),
+    st.builds(Event, st.just(SendFailure(Progress.LOST, GONE)), maybe),
+    st.builds(Event, st.just(SendFailure(Progress.LOST, GONE, stale=True)), maybe),
+    st.builds(Event, st.just(SendFailure(Progress.LOST, TimeoutError("timed out"))), maybe),
+    st.builds(Event, st.just(WireResponse(200, {b"x-amz-crc32": b"1"}, OK)), maybe),
+    st.builds(Event, st.sampled_from([refused("InternalServerError", 500), WireResponse(503, {}, b"<html>")]), maybe),
 )
 requests = st.sampled_from(
     [
@@ -76,8 +76,10 @@ requests = st.sampled_from(
 )
 
 
-def core(attempts: int = 4, on_retry: Callable[..., None] | None = None, keyring: Keyring | None = None) -> Core:
-    settings = Settings(
+def core(
+    attempts: int = 4, on_retry: Callable[..., None] | None = None, keyring: CredentialCache | None = None
+) -> Channel:
+    settings = TransportSettings(
         timeout=1,
         connect_timeout=1,
         retries=Retries(attempts=attempts),
@@ -86,7 +88,9 @@ def core(attempts: int = 4, on_retry: Callable[..., None] | None = None, keyring
         ssl_context=None,
         on_retry=on_retry,
     )
-    return Core(read_url("http://127.0.0.1:8000"), "us-east-1", None, keyring or Keyring(always(KEYS)), settings)
+    return Channel(
+        read_url("http://127.0.0.1:8000"), "us-east-1", None, keyring or CredentialCache(static_source(KEYS)), settings
+    )
 
 
 @dataclass
@@ -99,7 +103,7 @@ class Held:
     pauses: list[float]
 
 
-def hold(core: Core, operation: str, body: bytes, events: list[Event]) -> Held:
+def hold(core: Channel, operation: str, body: bytes, events: list[Event]) -> Held:
     """Be the driver, with these events; after them the server is not reached any more."""
     exchange = core.exchange(operation, body)
     script = iter(events)
@@ -114,14 +118,14 @@ def hold(core: Core, operation: str, body: bytes, events: list[Event]) -> Held:
         except Exception as error:
             return Held(error, applied, sent, pauses)
         result = None
-        if type(step) is Attempt:
-            event = next(script, Event(Failure(How.UNSENT, ConnectionRefusedError("not reached")), False))
+        if type(step) is SendAttempt:
+            event = next(script, Event(SendFailure(Progress.UNSENT, ConnectionRefusedError("not reached")), False))
             applied += event.applied
             sent += 1
             result = event.outcome
-        elif type(step) is Pause:
+        elif type(step) is RetryDelay:
             pauses.append(step.seconds)
-        elif type(step) is Blocking:
+        elif type(step) is BlockingCall:
             try:
                 result = step.call()
             except Exception as error:
@@ -159,7 +163,7 @@ def test_it_ends_after_as_many_attempts_as_said(request: tuple[str, bytes], scri
     assert all(0 <= pause <= Retries().ceiling(at) for at, pause in enumerate(held.pauses, 1))
 
 
-LOST = Event(Failure(How.LOST, GONE), True)
+LOST = Event(SendFailure(Progress.LOST, GONE), True)
 
 
 def test_lost_write_stays_unknown_when_credentials_run_out() -> None:
@@ -170,7 +174,7 @@ def test_lost_write_stays_unknown_when_credentials_run_out() -> None:
             raise CredentialsMissing("there are no credentials")
         return expired.pop()
 
-    held = hold(core(keyring=Keyring(source)), "PutItem", item(Item={}), [LOST])
+    held = hold(core(keyring=CredentialCache(source)), "PutItem", item(Item={}), [LOST])
     assert isinstance(held.told, OutcomeUnknown)
     assert str(held.told).endswith("whether it was applied: gone; then: there are no credentials")
 
@@ -199,7 +203,7 @@ def test_a_hook_that_fails_fails_the_request() -> None:
     assert isinstance(held.told, ZeroDivisionError)
 
 
-@pytest.mark.parametrize("cause", [GONE, BrokenAnswer("cut off")])
+@pytest.mark.parametrize("cause", [GONE, MalformedResponse("cut off")])
 def test_the_error_names_what_happened(cause: Exception) -> None:
-    held = hold(core(1), "GetItem", item(), [Event(Failure(How.LOST, cause), True)])
+    held = hold(core(1), "GetItem", item(), [Event(SendFailure(Progress.LOST, cause), True)])
     assert str(held.told) == f"http://127.0.0.1:8000 did not answer GetItem: {cause}"

@@ -14,7 +14,7 @@ import pytest
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import AWS, Credentials, CredentialsMissing, Endpoint, OutcomeUnknown
-from prejoin.transport.credentials import Chain, Keyring, for_this_machine
+from prejoin.transport.credentials import CredentialCache, CredentialChain, local_credentials
 
 from .conftest import KEYS, Connect, Send, Serve
 from .scripted import OK, fails, item, resets, signed_at, signed_by
@@ -50,14 +50,14 @@ class TestTheChain:
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
         monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
         monkeypatch.setitem(sys.modules, "botocore.session", None)
-        assert Chain()() == Credentials("AKID", "secret", "token")
+        assert CredentialChain()() == Credentials("AKID", "secret", "token")
 
     def test_then_comes_what_botocore_finds(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         file = tmp_path / "credentials"
         file.write_text("[work]\naws_access_key_id = AKIDWORK\naws_secret_access_key = secret\n")
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
         monkeypatch.setenv("AWS_PROFILE", "work")
-        assert Chain()() == Credentials("AKIDWORK", "secret")
+        assert CredentialChain()() == Credentials("AKIDWORK", "secret")
 
     def test_what_botocore_refreshes_is_renewed_before_it_expires(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -72,28 +72,28 @@ class TestTheChain:
         file.write_text(f"[default]\ncredential_process = {sys.executable} {program}\n")
         monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
-        assert Chain()() == Credentials("AKIDPROCESS", "secret", "token", end)
+        assert CredentialChain()() == Credentials("AKIDPROCESS", "secret", "token", end)
 
     def test_without_any_the_error_says_what_to_set(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
         monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
         monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         with pytest.raises(CredentialsMissing, match="AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
-            Chain()()
+            CredentialChain()()
 
     def test_without_botocore_the_error_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "botocore.session", None)
         monkeypatch.setitem(sys.modules, "botocore.exceptions", None)
         with pytest.raises(CredentialsMissing, match="install the `aws` extra"):
-            Chain()()
+            CredentialChain()()
 
     def test_half_of_a_pair_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
         with pytest.raises(CredentialsMissing, match="AWS_SECRET_ACCESS_KEY is not"):
-            Chain()()
+            CredentialChain()()
 
     def test_a_server_on_this_machine_takes_any(self) -> None:
-        assert for_this_machine() == Credentials("local", "local")
+        assert local_credentials() == Credentials("local", "local")
 
     def test_they_are_looked_for_when_first_needed_and_not_before(self, serve: Serve) -> None:
         source = Given(CredentialsMissing("not there"))
@@ -135,7 +135,7 @@ class TestSecrecy:
 class TestRenewal:
     def test_what_does_not_expire_is_asked_for_once(self) -> None:
         source = Given(FIRST)
-        ring = Keyring(source)
+        ring = CredentialCache(source)
         assert ring.current(time.time()) is None
         ring.renew()
         assert ring.current(time.time() + 1e9) is FIRST
@@ -143,7 +143,7 @@ class TestRenewal:
 
     def test_what_expires_is_renewed_before(self) -> None:
         soon = Credentials("AKIDSOON", "1", "t", in_seconds(1000))
-        ring = Keyring(Given(soon, SECOND))
+        ring = CredentialCache(Given(soon, SECOND))
         assert ring.renew() is soon
         assert ring.current(time.time() + 690) is soon
         assert ring.current(time.time() + 710) is None
@@ -151,7 +151,7 @@ class TestRenewal:
     def test_where_renewal_fails_the_old_ones_are_used_while_they_last(self) -> None:
         soon = Credentials("AKIDSOON", "1", "t", in_seconds(60))
         source = Given(soon, OSError("no network"))
-        ring = Keyring(source)
+        ring = CredentialCache(source)
         ring.renew()
         now = time.time()
         assert ring.current(now) is soon
@@ -162,14 +162,14 @@ class TestRenewal:
         assert source.calls == 2
 
     def test_where_renewal_fails_and_they_are_over_it_is_an_error(self) -> None:
-        ring = Keyring(Given(Credentials("AKIDPAST", "1", "t", in_seconds(-1)), OSError("no network")))
+        ring = CredentialCache(Given(Credentials("AKIDPAST", "1", "t", in_seconds(-1)), OSError("no network")))
         ring.renew()
         with pytest.raises(OSError, match="no network"):
             ring.renew()
 
     def test_many_threads_ask_the_source_once(self) -> None:
         source = Given(FIRST)
-        ring = Keyring(source)
+        ring = CredentialCache(source)
         threads = [threading.Thread(target=ring.renew) for _ in range(10)]
         for thread in threads:
             thread.start()

@@ -72,13 +72,13 @@ def test_random_cells_keep_the_law() -> None:
 
 
 def test_matrix_finds_a_client_that_repeats_what_it_must_not(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prejoin.transport.request.repeatable.safe_to_repeat", lambda operation, body: True)
+    monkeypatch.setattr("prejoin.transport.request.retry.safe_to_repeat", lambda operation, body: True)
     (finding,) = matrix.check([Cell("UpdateItem increment", "close_after_applying", "well", "sync", "http", False)])
     assert "applied 2 times" in finding
 
 
 def test_matrix_finds_a_client_that_calls_lost_writes_unsent(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prejoin.transport.request.verdict.settles", lambda operation, error: True)
+    monkeypatch.setattr("prejoin.transport.request.retry.proves_not_applied", lambda operation, error: True)
     (finding,) = matrix.check([Cell("PutItem", "close_after_applying", "refused", "sync", "http", False)])
     assert "applied, and reported as not done: ConnectionFailed" in finding
 

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prejoin.transport.connection import http
-from prejoin.transport.connection.http import Answer, BrokenAnswer, Opening, Reply, damage
+from prejoin.transport.connection.http import (
+    MalformedResponse,
+    RequestHead,
+    ResponseParser,
+    WireResponse,
+    response_damage,
+)
 from prejoin.transport.url import read_url
 
 from .scripted import answer, chunked
@@ -31,13 +37,13 @@ streams = st.one_of(
 
 def read(pieces: list[bytes]) -> tuple[object, ...]:
     """What comes of it: the answer and whether it was in time, or that it is broken."""
-    reply = Reply()
+    parser = ResponseParser()
     try:
         for piece in (*[piece for piece in pieces if piece], b""):
-            if reply.feed(piece):
-                found = reply.answer()
+            if parser.feed(piece):
+                found = parser.response()
                 return (found.status, found.headers, found.body)
-    except BrokenAnswer:
+    except MalformedResponse:
         pass
     return ("broken",)
 
@@ -55,37 +61,37 @@ def test_a_body_comes_out_as_it_went_in(body: bytes, pieces: int) -> None:
 
 
 def test_one_connection_brings_answer_after_answer() -> None:
-    reply = Reply()
+    parser = ResponseParser()
     for body in (b'{"a":1}', b'{"b":2}', b"{}"):
-        reply.begin()
-        assert reply.feed(answer(body))
-        assert (reply.answer().body, reply.keep_alive) == (body, True)
+        parser.begin()
+        assert parser.feed(answer(body))
+        assert (parser.response().body, parser.keep_alive) == (body, True)
 
 
 def test_an_answer_may_be_large_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "_LARGEST_BODY", 1000)
-    reply = Reply()
-    assert not reply.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x" * 1000)
-    with pytest.raises(BrokenAnswer, match="more than 1000 bytes"):
-        reply.feed(b"x")
+    parser = ResponseParser()
+    assert not parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x" * 1000)
+    with pytest.raises(MalformedResponse, match="more than 1000 bytes"):
+        parser.feed(b"x")
 
 
 def test_headers_may_be_long_but_not_without_end() -> None:
-    reply = Reply()
-    with pytest.raises(BrokenAnswer, match="headers"):
+    parser = ResponseParser()
+    with pytest.raises(MalformedResponse, match="headers"):
         for _ in range(100):
-            reply.feed(b"HTTP/1.1 200 OK\r\n" if not reply.began else b"x: " + b"y" * 1000 + b"\r\n")
+            parser.feed(b"HTTP/1.1 200 OK\r\n" if not parser.began else b"x: " + b"y" * 1000 + b"\r\n")
 
 
 @given(bodies)
 def test_a_damaged_body_is_found_out(body: bytes) -> None:
     whole = b"{" + body
-    assert damage(Answer(200, {b"x-amz-crc32": b"%d" % zlib.crc32(whole)}, whole)) is None
-    assert damage(Answer(200, {b"x-amz-crc32": b"%d" % zlib.crc32(whole)}, whole + b"x")) is not None
+    assert response_damage(WireResponse(200, {b"x-amz-crc32": b"%d" % zlib.crc32(whole)}, whole)) is None
+    assert response_damage(WireResponse(200, {b"x-amz-crc32": b"%d" % zlib.crc32(whole)}, whole + b"x")) is not None
 
 
 def test_a_request_says_what_dynamodb_needs() -> None:
-    request = Opening(read_url("https://dynamodb.eu-west-1.amazonaws.com"), None).request(
+    request = RequestHead(read_url("https://dynamodb.eu-west-1.amazonaws.com"), None).request(
         "Query", "Signed: yes\r\n", b"{}"
     )
     head, _, body = request.partition(b"\r\n\r\n")

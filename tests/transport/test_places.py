@@ -12,7 +12,7 @@ from botocore.config import Config
 
 from prejoin.transport import AWS, Endpoint, NotConfigured
 from prejoin.transport.connection.proxy import from_environment, read_proxy
-from prejoin.transport.regions import host_of
+from prejoin.transport.endpoints import endpoint_host
 from prejoin.transport.url import read_url
 
 REGIONS = [
@@ -38,7 +38,7 @@ def test_each_region_has_the_name_that_botocore_gives_it(fips: bool, dual_stack:
         resolved = client._resolve_endpoint_ruleset(
             client.meta.service_model.operation_model("GetItem"), {"TableName": "shop"}, {"client_region": region}
         )
-        assert resolved[0] == f"https://{host_of(region, fips=fips, dual_stack=dual_stack)}"
+        assert resolved[0] == f"https://{endpoint_host(region, fips=fips, dual_stack=dual_stack)}"
 
 
 def where(place: AWS | Endpoint) -> str:

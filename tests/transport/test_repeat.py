@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.transport.request.repeatable import safe_to_repeat
+from prejoin.transport.request.retry import safe_to_repeat
 
 KEY = {"pk": {"S": "a"}}
 

@@ -14,10 +14,10 @@ from botocore.credentials import Credentials as BotocoreCredentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.engine.http.request import Request
+from prejoin.engine.http.messages import HttpRequest
 from prejoin.engine.http.signature import KeyPair, refusal
 from prejoin.transport import Credentials
-from prejoin.transport.connection.http import Opening
+from prejoin.transport.connection.http import RequestHead
 from prejoin.transport.request.sign import Signer
 from prejoin.transport.url import read_url
 
@@ -30,18 +30,18 @@ texts = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, 
 keys = st.builds(Credentials, st.from_regex(r"[A-Z0-9]{16,20}", fullmatch=True), texts, st.none() | texts)
 
 
-def read(request: bytes) -> Request:
+def read(request: bytes) -> HttpRequest:
     head, _, body = request.partition(b"\r\n\r\n")
     line, *lines = head.split(b"\r\n")
     method, path, _ = line.split(b" ")
     pairs = [(name.lower(), value) for name, _, value in (line.partition(b": ") for line in lines)]
-    return Request(method, path, pairs, body)
+    return HttpRequest(method, path, pairs, body)
 
 
-def ours(url: str, operation: str, body: bytes, keys: Credentials, region: str = "eu-west-1") -> Request:
+def ours(url: str, operation: str, body: bytes, keys: Credentials, region: str = "eu-west-1") -> HttpRequest:
     address = read_url(url)
     signature = Signer(address.authority, address.path, region).headers(operation, body, keys, SECOND + 0.7)
-    return read(Opening(address, None).request(operation, signature, body))
+    return read(RequestHead(address, None).request(operation, signature, body))
 
 
 def botocores(url: str, operation: str, body: bytes, keys: Credentials, region: str = "eu-west-1") -> AWSRequest:

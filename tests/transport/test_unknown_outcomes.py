@@ -43,6 +43,7 @@ LOST: dict[str, Behaviour] = {
     ),
     "the server failed": fails("InternalServerError", 500, applied=True),
     "a gateway failed": sends(answer(b"<html>Bad gateway</html>", 502)),
+    "a gateway failed, in JSON": sends(answer(b'{"message":"Endpoint request timed out"}', 504)),
     "the service is not there": fails("ServiceUnavailable", 503, applied=True),
 }
 NOT_DONE: dict[str, Behaviour] = {

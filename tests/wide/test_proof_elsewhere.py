@@ -17,8 +17,8 @@ from tests.shop import shop_design, shop_workload
 from prejoin.design.model import Design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.answer import Proof
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
+from prejoin.proof.result import Proof
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.transport import Transport
 from prejoin.workload.files import read_file

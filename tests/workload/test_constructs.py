@@ -14,9 +14,9 @@ import pytest
 
 from prejoin.types import Kind
 from prejoin.workload import grammar, model
-from prejoin.workload.document import columns
+from prejoin.workload.document import tables
 from prejoin.workload.grammar import constructs
-from prejoin.workload.grammar.constructs import TABLES, Construct, Table
+from prejoin.workload.grammar.constructs import TABLES, Construct, GrammarTable
 from prejoin.workload.grammar.lexer import Inexact
 
 ROOT = Path(__file__).parents[2]
@@ -104,8 +104,10 @@ def test_every_keyword_of_the_grammar_occurs_in_the_table(word: str) -> None:
     assert found, f"add an example with `{part}` to grammar/constructs.py"
 
 
-@pytest.mark.parametrize(("table", "row"), EXAMPLES, ids=lambda v: v.title if isinstance(v, Table) else v.example)
-def test_every_example_is_exact_and_other_spellings_are_the_same(table: Table, row: Construct) -> None:
+@pytest.mark.parametrize(
+    ("table", "row"), EXAMPLES, ids=lambda v: v.title if isinstance(v, GrammarTable) else v.example
+)
+def test_every_example_is_exact_and_other_spellings_are_the_same(table: GrammarTable, row: Construct) -> None:
     assert table.read is not None
     meant = table.read(row.example)
     for spelling in row.also:
@@ -122,26 +124,26 @@ def test_an_example_that_is_not_exact_would_be_found() -> None:
 @pytest.mark.parametrize(
     ("table", "known"),
     [
-        (constructs.READS, (*columns.READS, columns.NAME)),
-        (constructs.WRITES, (*columns.WRITES, "Items Deleted", columns.NAME)),
-        (constructs.COLLECTIONS, columns.COLLECTIONS),
-        (constructs.LABELS, columns.ENTITY_LABELS),
-        (constructs.CONTEXT, columns.CONTEXT_LABELS),
-        (constructs.SECTIONS, columns.SECTIONS),
+        (constructs.READS, (*tables.READS, tables.NAME)),
+        (constructs.WRITES, (*tables.WRITES, "Items Deleted", tables.NAME)),
+        (constructs.COLLECTIONS, tables.COLLECTIONS),
+        (constructs.LABELS, tables.ENTITY_LABELS),
+        (constructs.CONTEXT, tables.CONTEXT_LABELS),
+        (constructs.SECTIONS, tables.SECTIONS),
     ],
-    ids=lambda v: v.title if isinstance(v, Table) else "",
+    ids=lambda v: v.title if isinstance(v, GrammarTable) else "",
 )
 def test_every_column_label_and_section_is_in_the_table_with_its_other_names(
-    table: Table, known: tuple[str, ...]
+    table: GrammarTable, known: tuple[str, ...]
 ) -> None:
     rows = {row.example.lstrip("#> "): row for row in table.rows}
-    names = columns.Names(known)
+    names = tables.KnownNames(known)
     assert set(known) <= set(rows)
     for name in known:
-        also = {columns.normal(one.lstrip("# ")) for one in rows[name].also}
-        found = {other for other, meant in names.by_name.items() if meant == name and other != columns.normal(name)}
-        assert found <= also | {columns.normal(one) for one in known}, name
-        assert all(columns.Names([name]).find(one) == name for one in also), name
+        also = {tables.normal(one.lstrip("# ")) for one in rows[name].also}
+        found = {other for other, meant in names.by_name.items() if meant == name and other != tables.normal(name)}
+        assert found <= also | {tables.normal(one) for one in known}, name
+        assert all(tables.KnownNames([name]).find(one) == name for one in also), name
 
 
 def test_the_guide_has_every_table() -> None:

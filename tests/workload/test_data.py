@@ -9,8 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from prejoin.workload.data import json_schema
-from prejoin.workload.files import read_file, read_text, write_text
+from prejoin.workload.files import json_schema, read_file, read_text, write_text
 from prejoin.workload.model import Workload
 
 ROOT = Path(__file__).parents[2]

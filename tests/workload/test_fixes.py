@@ -49,7 +49,12 @@ FOLLOWED: dict[str, list[object]] = {
     "PJ130": [(("Loan + Member update", "create Loan; update Member (loanCount += 1)"),)],
     "PJ131": [(("| batch |", "| Yes |"),)],
     "PJ132": [(("not too many", "Member exists"),)],
-    "PJ133": [(("Loans go under the same key as members", "Loan lives under Member"),)],
+    "PJ133": [
+        (("Loans go under the same key as members", "Loan lives under Member"),),
+        (("Loan lives with Member", "Loan lives under Member"),),
+        (("minimise cost", "minimise money"),),
+        (("Loan in buckets of a week", "Loan in buckets of a day"),),
+    ],
     "PJ203": [(("### member", "### Loan"),), (("### Mem_ber", "### Loan"),)],
     "PJ204": [(("`dueon` (date)", "`lentOn` (date)"),)],
     "PJ205": [(("| AP-021 | Loan | Return", "| AP-023 | Loan | Return"),)],

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from prejoin.workload.data import read_data, write_data
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.document.write_document import write_document
-from prejoin.workload.files import read_file, read_text
+from prejoin.workload.files import read_data, read_file, read_text, write_data
 from prejoin.workload.grammar.statements import read_tenant, write_tenant
 from prejoin.workload.model import Input, Tenant, Workload
 from prejoin.workload.tenants import contract, expand, is_scoped, own_id

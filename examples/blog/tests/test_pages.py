@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import Call, Client
+from prejoin import Call, Client, Embedded
 
 from blog.entities import User
 from blog.repository import BlogRepository

@@ -10,9 +10,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import Call, Client
-from prejoin.transport import Transport
+from prejoin import Call, Client, Embedded, Transport
 
 from archive import main
 from documents.entities import DocumentPart

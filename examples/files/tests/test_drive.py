@@ -9,9 +9,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import Client, ulid
-from prejoin.transport import Transport
+from prejoin import Client, Embedded, Transport, ulid
 
 from drive import main
 from files.entities import File, Folder

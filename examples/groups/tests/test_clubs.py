@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from prejoin.table import TransactionCancelled
+from prejoin import TransactionCancelled
 
 from clubs import Clubs, everything, meet, membership, opened
 from groups.entities import Group

@@ -11,8 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import Call, Client
+from prejoin import Call, Client, Embedded
 
 from collector import Collector, summarise
 from drawing import league, samples_of, show, wall

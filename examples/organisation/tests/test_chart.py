@@ -6,8 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import Call, Client, NotFound, TransactionCancelled
+from prejoin import Call, Client, Embedded, NotFound, TransactionCancelled
 
 from chart import main
 from charts import ChartError, Charts, id_of

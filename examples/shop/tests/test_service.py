@@ -18,10 +18,7 @@ from uuid import uuid4
 import httpx
 import pytest
 import uvicorn
-from prejoin.engine import Embedded
-from prejoin.engine.http import Server
-from prejoin.table import Schema
-from prejoin.transport import ConnectionFailed
+from prejoin import ConnectionFailed, Embedded, Schema, Server
 
 from service import app
 from shop.schema import SCHEMA
@@ -387,7 +384,7 @@ def test_a_table_that_cannot_be_reached_is_told_as_such(monkeypatch: pytest.Monk
     monkeypatch.setenv("SHOP_ENDPOINT", prejoin_url)
     with serving() as http:
         product(http)
-        monkeypatch.setattr("prejoin.transport.remote.Remote.send_async", _unreachable)
+        monkeypatch.setattr("prejoin.transport.endpoints.RemoteTransport.send_async", _unreachable)
         answer = http.get("/products/MUG-BLUE")
     assert refused(answer, 503) == "busy"
     assert answer.headers["retry-after"] == "1"

@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import AlreadyExists, Call, Client, NotFound, NotUnique, TransactionCancelled, ulid
+from prejoin import AlreadyExists, Call, Client, Embedded, NotFound, NotUnique, TransactionCancelled, ulid
 
 import social
 from network import Network, connect, everything

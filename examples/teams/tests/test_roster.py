@@ -12,8 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from prejoin.engine import Embedded
-from prejoin.table import Call, Client, NotUnique, TransactionCancelled
+from prejoin import Call, Client, Embedded, NotUnique, TransactionCancelled
 
 import roster as command
 from roster import Roster

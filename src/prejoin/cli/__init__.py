@@ -42,7 +42,7 @@ def install_command(extra: str) -> str:
 
 
 def _not_installed(problem: ModuleNotFoundError, extra: str) -> int:
-    from prejoin import __version__
+    from prejoin._version import __version__
 
     message = f"the command needs `{problem.name}`, which is not installed"
     fix = f"in a clone of prejoin: {install_command(extra)}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from prejoin import __version__
+from prejoin._version import __version__
 from prejoin.cli.invocation import runnable
 from prejoin.diagnostics import Severity
 from prejoin.pipeline.errors import (

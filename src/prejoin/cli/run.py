@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from prejoin import __version__
+from prejoin._version import __version__
 from prejoin.cli import extra_of, install_command, wants_json
 from prejoin.cli.command import SETTINGS, format_option
 from prejoin.cli.invocation import invocation

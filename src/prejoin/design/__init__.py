@@ -1,1 +1,1 @@
-"""Step 2: keys for a workload, and what each access pattern becomes with them."""
+"""Step 2: keys for a workload, and the operation of each access pattern."""

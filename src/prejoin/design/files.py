@@ -1,4 +1,4 @@
-"""Designs in files: the Markdown document that people review, or YAML or JSON as data; read with every message."""
+"""Reads and writes designs: the Markdown document for review, or YAML or JSON."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from prejoin.design.codes import NO_DESIGN, NOT_A_DESIGN
-from prejoin.design.document.annotations import Reading
-from prejoin.design.document.codes import UNREADABLE
+from prejoin.design.codes import NO_DESIGN, NOT_A_DESIGN, UNREADABLE
+from prejoin.design.document.annotations import DesignReading
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.mapping.validate import misfits
@@ -18,26 +17,26 @@ from prejoin.workload.data_tree import NotATreeError, convert_tree, read_tree, w
 from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.files import Form, form_of
 from prejoin.workload.model import Workload
-from prejoin.workload.read_result import Places
+from prejoin.workload.reading import Places
 
 NAME = "table-design.md"
 _NAMES = (NAME, "table-design.yaml", "table-design.yml", "table-design.json")
 
 
 def design_beside(document: Path) -> Path:
-    """Where the design of a document is kept: beside it, as Markdown unless there is one in another form."""
+    """The path of a document's design: beside it, Markdown unless another form exists."""
     places = [document.with_name(name) for name in _NAMES]
     return next((place for place in places if place.exists()), places[0])
 
 
 def read_design(text: str, workload: Workload, form: Form = "yaml") -> tuple[Design | None, tuple[Diagnostic, ...]]:
-    """The design in a text, for a workload, and what is to be said about it; None where that has errors."""
+    """The design in a text, for a workload, and its diagnostics; None if there are errors."""
     reading = read_design_text(text, workload, form)
     return (None if has_errors(reading.diagnostics) else reading.design), reading.diagnostics
 
 
-def read_design_text(text: str, workload: Workload, form: Form) -> Reading:
-    """The same, with where each part stands. Only the Markdown document comes with its operations planned anew."""
+def read_design_text(text: str, workload: Workload, form: Form) -> DesignReading:
+    """The design in a text, with places and annotations. Only Markdown comes with operations mapped."""
     if form == "md":
         return read_document(text, workload)
     try:
@@ -46,13 +45,13 @@ def read_design_text(text: str, workload: Workload, form: Form) -> Reading:
     except NotATreeError as problem:
         fix = "compare with a design that prejoin wrote"
         message = f"this is not a design in {form.upper()}: {problem}"
-        return Reading(Design(""), (NOT_A_DESIGN.at(problem.span, message, fix),), Places())
+        return DesignReading(Design(""), (NOT_A_DESIGN.at(problem.span, message, fix),), Places())
     places = Places(spans)
-    return Reading(design, misfits(design, workload, places), places)
+    return DesignReading(design, misfits(design, workload, places), places)
 
 
-def read_design_file(path: Path, workload: Workload) -> Reading:
-    """The design in a file, its form by its ending; a file that cannot be read is a message too."""
+def read_design_file(path: Path, workload: Workload) -> DesignReading:
+    """The design in a file; the suffix decides the form. An unreadable file gives a diagnostic."""
     form = form_of(path)
     if form is None:
         return _unreadable(UNREADABLE, f"{path} is not .md, .yaml or .json", "name it by what it holds")
@@ -71,11 +70,11 @@ def read_design_file(path: Path, workload: Workload) -> Reading:
 
 
 def write_design(design: Design, form: Form = "yaml", workload: Workload | None = None) -> str:
-    """The text of a design. A Markdown document tells about the workload too."""
+    """The text of a design. The Markdown document also uses the workload."""
     if form == "md":
         return write_document(design, workload or Workload())
     return write_tree(msgspec.to_builtins(design, str_keys=True), form)
 
 
-def _unreadable(code: Code, message: str, fix: str) -> Reading:
-    return Reading(Design(""), (code.at(None, message, fix),), Places())
+def _unreadable(code: Code, message: str, fix: str) -> DesignReading:
+    return DesignReading(Design(""), (code.at(None, message, fix),), Places())

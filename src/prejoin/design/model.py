@@ -1,6 +1,6 @@
-"""The design: one table for a workload, as plain frozen data. Everything shown, written, proven or run is made from it.
+"""The design of one table for a workload, as frozen data. Documents, code, proof and bill all derive from it.
 
-Shards and time buckets stand in the key templates, `{orderId:shard(8)}` and `{placedAt:day}`, and nowhere else.
+Shards and time buckets are part of key templates, `{orderId:shard(8)}` and `{placedAt:day}`, and of nothing else.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from enum import StrEnum
 from prejoin.workload.model import Model
 
 TABLE = "table"
-"""The slot that is the table itself; the others are its indexes."""
+"""The slot of the table itself; the others are its indexes."""
 
 
 class KeyAttribute(Model, frozen=True):
-    """A physical attribute that is part of a key."""
+    """A physical attribute in a key."""
 
     name: str
     type: str = "S"
@@ -33,7 +33,7 @@ class Projection(Model, frozen=True):
 
 
 class Slot(Model, frozen=True):
-    """A place with a key of its own: the table, or a secondary index. One attribute a key, or up to four."""
+    """The table or a secondary index, with its own key. A key has one attribute, in an index up to four."""
 
     name: str
     pk: tuple[KeyAttribute, ...]
@@ -41,60 +41,115 @@ class Slot(Model, frozen=True):
     projection: Projection = Projection()
     purpose: str = ""
     local: bool = False
-    """A local secondary index, which has the table's partitions in another order. Ours are global."""
+    """Whether this is a local secondary index: the table's partitions in another order. The designer makes global
+    ones.
+    """
 
 
 class When(Model, frozen=True):
-    """An item is in a sparse facet when the attribute is there; or, with values, when it is one of these."""
+    """A condition for an item to be in a sparse facet: the attribute exists or, with values, has one of them."""
 
     attribute: str
     values: tuple[str, ...] = ()
 
 
+class ItemName(Model, frozen=True):
+    """The name of an item: an entity's own item, a copy of it, or a guard.
+
+    >>> [str(ItemName.parse(text)) for text in ("Order", "Order/lookup", "User!tenantId+email")]
+    ['Order', 'Order/lookup', 'User!tenantId+email']
+    >>> ItemName.parse("User!tenantId+email").guard
+    ('tenantId', 'email')
+    """
+
+    entity: str
+    copy: str = ""
+    guard: tuple[str, ...] = ()
+    """The attributes that the guard makes unique."""
+
+    @classmethod
+    def parse(cls, text: str) -> ItemName:
+        owner, _, guard = text.partition("!")
+        entity, _, copy = owner.partition("/")
+        return cls(entity, copy, tuple(guard.split("+")) if guard else ())
+
+    def __str__(self) -> str:
+        owner = f"{self.entity}/{self.copy}" if self.copy else self.entity
+        return f"{owner}!{'+'.join(self.guard)}" if self.guard else owner
+
+
+class SortCondition(Model, frozen=True):
+    """A condition on a sort key: an operator and one or two templates.
+
+    >>> SortCondition.parse("between A#{low} and A#{high}").high
+    'A#{high}'
+    """
+
+    op: str
+    low: str
+    high: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> SortCondition:
+        op, _, rest = text.partition(" ")
+        low, _, high = rest.partition(" and ") if op == "between" else (rest, "", "")
+        return cls(op, low, high)
+
+
 class Facet(Model, frozen=True):
-    """How an item is keyed in a slot: a template for each attribute of the slot's key."""
+    """The key of an item in a slot: a template for each attribute of the slot's key."""
 
     slot: str
     pk: tuple[str, ...]
     sk: tuple[str, ...] = ()
     when: tuple[When, ...] = ()
-    """All of these hold for the items that are there. Empty: every item is."""
+    """The conditions for an item to be here, all of them; empty if every item is."""
 
 
 class Item(Model, frozen=True):
-    """What is stored for an entity: the entity's own item, or a copy of it under another key."""
+    """An item type: an entity's own item, or a copy of it under another key."""
 
     entity: str
     tag: str
     """The value of the type attribute."""
     facets: tuple[Facet, ...]
-    """The first is the one in the table."""
+    """The first one is in the table."""
     copy: str = ""
     """The name of the copy; empty for the entity's own item."""
     attributes: tuple[str, ...] = ()
-    """What the copy holds; empty for everything."""
+    """The attributes of the copy; empty for all."""
     known: tuple[str, ...] = ()
-    """Of the entity's own item: the attributes that it had when the design was written. Empty: not recorded."""
+    """The attributes that the entity had when the design was written; empty if not recorded. Not for copies."""
+
+    @property
+    def name(self) -> str:
+        """`Order`, or `Order/lookup` for a copy."""
+        return str(ItemName(self.entity, self.copy))
 
     def facet(self, slot: str) -> Facet | None:
         return next((f for f in self.facets if f.slot == slot), None)
 
 
 class Guard(Model, frozen=True):
-    """An item whose key makes a value unique, written in the same transaction as the item that has the value.
+    """An item whose key makes a value unique. It is written in the same transaction as the item with the value.
 
-    The key follows from the entity's tag and the attributes, for all tables alike (`keys.guard_key`).
+    Its key follows from the entity's tag and the attributes, in the same way in all tables (`keys.guard_key`).
     """
 
     entity: str
     attributes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`User!email`."""
+        return str(ItemName(self.entity, guard=self.attributes))
 
 
 # --- What each access pattern becomes -------------------------------------------------------------------------------
 
 
 class Call(StrEnum):
-    """DynamoDB's operations."""
+    """An operation of the DynamoDB API."""
 
     GET = "GetItem"
     QUERY = "Query"
@@ -115,31 +170,36 @@ class Did(StrEnum):
 
 
 class ItemAction(Model, frozen=True):
-    """What a write does to one item."""
+    """The effect of a write on one item."""
 
     action: Did
     item: str
-    """The entity; with a copy, `Order/lookup`; of a guard, `User!email`."""
+    """The entity; for a copy `Order/lookup`, for a guard `User!email`."""
     pk: str
     sk: str = ""
     many: bool = False
     changes: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
 
+    @property
+    def target(self) -> ItemName:
+        """The name of the item, parsed."""
+        return ItemName.parse(self.item)
+
 
 class Request(Model, frozen=True):
-    """One request to DynamoDB, with placeholders where values go."""
+    """One request to DynamoDB, with placeholders for values."""
 
     call: Call
     slot: str = TABLE
     entities: tuple[str, ...] = ()
     pk: str = ""
     sk: str = ""
-    """The condition on the sort key, `begins_with ORDER#`; empty for the whole partition."""
+    """The sort key condition, such as `begins_with ORDER#`; empty for the whole partition."""
     shards: int = 1
-    """How many of these are sent side by side."""
+    """The number of such requests in parallel, one for each shard."""
     bucket: str = ""
-    """One for each of these units of time."""
+    """One such request for each of these units of time."""
     reverse: bool = False
     limit: int | None = None
     consistent: bool = False
@@ -148,9 +208,14 @@ class Request(Model, frozen=True):
     attributes: tuple[str, ...] = ()
     actions: tuple[ItemAction, ...] = ()
     each: str = ""
-    """One for each value of this attribute: of an input that is a list, or of the items that were found before."""
+    """One such request for each value of this attribute, of a list input or of the items found before."""
     copies: tuple[str, ...] = ()
-    """Those of the items read that are copies: `Order/lookup`."""
+    """The copies among the items read: `Order/lookup`."""
+
+    @property
+    def sort_condition(self) -> SortCondition | None:
+        """The condition on the sort key, parsed; None for the whole partition."""
+        return SortCondition.parse(self.sk) if self.sk else None
 
 
 class Units(Model, frozen=True):
@@ -159,16 +224,16 @@ class Units(Model, frozen=True):
 
 
 class Operation(Model, frozen=True):
-    """What a pattern becomes. One that no key serves has a problem, and never goes missing."""
+    """The requests of a pattern. A pattern that no key serves has a problem instead."""
 
     pattern: str
     requests: tuple[Request, ...] = ()
     problem: str = ""
     remedy: str = ""
     units: Units | None = None
-    """Predicted, for one call."""
+    """Predicted units of one call."""
     assumes: tuple[str, ...] = ()
-    """What the caller has to know beside what the document says it gives."""
+    """What the caller must know beyond the inputs in the document."""
 
     @property
     def served(self) -> bool:
@@ -176,23 +241,23 @@ class Operation(Model, frozen=True):
 
     @property
     def finds(self) -> tuple[Request, ...]:
-        """The reads by which a write finds its items, where it is not given their own key."""
+        """The reads by which a write finds its items, if it is not given their key."""
         return tuple(r for r in self.requests if r.call in (Call.QUERY, Call.GET) and not r.consistent)
 
     @property
     def found_first(self) -> frozenset[str]:
-        """The entities whose items a write finds by another key than their own."""
+        """The entities whose items a write finds by another key."""
         return frozenset(name for request in self.finds for name in request.entities)
 
     @property
     def read_first(self) -> frozenset[str]:
-        """The entities whose items a write reads by their own key first, always consistently."""
+        """The entities whose items a write first reads by their own key, consistently."""
         reads = [r for r in self.requests if r.call is Call.GET and r.consistent]
         return frozenset(name for request in reads for name in request.entities)
 
 
 class Choice(Model, frozen=True):
-    """A decision of the design: what, why, and what else there was."""
+    """A decision of the design, its reason and the alternatives."""
 
     about: str
     text: str
@@ -206,7 +271,7 @@ class Billing(StrEnum):
 
 class Design(Model, frozen=True):
     table: str
-    """Its name."""
+    """The name of the table."""
     slots: tuple[Slot, ...] = ()
     """The table first."""
     items: tuple[Item, ...] = ()
@@ -214,10 +279,10 @@ class Design(Model, frozen=True):
     type_attribute: str = "entityType"
     separator: str = "#"
     raw_keys: bool = False
-    """Values stand in keys as they are, as in a table that others filled."""
+    """Whether keys hold values without escaping, as in a table filled by other software."""
     ttl_attribute: str = ""
     billing: Billing = Billing.ON_DEMAND
-    """How the table is paid for; predicted prices are those of on-demand."""
+    """The capacity mode. Predicted prices are for on-demand."""
     operations: tuple[Operation, ...] = ()
     decisions: tuple[Choice, ...] = ()
 

@@ -6,20 +6,22 @@ import os
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from prejoin.engine.operations import LATER, OPERATIONS, Engine
+from prejoin.engine import damage
+from prejoin.engine.operations import NOT_IMPLEMENTED, OPERATIONS, Database
+from prejoin.engine.operations.client_tokens import ClientTokens
 from prejoin.engine.operations.time_to_live import EXPIRED_AT_ONCE, expire
-from prejoin.engine.operations.tokens import Tokens
-from prejoin.engine.request.decode import decode
-from prejoin.engine.store import damage
+from prejoin.engine.requests import decode
 from prejoin.engine.store.interface import BusyError, DamageError, Durability, Store, StoreError
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.totals import Counter
-from prejoin.engine.threads import Threads
 from prejoin.protocol.errors import DynamoDBError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _encode = msgspec.json.Encoder().encode
 _EXPIRY_SECONDS = 60.0
@@ -64,25 +66,26 @@ class Embedded:
                 f'durability "{durability}" needs a path' if path is None else 'durability "memory" has no path'
             )
         self._store = _open(path, durability, verify_all=verify_all)
-        self._engine = Engine(self._store, Catalog(alone=path is None), Counter(), Tokens())
+        self._engine = Database(self._store, Catalog(alone=path is None), Counter(), ClientTokens())
         self._next_expiry = time.monotonic() + _EXPIRY_SECONDS
         self._long = _LONG | _LONG_IN_FILES if path is not None else _LONG
         self._slow_writes = durability == "full"  # each waits for the disk
-        self._threads = Threads()
+        self._threads = _ThreadPools()
 
     def send(self, operation: str, body: bytes) -> bytes:
         """Perform one operation; raise DynamoDBError for whatever DynamoDB would answer with an error."""
         handler = OPERATIONS.get(operation)
         if handler is None:
             raise DynamoDBError(
-                "UnknownOperationException", f"This engine has no {operation} yet" if operation in LATER else ""
+                "UnknownOperationException",
+                f"This engine has no {operation} yet" if operation in NOT_IMPLEMENTED else "",
             )
         if time.monotonic() > self._next_expiry:
             self._expire_some(self._store.try_write)
         try:
             run = self._store.write if handler.writes else self._store.read
-            answer = run(handler.perform, self._engine, decode(handler.decoder, body))
-            return answer if isinstance(answer, bytes) else _encode(answer)
+            response = run(handler.perform, self._engine, decode(handler.decoder, body))
+            return response if isinstance(response, bytes) else _encode(response)
         except DynamoDBError:
             raise
         except Exception as error:
@@ -97,8 +100,8 @@ class Embedded:
             self._expire_some(self._store.write_now)
         try:
             run = self._store.write_now if handler.writes else self._store.read_now
-            answer = run(handler.perform, self._engine, decode(handler.decoder, body))
-            return answer if isinstance(answer, bytes) else _encode(answer)
+            response = run(handler.perform, self._engine, decode(handler.decoder, body))
+            return response if isinstance(response, bytes) else _encode(response)
         except BusyError:
             return None
         except DynamoDBError:
@@ -112,9 +115,9 @@ class Embedded:
         Most requests are answered at once, in microseconds. One that takes long, or has to wait for another thread or
         process, is performed in a thread. If the task is cancelled meanwhile, the thread goes on: a write may be done.
         """
-        answer = self.send_now(operation, body)
-        if answer is not None:
-            return answer
+        response = self.send_now(operation, body)
+        if response is not None:
+            return response
         import asyncio
 
         handler = OPERATIONS.get(operation)
@@ -151,7 +154,7 @@ class Embedded:
     def _as_dynamodb_error(self, error: Exception) -> DynamoDBError:
         """The error that DynamoDB would answer with. Callers are promised nothing but DynamoDB errors."""
         if isinstance(error, DamageError):
-            return DynamoDBError("InternalServerError", damage.told(self._engine, error))
+            return DynamoDBError("InternalServerError", damage.describe_damage(self._engine, error))
         if isinstance(error, StoreError):
             return DynamoDBError("InternalServerError", f"The store failed: {error}")
         if isinstance(error, RecursionError):
@@ -181,3 +184,35 @@ def _open(path: str | os.PathLike[str] | None, durability: Durability, *, verify
     from prejoin.engine.store.file import FileStore
 
     return FileStore(path, durability, verify_all=verify_all)
+
+
+_READERS = 4
+
+
+class _ThreadPools:
+    """Two pools, made when they are first needed: one thread for writes, a few for reads.
+
+    Writes wait for each other anyway. A read never stands behind a write that waits for another process. The threads
+    of the event loop are left to the program.
+    """
+
+    def __init__(self) -> None:
+        self._pools: dict[bool, ThreadPoolExecutor] = {}
+        self._process = 0
+
+    def pool(self, *, writes: bool) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor  # few programs need it
+
+        if self._process != os.getpid():  # threads do not survive a fork
+            self._pools, self._process = {}, os.getpid()
+        if writes not in self._pools:
+            name = "prejoin-writes" if writes else "prejoin-reads"
+            self._pools[writes] = ThreadPoolExecutor(1 if writes else _READERS, name)
+        return self._pools[writes]
+
+    def close(self) -> None:
+        """Start no more threads. What runs is not waited for."""
+        if self._process == os.getpid():
+            for pool in self._pools.values():
+                pool.shutdown(wait=False)
+        self._pools = {}

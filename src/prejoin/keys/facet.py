@@ -7,7 +7,7 @@ from functools import cached_property
 
 import msgspec
 
-from prejoin.keys.planner.sort_condition import MOST_PK_BYTES, MOST_SK_BYTES, KeyValue, checked
+from prejoin.keys.planner.key_condition import MOST_PK_BYTES, MOST_SK_BYTES, KeyValue, checked_writer
 from prejoin.keys.template.encoding import plain
 from prejoin.keys.template.natural import Natural
 from prejoin.keys.template.template import Template
@@ -89,12 +89,12 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def pk_of(self) -> Callable[[Mapping[str, object]], KeyValue]:
         """The function from an item's values to its partition key, made once."""
-        return keyed(self.pk, "partition key", MOST_PK_BYTES)
+        return key_writer(self.pk, "partition key", MOST_PK_BYTES)
 
     @cached_property
     def sk_of(self) -> Callable[[Mapping[str, object]], KeyValue | None]:
         """The function from an item's values to its sort key, made once."""
-        return keyed(self.sk, "sort key", MOST_SK_BYTES) if self.sk else lambda values: None
+        return key_writer(self.sk, "sort key", MOST_SK_BYTES) if self.sk else lambda values: None
 
     def __str__(self) -> str:
         key = f"{self.pk} / {self.sk}" if self.sk else str(self.pk)
@@ -103,6 +103,6 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
         return f"{self.entity} in {self.slot}: {key}{copy}{when}"
 
 
-def keyed(form: KeyForm, what: str, most: int) -> Callable[[Mapping[str, object]], KeyValue]:
+def key_writer(form: KeyForm, what: str, most: int) -> Callable[[Mapping[str, object]], KeyValue]:
     """The function from values to a key that DynamoDB takes."""
-    return checked(form.writer, what, most) if isinstance(form, Template) else form.writer
+    return checked_writer(form.writer, what, most) if isinstance(form, Template) else form.writer

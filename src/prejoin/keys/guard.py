@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from prejoin.keys.template.parts import Literal
+from prejoin.keys.template.parts import KeyText
 from prejoin.keys.template.separator import Separator
 from prejoin.keys.template.template import Template
 from prejoin.types import Type
@@ -35,5 +35,5 @@ def guard_key(
     fields = separator.join(f"{{{name}}}" for name in attributes)
     of = Template.of(fields, types, separator)
     # Put together from parts, for the tag may hold what no template's own text may: escapes.
-    pk = Template(f"{label}{separator}{fields}", (Literal(label + separator), *of.parts), of.separator)
+    pk = Template(f"{label}{separator}{fields}", (KeyText(label + separator), *of.parts), of.separator)
     return pk, Template.of("UNIQUE", {}, separator) if sorted_ else None

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, overload
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
 from prejoin.table.conversation import Steps
 from prejoin.table.errors import ConditionFailed, Conflict, NotFound, TooMany
-from prejoin.table.read.query import Asking, query
+from prejoin.table.read.arguments import QueryArguments
+from prejoin.table.read.query import query
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import ATTEMPTS, write_all, write_one
-from prejoin.table.write.from_call import deletion
+from prejoin.table.write.from_call import delete_write
 
 from .child import Belonging
 from .parents import Owner
@@ -60,7 +61,7 @@ class _Told:
 
 
 def _tree(schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], told: _Told) -> Steps[int]:
-    write = deletion(schema, cls, None, key, True, None)
+    write = delete_write(schema, cls, None, key, True, None)
     owned = _owned(schema, cls)
     for _ in range(ATTEMPTS):
         for owner in owned:
@@ -97,9 +98,11 @@ def _owned(schema: Schema, cls: type[Any]) -> list[Owner]:
 def _children(schema: Schema, table: str, owner: Owner, key: Mapping[str, Any], told: _Told) -> Steps[None]:
     cls, names = owner.child.codec.cls, owner.parent.names
     base = schema.entity(cls).base.attributes
-    asking = Asking(None, {own: key[name] for name, own in names.items()}, limit=TRANSACTION_ACTIONS, consistent=True)
+    arguments = QueryArguments(
+        None, {own: key[name] for name, own in names.items()}, limit=TRANSACTION_ACTIONS, consistent=True
+    )
     while True:
-        page = yield from query(schema, table, cls, asking)
+        page = yield from query(schema, table, cls, arguments)
         if not page.items:
             return
         keys = [{name: getattr(one, name) for name in base} for one in page.items]
@@ -117,7 +120,7 @@ def _together(
     for start in range(0, len(keys), most):
         some = keys[start : start + most]
         try:
-            yield from write_all(schema, table, [deletion(schema, cls, None, one, True, None) for one in some])
+            yield from write_all(schema, table, [delete_write(schema, cls, None, one, True, None) for one in some])
         except TooMany:
             if len(some) == 1:
                 raise

@@ -11,7 +11,7 @@ from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.model import Write
-from prejoin.table.write.upsert import fresh
+from prejoin.table.write.upsert import new_values
 
 from .parents import Entities, Owner, Parent, parent_of
 
@@ -48,7 +48,7 @@ class Child(Pattern):
     >>> db.create_table()
     >>> db.insert(Order("42", "a"))
     Traceback (most recent call last):
-    prejoin.table.errors.NotFound: there is no User user_id='42'
+    prejoin.NotFound: there is no User user_id='42'
     """
 
     of: type[Any]
@@ -66,13 +66,10 @@ class Belonging(BoundPattern):
     def __init__(self, entity: Bound[Any], of: type[Any], by: Mapping[str, str]) -> None:
         self.entity, self.cls, self._by = entity, of, by
 
-    def meet(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
+    def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
         said = f"{self.entity.tag}, child of {self.cls.__name__}"
         self.parent = parent_of(self.entity, self.cls, self._by, entities, said)
         return {self.cls: Owner(self.entity, self.parent)}
-
-    def unbatched(self, write: Write) -> str:
-        return f"has to check that its {self.cls.__name__} is there" if write.verb == "put" else ""
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
         key = self._new_parent(write)
@@ -97,6 +94,6 @@ class Belonging(BoundPattern):
                         f"an upsert of {write.entity.tag} may keep {', '.join(sorted(unknown))} or set it, and that is "
                         f"its {self.cls.__name__}: give read=True, and the item is read first"
                     )
-                return self.parent.key(fresh(write))
+                return self.parent.key(new_values(write))
             case _:
                 return None

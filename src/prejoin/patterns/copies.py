@@ -13,13 +13,12 @@ from prejoin.keys import TABLE, Facet
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
-from prejoin.table.read.decode import facet_tag
-from prejoin.table.schema.bind import Bound, is_natural
+from prejoin.table.schema.bind import Bound, facet_tag, is_natural
 from prejoin.table.schema.declare import Key
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import delete_other, put_other, update_other, vacancy
-from prejoin.table.write.index_keys import decided_by
+from prejoin.table.write.index_keys import key_dependencies
 from prejoin.table.write.model import Action, Write
 
 
@@ -80,7 +79,7 @@ class Copy(Pattern):
             for name in self.attributes:
                 entity.codec.attribute(name)
             # What decides whether an item is shown has to be in the copy, too.
-            kept = {name for one in binder.entity.patterns for name in (one.expires, one.gone) if name}
+            kept = {one.attribute for one in entity.lifecycles}
             # What decides where it is in an index, too: so its keys there can be told from the copy alone.
             placing = {name for one in (facet, *given) for name in one.placing} if given else set[str]()
             wanted = frozenset({*self.attributes, *entity.base.attributes, *facet.attributes, *placing, *kept})
@@ -106,7 +105,7 @@ class _Copied(BoundPattern):
             case "update" if write.changes.names.isdisjoint(self.attributes):
                 return ()
             case "update" if self.indexes:
-                return [*self.facet.placing, *sorted(decided_by(write, self.indexes))]
+                return [*self.facet.placing, *sorted(key_dependencies(write, self.indexes))]
             case _:
                 return self.facet.placing
 

@@ -14,7 +14,7 @@ from prejoin.table.errors import ConditionFailed, SchemaError, TableError, Versi
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import BoundPattern
 from prejoin.table.schema.schema import Schema
-from prejoin.table.write.actions import named
+from prejoin.table.write.actions import item_name
 from prejoin.table.write.model import Write
 
 Entities = Mapping[type[Any], Bound[Any]]
@@ -86,12 +86,7 @@ class Owner(BoundPattern):
         entity = self.parent.entity
         counts = (one for one in schema.entity(self.child.codec.cls).patterns if isinstance(one, Counting))
         self.count = next((one.attribute for one in counts if one.counts(self.parent)), "")
-        for pattern in entity.binder.entity.patterns:
-            if pattern.expires:
-                raise SchemaError(
-                    f"a {entity.tag} that DynamoDB deletes by its {pattern.expires} leaves each {self.child.tag} "
-                    "without a parent: leave out either"
-                )
+        check_parent_stays(entity, self.child)
 
     def rewrite(self, write: Write) -> Write:
         match write.verb:
@@ -120,12 +115,13 @@ class Owner(BoundPattern):
             return None
         if write.verb == "put" and self.kept and self.stored(item, self.kept) != (write.values[self.kept] or 0):
             return VersionConflict(
-                f"{named(write)} has {self.kept} {self.stored(item, self.kept)} by now, not {write.values[self.kept]}: "
-                f"a {self.child.tag} was written meanwhile; read it again, or update only what is to change"
+                f"{item_name(write)} has {self.kept} {self.stored(item, self.kept)} by now, not "
+                f"{write.values[self.kept]}: a {self.child.tag} was written meanwhile; read it again, or update only "
+                "what is to change"
             )
         if (write.verb == "delete" or self._ends(write)) and self.count and self.stored(item, self.count):
             return ConditionFailed(
-                f"{named(write)} has {self.stored(item, self.count)} {self.child.tag}: delete these first, or all "
+                f"{item_name(write)} has {self.stored(item, self.count)} {self.child.tag}: delete these first, or all "
                 "together with delete_tree"
             )
         return None
@@ -148,10 +144,8 @@ class Owner(BoundPattern):
         """Whether an update takes the parent away from its children: it moves, or counts as deleted."""
         if write.verb != "update":
             return False
-        gone = {pattern.gone for pattern in write.entity.binder.entity.patterns if pattern.gone}
-        return not write.changes.names.isdisjoint(write.entity.base.attributes) or bool(
-            gone & write.changes.sets.keys()
-        )
+        moves = not write.changes.names.isdisjoint(write.entity.base.attributes)
+        return moves or write.entity.deletion_mark in write.changes.sets
 
     def _its(self, name: str) -> str:
         return f"{name} of {self.parent.entity.tag} is kept by each {self.child.tag}"
@@ -160,6 +154,15 @@ class Owner(BoundPattern):
         attribute = self.parent.entity.codec.attribute(name)
         found = item.get(attribute.wire)
         return attribute.value.decode(found) if found else 0
+
+
+def check_parent_stays(parent: Bound[Any], child: Bound[Any]) -> None:
+    """Refuse a parent that expires: DynamoDB would delete it, and leave its children."""
+    if parent.expiry:
+        raise SchemaError(
+            f"{parent.tag} expires by {parent.expiry}, which would leave each {child.tag} without a parent. Leave out "
+            "one of the patterns"
+        )
 
 
 def _is(name: str, value: Any) -> Condition:

@@ -20,17 +20,16 @@ import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import ITEM_SIZE
-from prejoin.table.backoff import pause
-from prejoin.table.client.transaction import Gathered
+from prejoin.table.client.reads import get_steps
+from prejoin.table.client.transaction import WriteList
 from prejoin.table.condition.record import recorded
-from prejoin.table.conversation import Steps
+from prejoin.table.conversation import Steps, pause
 from prejoin.table.errors import ConditionFailed, Conflict, SchemaError, TableError, TooMany, TransactionCancelled
-from prejoin.table.read import get as get_one
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.declare import Entity, Key
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import write_all
-from prejoin.table.write.from_call import insertion
+from prejoin.table.write.from_call import insert_write
 from prejoin.transport.errors import OutcomeUnknown, TransportError
 
 from .clock import Clock, now
@@ -119,7 +118,7 @@ def once(
     return (Once if isinstance(db, Client) else AsyncOnce)(db, token, keep, content, known)
 
 
-class _Once(Gathered):
+class _Once(WriteList):
     """Writes gathered, and a receipt of them."""
 
     def __init__(self, db: Any, token: str, keep: timedelta, content: object, known: Mapping[str, Any]) -> None:
@@ -190,7 +189,7 @@ class _Once(Gathered):
             result=None if self._result is None else msgspec.json.encode(self._result).decode(),
         )
         # The receipt comes last, so that failures are told by the positions that the caller's writes have.
-        writes = [*self._writes, insertion(self.schema, receipt)]
+        writes = [*self._writes, insert_write(self.schema, receipt)]
         unknown: OutcomeUnknown | None = None
         for attempt in range(1, ATTEMPTS + 1):
             if attempt > 1:
@@ -222,7 +221,7 @@ class _Once(Gathered):
     def _find(self, unknown: OutcomeUnknown | None) -> Steps[Receipt | None]:
         """The receipt, if there is one. Where it cannot be read, the outcome is unknown."""
         try:
-            return (yield from get_one.get(self.schema, self._table, self._cls, self._key, True))  # type: ignore[no-any-return]
+            return (yield from get_steps(self.schema, self._table, self._cls, self._key, True, None))  # type: ignore[no-any-return]
         except (TransportError, DynamoDBError) as error:
             raise unknown or OutcomeUnknown(
                 f"the receipt of {self._key['token']!r} could not be read, so it is unknown whether its writes were "

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from prejoin.table.client.writes import Writer
 from prejoin.table.codec.values import Json
-from prejoin.table.condition.record import Condition, Exists
+from prejoin.table.condition.record import Exists
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound, SchemaError, TableError
 from prejoin.table.schema.bind import Bound
-from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.pattern import BoundPattern, Lifecycle, Pattern, Visibility
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
-from prejoin.table.write.actions import named
-from prejoin.table.write.from_call import known_of, meant
+from prejoin.table.write.actions import item_name
+from prejoin.table.write.from_call import check_known, rewrite
 from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
@@ -69,12 +69,8 @@ class SoftDelete(Pattern):
     clock: Clock = now
 
     @property
-    def gone(self) -> str:
-        return self.attribute
-
-    @property
-    def frees(self) -> bool:
-        return self.release
+    def lifecycle(self) -> Lifecycle:
+        return Lifecycle(self.attribute, "marked", frees_unique=self.release)
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         what = f"{entity.tag}.{self.attribute}"
@@ -83,10 +79,9 @@ class SoftDelete(Pattern):
             raise SchemaError(f"{what} is to be when an item was deleted, and is not datetime | None")
         if self.attribute in entity.base.attributes:
             raise SchemaError(f"{what} is to be when an item was deleted, and its key never changes")
-        declared = entity.binder.entity.patterns
-        if sum(bool(pattern.gone) for pattern in declared) > 1:
+        if sum(one.end == "marked" for one in entity.lifecycles) > 1:
             raise SchemaError(f"{entity.tag} is to be deleted softly in two ways: leave one")
-        expires = next((pattern.expires for pattern in declared if pattern.expires), "")
+        expires = entity.expiry
         if self.keep is not None and (not expires or not entity.codec.attribute(expires).optional):
             raise SchemaError(
                 f"{entity.tag} is to be kept for a time when it is deleted, and has no attribute that says until when: "
@@ -131,21 +126,18 @@ class _Marked(BoundPattern):
         """Whether it is deleted decides what other patterns do: who takes it back does so of what they read."""
         return () if write.seen else (self.attribute,)
 
-    def unbatched(self, write: Write) -> str:
-        return "marks what is there" if write.verb == "update" else ""
-
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
         deleted = bool(item) and write.entity.codec.attribute(self.attribute).wire in (item or {})
         if not write.seen:
-            return None if deleted else NotFound(f"there is no deleted {named(write)}")
+            return None if deleted else NotFound(f"there is no deleted {item_name(write)}")
         if not deleted or write.verb == "put":  # which writes over what is there, deleted or not
             return None
         if write.verb in ("insert", "upsert"):
-            return AlreadyExists(f"{named(write)} was deleted, and can be restored: restore() or purge() it first")
-        return NotFound(f"there is no {named(write)}: it was deleted, and can be restored")
+            return AlreadyExists(f"{item_name(write)} was deleted, and can be restored: restore() or purge() it first")
+        return NotFound(f"there is no {item_name(write)}: it was deleted, and can be restored")
 
-    def visible(self) -> Condition | None:
-        return Exists((self.attribute,), present=False)
+    def visibility(self) -> Visibility:
+        return Visibility(Exists((self.attribute,), present=False))
 
 
 @overload
@@ -167,7 +159,7 @@ def restore(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
             changes = Changes({mark.expires: end.value(end.clock() + end.after)}, removes=changes.removes)
     where = Exists((mark.attribute,))
     found: Awaitable[None] | None = db._write(
-        meant(Write("update", entity, known, changes=changes, where=where, read=True, seen=False))
+        rewrite(Write("update", entity, known, changes=changes, where=where, read=True, seen=False))
     )
     return found
 
@@ -180,12 +172,14 @@ def purge(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
     """Deletes what was deleted for good, with all that is kept for it. NotFound if none was deleted."""
     entity, mark, known = _marked(db.schema, cls, key)
     where = Exists((mark.attribute,))
-    found: Awaitable[None] | None = db._write(meant(Write("delete", entity, known, where=where, read=True, seen=False)))
+    found: Awaitable[None] | None = db._write(
+        rewrite(Write("delete", entity, known, where=where, read=True, seen=False))
+    )
     return found
 
 
 def _marked(schema: Schema, cls: type[Any], key: Mapping[str, Any]) -> tuple[Bound[Any], _Marked, Mapping[str, Any]]:
-    entity, known = known_of(schema, cls, key)
+    entity, known = check_known(schema, cls, key)
     mark = next((one for one in entity.patterns if isinstance(one, _Marked)), None)
     if mark is None:
         raise TableError(f"{entity.tag} is not deleted softly: declare SoftDelete among its patterns")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from prejoin.keys import TABLE, Literal, Separator, Template
+from prejoin.keys import TABLE, KeyText, Separator, Template
 from prejoin.table.errors import SchemaError, TableError
 from prejoin.table.schema.schema import Schema
 
@@ -121,7 +121,7 @@ def _everybodys(forms: Sequence[Template], heads: Sequence[Head]) -> list[str]:
 
     `*` in a policy stands for separators too. So a key is left out if a tenant's could begin with the same text.
     """
-    leads = {part.text: form.constant for form in forms if isinstance(part := form.parts[0], Literal)}
+    leads = {part.text: form.constant for form in forms if isinstance(part := form.parts[0], KeyText)}
     return sorted(
         escaped(lead) + ("" if whole else "*")
         for lead, whole in leads.items()

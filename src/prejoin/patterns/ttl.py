@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from msgspec.structs import replace
 
-from prejoin.table.codec.epoch import seconds
-from prejoin.table.condition.record import Compare, Condition, Exists, Or
-from prejoin.table.errors import SchemaError
+from prejoin.table.codec.structs import or_none, through
+from prejoin.table.codec.values import Json, ValueCodec
+from prejoin.table.condition.record import Compare, Exists, Or
+from prejoin.table.errors import CodecError, SchemaError
 from prejoin.table.schema.bind import Bound
-from prejoin.table.schema.pattern import BoundPattern, Pattern
+from prejoin.table.schema.pattern import BoundPattern, Lifecycle, Pattern, Visibility
 from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import First
 from prejoin.table.write.model import Write
@@ -59,8 +61,8 @@ class TimeToLive(Pattern):
     clock: Clock = now
 
     @property
-    def expires(self) -> str:
-        return self.attribute
+    def lifecycle(self) -> Lifecycle:
+        return Lifecycle(self.attribute, "expires", storage=epoch)
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         what = f"{entity.tag}.{self.attribute}"
@@ -73,7 +75,7 @@ class TimeToLive(Pattern):
             raise SchemaError(f"{what} is stored as a number and is the key of an index as it stands: make it an int")
         if self.renew and self.after is None:
             raise SchemaError(f"{what} is to be renewed: say for how long, with after=")
-        if sum(bool(pattern.expires) for pattern in entity.binder.entity.patterns) > 1:
+        if sum(one.end == "expires" for one in entity.lifecycles) > 1:
             raise SchemaError(f"{entity.tag} has two attributes to say when an item ends, and DynamoDB deletes by one")
         return _Ending(self.attribute, self.after, self.renew, self.clock, kind is Kind.DATETIME)
 
@@ -105,12 +107,10 @@ class _Ending(BoundPattern):
             case _:
                 return write
 
-    def visible(self) -> Condition | None:
-        unsaid = Exists((self.attribute,), present=False)
-        return Or((unsaid, Compare((self.attribute,), ">", self.value(self.clock()))))
-
-    def vacant(self) -> Condition | None:
-        return Compare((self.attribute,), "<=", self.value(self.clock()))
+    def visibility(self) -> Visibility:
+        now = self.value(self.clock())
+        unlimited = Exists((self.attribute,), present=False)
+        return Visibility(Or((unlimited, Compare((self.attribute,), ">", now))), Compare((self.attribute,), "<=", now))
 
     def value(self, time: datetime) -> datetime | int:
         """A moment as the attribute has it, in whole seconds, for that is what is stored."""
@@ -120,3 +120,49 @@ class _Ending(BoundPattern):
 
 def _also(changes: Changes, name: str, value: Any) -> Changes:
     return Changes({**changes.sets, name: value}, changes.adds, changes.removes, changes.deletes)
+
+
+# --- How times are stored
+# ----------------------------------------------------------------------------------------------
+
+
+def epoch(value: ValueCodec) -> ValueCodec:
+    """Return the codec that stores a date and time as a number of seconds. A number is stored as it is.
+
+    >>> from prejoin.table.codec.values import codec_for
+    >>> codec = epoch(codec_for(datetime))
+    >>> codec.encode(datetime(2026, 5, 4, 12, tzinfo=UTC))
+    {'N': '1777896000'}
+    >>> codec.decode({"N": "1777896000"})
+    datetime.datetime(2026, 5, 4, 12, 0, tzinfo=datetime.timezone.utc)
+    """
+    if value.type.kind is not Kind.DATETIME:
+        return value
+    wire = through(read_seconds, "N")
+
+    def encode(time: Any) -> Json:
+        return {"NULL": True} if time is None and value.optional else {"N": str(seconds(time))}
+
+    def decode(stored: Json) -> Any:
+        if "NULL" in stored and value.optional:
+            return None
+        try:
+            return read_seconds(stored["N"])
+        except (KeyError, ValueError, ArithmeticError) as error:
+            raise CodecError(f"{stored!r} is not a time in seconds since 1970") from error
+
+    return replace(value, encode=encode, decode=decode, wire=or_none(wire) if value.optional else wire)
+
+
+def seconds(time: object) -> int:
+    """Return a time in whole seconds since 1970, rounded down."""
+    if not isinstance(time, datetime):
+        raise CodecError(f"{time!r} is not a date and time")
+    if time.tzinfo is None:
+        raise CodecError(f"{time.isoformat()} has no time zone")
+    return int(time.timestamp() // 1)
+
+
+def read_seconds(text: str) -> datetime:
+    """Return the time of a number of seconds since 1970."""
+    return datetime.fromtimestamp(int(Decimal(text)), UTC)

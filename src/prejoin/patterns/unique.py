@@ -9,11 +9,11 @@ from typing import Any
 from prejoin.keys import TABLE, Facet, TemplateError, guard_key
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
-from prejoin.table.condition.visibility import is_vacant
 from prejoin.table.errors import ConditionFailed, NotUnique, SchemaError
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import OWNER, BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import is_vacant
 from prejoin.table.write.actions import absent, delete_other, put_other, vacancy
 from prejoin.table.write.model import Action, Write
 
@@ -42,7 +42,7 @@ class Unique(Pattern):
     User(user_id='1', email='a@b.com')
     >>> db.insert(User("2", "a@b.com"))
     Traceback (most recent call last):
-    prejoin.table.errors.NotUnique: another User has email 'a@b.com' already
+    prejoin.NotUnique: another User has email 'a@b.com' already
     """
 
     def __init__(self, *attributes: str) -> None:
@@ -63,10 +63,8 @@ class Unique(Pattern):
             raise SchemaError(f"{entity.tag}, unique {said}: {error}") from None
         # Named so that nobody can ask for it: a guard is never an answer.
         facet = Facet(f"{entity.tag} unique {said}", TABLE, pk, sk)
-        declared = binder.entity.patterns
-        expires = next((pattern.expires for pattern in declared if pattern.expires), "")
-        frees = tuple(pattern.gone for pattern in declared if pattern.gone and pattern.frees)
-        return _Guarded(attributes, facet, entity.base, expires, frees)
+        frees = tuple(one.attribute for one in entity.lifecycles if one.frees_unique)
+        return _Guarded(attributes, facet, entity.base, entity.expiry, frees)
 
     def __repr__(self) -> str:
         return f"Unique({', '.join(map(repr, self.attributes))})"

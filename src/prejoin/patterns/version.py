@@ -43,7 +43,7 @@ class Version(Pattern):
     Note(note_id='1', text='second', version=2)
     >>> db.put(Note("1", "late", mine.version))
     Traceback (most recent call last):
-    prejoin.table.errors.VersionConflict: Note note_id='1' has version 2, not 1: it was written meanwhile; read it again
+    prejoin.VersionConflict: Note note_id='1' has version 2, not 1: it was written meanwhile; read it again
     """
 
     attribute: str = "version"

@@ -14,7 +14,7 @@ from prejoin.pipeline.build_plan import BuildPlan, Product, plan_of
 from prejoin.pipeline.design_document import design_target
 from prejoin.pipeline.document import Document, check_writable, read_document
 from prejoin.pipeline.errors import GeneratedCodeError, InputError, PipelineError, Source
-from prejoin.pipeline.generated_package import run_tests
+from prejoin.pipeline.generated_tests import run_tests
 from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.pipeline.record import read_record, source_of, text_at
 from prejoin.pipeline.settings import (

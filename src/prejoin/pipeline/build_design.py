@@ -9,10 +9,9 @@ import msgspec
 
 from prejoin.design.checks import check_design
 from prejoin.design.document.read_document import parse_document
-from prejoin.design.explain import explain_design, told
+from prejoin.design.explain import annotate, explain_design
 from prejoin.design.files import design_beside, read_design_text
-from prejoin.design.layout.growth import Growth, growth, keeps
-from prejoin.design.layout.new_attributes import recorded
+from prejoin.design.layout.growth import Growth, growth, keeps, record_attributes
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.integer_program import InfeasibleError
@@ -152,7 +151,7 @@ def _approved_design(
     said = design_diagnostics(read, workload, design, proof)
     if has_errors(said):
         raise InputError(Source(read.file, read.text, said).only(Severity.ERROR, Severity.WARNING), note=_WRONG)
-    design = recorded(design, workload)
+    design = record_attributes(design, workload)
     checked = validation_again(text, workload, design, proof, said)
     again = design_text(read.file, workload, design, checked, target.form, text, folder)
     return BuildDesign(design, again, said, (), True, design_source(workload), growth(kept, design, workload))
@@ -160,7 +159,7 @@ def _approved_design(
 
 def _explained(design: Design, workload: Workload) -> bool:
     """Whether the explanations in a design are right for the patterns and rates of the workload now."""
-    now = told(design, explain_design(workload, design))
+    now = annotate(design, explain_design(workload, design))
     said = {choice.about: choice.text for choice in design.decisions}
     return design.slots == now.slots and all(
         choice.text == said.get(choice.about)

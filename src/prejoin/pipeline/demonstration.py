@@ -21,9 +21,9 @@ from prejoin.pipeline.design_file import places_of
 from prejoin.pipeline.document import Document, text_of
 from prejoin.pipeline.errors import InputError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.proof.answer import Answer
-from prejoin.proof.bench import Bench
-from prejoin.proof.run import run_all
+from prejoin.proof.prove import run_all
+from prejoin.proof.result import Answer
+from prejoin.proof.sample_table import Bench
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,17 @@ from prejoin.design.explain import (
     Alternative,
     Explanation,
     UnknownTopicError,
-    considered,
+    add_alternatives,
+    annotate,
     explain_design,
-    told,
 )
 from prejoin.design.explain import why as explain_topic
 from prejoin.design.explain import without as design_without
 from prejoin.design.explain.text import WIDTH
 from prejoin.design.layout.growth import Growth, growth
 from prejoin.design.model import Design, Operation
-from prejoin.design.solver.conflicts import Statement, conflicts
-from prejoin.design.solver.decisions import decided as pins_of
+from prejoin.design.solver.conflicts import ConflictStatement, conflicts
+from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
@@ -39,8 +39,8 @@ from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.pipeline.summary import counted
-from prejoin.proof.answer import Answer, Proof
-from prejoin.proof.run import prove as run_proof
+from prejoin.proof.prove import prove as run_proof
+from prejoin.proof.result import Answer, Proof
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pin, Workload
@@ -61,7 +61,7 @@ _NOT_SERVED = frozenset(
     )
 )
 """Diagnostics of the checks about a read that no key serves. `UNSERVED` replaces them here: it has the remedy."""
-ConflictSet: TypeAlias = tuple[Statement, ...]
+ConflictSet: TypeAlias = tuple[ConflictStatement, ...]
 """Statements that cannot all hold; without any one of them, the others can."""
 
 
@@ -202,8 +202,8 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
     cut_short = limit is not None and limit.struck
     if request.alternatives and not cut_short:  # each alternative would take as long again
         progress.begin("pricing alternatives")
-        explanation = considered(workload, solution, explanation, request.kept, request.alternatives)
-    found = told(solution.design, explanation)
+        explanation = add_alternatives(workload, solution, explanation, request.kept, request.alternatives)
+    found = annotate(solution.design, explanation)
     proof = prove(workload, found, progress=progress) if request.prove else None
     in_conflict: tuple[ConflictSet, ...] = ()
     if unserved(workload, found) and not cut_short:
@@ -266,7 +266,7 @@ def without(result: DesignResult, pattern: str) -> Alternative:
 
 def with_alternatives(result: DesignResult, most: int = MOST) -> DesignResult:
     """The same design, with more alternatives priced."""
-    found = considered(result.workload, result.solution, result.explanation, result.request.kept, most)
+    found = add_alternatives(result.workload, result.solution, result.explanation, result.request.kept, most)
     return with_other(result, explanation=found)
 
 
@@ -282,7 +282,7 @@ def alternatives_of(explanation: Explanation) -> list[tuple[str, Alternative]]:
 
 def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
     """The patterns that no key serves, unless a decision accepts that."""
-    aside = pins_of(workload).aside
+    aside = constraints_of(workload).aside
     return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
 
 

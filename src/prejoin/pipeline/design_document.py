@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prejoin.design.checks import fit
-from prejoin.design.document.annotations import Kept, Validation
+from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.document.write_document import rewrite_document, write_document
-from prejoin.design.explain.claims import established
+from prejoin.design.explain.explanation import claim
 from prejoin.design.files import read_design_text
 from prejoin.design.files import write_design as design_data
 from prejoin.design.model import TABLE, Design, Facet, Item
@@ -21,7 +21,7 @@ from prejoin.pipeline.design import DesignResult
 from prejoin.pipeline.document import output_form, report_unwritable, write
 from prejoin.pipeline.errors import RefusedError
 from prejoin.pipeline.summary import tally
-from prejoin.proof.answer import Proof
+from prejoin.proof.result import Proof
 from prejoin.workload.files import Form
 from prejoin.workload.model import Status, Workload
 
@@ -70,7 +70,7 @@ def result_text(result: DesignResult, form: Form, before: str | None = None, fol
     """The document of a design, with all that people wrote into the text before."""
     request = result.request
     # Only a design that was not bound to keep another one is known to need no more structures than these.
-    known = _KEPT if request.kept else established(result.workload, result.solution) or "none is needed"
+    known = _KEPT if request.kept else claim(result.workload, result.solution) or "none is needed"
     fewest = Validation(_FEWEST, str(result.explanation.structures), known)
     checked = validation(result.workload, result.design, result.proof, result.diagnostics, fewest)
     return design_text(request.document.file, result.workload, result.design, checked, form, before, folder)
@@ -92,7 +92,7 @@ def design_text(
     with report_unwritable(file, "give `--output table-design.yaml`"):
         if before and before.strip():
             return rewrite_document(before, design, workload, source, checked)
-        return write_document(design, workload, Kept(source=source), checked)
+        return write_document(design, workload, Annotations(source=source), checked)
 
 
 def validation_again(

@@ -10,13 +10,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from prejoin.design.checks import At, check_design, new_attributes
-from prejoin.design.document.annotations import Reading
+from prejoin.design.document.annotations import DesignReading
 from prejoin.design.document.read_document import parse_document
 from prejoin.design.explain.phrases import count, listed
 from prejoin.design.files import design_beside, read_design_file, read_design_text
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.broken_decisions import beyond, unmet
+from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.pipeline.codes import NO_PATTERNS
 from prejoin.pipeline.document import DOCUMENT, Document, read_document, text_of
@@ -34,7 +34,7 @@ class DesignFile:
 
     file: str
     text: str
-    reading: Reading
+    reading: DesignReading
     document: Document
     diagnostics: tuple[Diagnostic, ...]
 
@@ -138,12 +138,12 @@ def outdated(file: str, workload: Workload) -> tuple[str, ...]:
     known = {one.pattern for at, one in enumerate(design.operations) if reading.places.find(("operations", at))}
     # A design written by hand may list no patterns at all.
     found = [f"it lacks {one.id}" for one in workload.patterns if one.id not in known] if known else []
-    broken = [one.pin for one in beyond(design, workload)]
-    broken += [one.pin for one in unmet(design, workload) if not isinstance(one.pin, Spread)]
+    broken = [one.pin for one in violations(design, workload)]
+    broken += [one.pin for one in ignored_decisions(design, workload) if not isinstance(one.pin, Spread)]
     return (*found, *(f"it does not follow `{write_pin(pin)}`" for pin in dict.fromkeys(broken)))
 
 
-def places_in(reading: Reading) -> At:
+def places_in(reading: DesignReading) -> At:
     """The place of an entity (in a slot), an index or a pattern in the file of a design."""
     design, places = reading.design, reading.places
 

@@ -21,7 +21,7 @@ from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.document.write_document import UnwritableError
 from prejoin.workload.files import Form, form_of, read_file, read_text, write_text
 from prejoin.workload.model import Workload
-from prejoin.workload.read_result import Places, Reading
+from prejoin.workload.reading import Places, WorkloadReading
 
 FORMS: tuple[Form, ...] = ("md", "yaml", "json")
 DOCUMENT = "access-patterns.md"
@@ -38,12 +38,12 @@ class Document:
     file: str
     """The path as it was given; `-` is standard input, and empty a workload that comes from no file."""
     text: str
-    reading: Reading
+    reading: WorkloadReading
 
     @classmethod
     def of(cls, workload: Workload) -> Document:
         """A document for a workload that was made in Python."""
-        return cls("", "", Reading(workload, (), Places()))
+        return cls("", "", WorkloadReading(workload, (), Places()))
 
     @property
     def workload(self) -> Workload:
@@ -106,7 +106,7 @@ def parse_document(data: bytes, form: Form = "md", file: str = "-") -> Document:
 
 
 def _unreadable(file: str, message: str, fix: str) -> Document:
-    return Document(file, "", Reading(Workload(), (UNREADABLE.at(None, message, fix),), Places()))
+    return Document(file, "", WorkloadReading(Workload(), (UNREADABLE.at(None, message, fix),), Places()))
 
 
 def text_of(path: Path) -> str:

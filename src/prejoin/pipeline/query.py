@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,12 +28,13 @@ from prejoin.pipeline.connection import Place, connect
 from prejoin.pipeline.design_file import design_in_use, outdated
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, RefusedError, Source
-from prejoin.pipeline.generated_package import GeneratedPackage, generated_package
 from prejoin.pipeline.query_arguments import example, parameter, read_value, require_arguments
-from prejoin.proof.bench import Bench
+from prejoin.proof.package import LoadedPackage, load_package
+from prejoin.proof.sample_table import Bench
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
-from prejoin.render.python.package import repository_methods, repository_tenant
+from prejoin.render.python.package import Options, repository_methods, repository_tenant
+from prejoin.render.python.repository import OF_TENANT
 from prejoin.table import Call, Client, TableError
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern
@@ -167,32 +169,40 @@ def query(
     found = document if isinstance(document, QueryDesign) else query_design(document)
     method = found.method(pattern)
     given = {parameter(method, name).name: value for name, value in (arguments or {}).items()}
-    with generated_package(found.document.workload, found.design) as code:
-        hints = code.hints(method)
-        values = {name: _value(name, value, hints[name]) for name, value in given.items()}
-        if place is None:
-            with _sample_table(found, code) as (client, bench):
-                needed = {param.name for param in method.params if not param.default} - set(values)
-                sample = example(bench, method.pattern, method, code.record)
-                made_up = {name: value for name, value in sample.items() if name in needed}
-                return _run(method, code, client, {**made_up, **values}, bench.calls, frozenset(made_up))
-        require_arguments(method, hints, values)
-        if method.result == "None" and not confirm(method.pattern):
-            message = f"{method.pattern.id} would change data in {place}"
-            raise RefusedError(codes.WOULD_CHANGE, message, "pass `--yes`")
-        calls: list[Call] = []
-        with connect(code.schema, table or found.design.table, place) as connected:
-            client = Client(code.schema, connected.table, connected._transport, observe=calls.append)
-            return _run(method, code, client, values, calls)
+    package = load_package(found.document.workload, found.design, Options(asynchronous=False))
+    hints = _hints(package, method)
+    values = {name: _value(name, value, hints[name]) for name, value in given.items()}
+    if place is None:
+        with _sample_table(found, package) as bench:
+            needed = {param.name for param in method.params if not param.default} - set(values)
+            sample = example(bench, method.pattern, method)
+            made_up = {name: value for name, value in sample.items() if name in needed}
+            values = {**made_up, **values}
+            require_arguments(method, hints, values)
+            return _run(method, package, bench.client, values, bench.calls, frozenset(made_up))
+    require_arguments(method, hints, values)
+    if method.result == "None" and not confirm(method.pattern):
+        message = f"{method.pattern.id} would change data in {place}"
+        raise RefusedError(codes.WOULD_CHANGE, message, "pass `--yes`")
+    calls: list[Call] = []
+    with connect(package.schema, table or found.design.table, place) as connected:
+        client = Client(package.schema, connected.table, connected._transport, observe=calls.append)
+        return _run(method, package, client, values, calls)
 
 
 @contextmanager
-def _sample_table(found: QueryDesign, code: GeneratedPackage) -> Iterator[tuple[Client, Bench]]:
+def _sample_table(found: QueryDesign, package: LoadedPackage) -> Iterator[Bench]:
     with Embedded() as engine:
         # The data is the same all day, so that a cursor of one page leads to the next.
         now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        bench = Bench.ready(found.document.workload, found.design, engine, now)
-        yield Client(code.schema, found.design.table, engine, observe=bench.calls.append), bench
+        yield Bench.ready(found.document.workload, found.design, engine, now, package=package)
+
+
+def _hints(package: LoadedPackage, method: Method) -> dict[str, Any]:
+    """The types of the parameters of a method, and of the tenant."""
+    tenant = getattr(package.repository, OF_TENANT, None)
+    own = typing.get_type_hints(getattr(package.repository, method.name))
+    return {**(typing.get_type_hints(tenant) if tenant else {}), **own}
 
 
 def _value(name: str, value: Any, hint: Any) -> Any:
@@ -205,17 +215,18 @@ def _value(name: str, value: Any, hint: Any) -> Any:
 
 def _run(
     method: Method,
-    code: GeneratedPackage,
+    package: LoadedPackage,
     client: Client,
     values: Mapping[str, Any],
     calls: list[Call],
     made_up: frozenset[str] = frozenset(),
 ) -> QueryResult:
-    require_arguments(method, code.hints(method), values)
+    tenant = package.rendered.tenant
     ordered = {param.name: values[param.name] for param in method.params if param.name in values}
     calls.clear()
     try:
-        answer = code.call(client, method, ordered)
+        own = package.methods[method.pattern.id]
+        answer = package.call(client, own, ordered, ordered.get(tenant.name) if tenant else None)
     except (TableError, KeyValueError, LookupError, ValueError, DynamoDBError) as refusal:
         if isinstance(refusal, DynamoDBError) and refusal.code != "ValidationException":
             raise  # it is about the place, not about the arguments

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -14,21 +13,19 @@ from uuid import UUID
 
 import msgspec
 
-from prejoin.design.mapping.addressing import NEW, links
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import InvalidArgumentError
-from prejoin.proof.bench import Bench
-from prejoin.proof.inputs import cases
-from prejoin.proof.provoke import supply
+from prejoin.proof.arguments import read_arguments, refer_to_checked, write_arguments
+from prejoin.proof.expected_table import State
+from prejoin.proof.read_cases import cases
 from prejoin.proof.reference import Reference
-from prejoin.proof.state import State
-from prejoin.proof.steps import Case, NothingFitsError, Step, steps_of
-from prejoin.render.python.method import Asked, Known, Method, Option, Param, Whole
-from prejoin.workload.lookup import suggest, target
-from prejoin.workload.model import Op, Pattern, Read, Value, Write
+from prejoin.proof.sample_table import Bench
+from prejoin.proof.violations import supply
+from prejoin.proof.write_cases import Case, NothingFitsError, steps_of
+from prejoin.render.python.method import Method, Param
+from prejoin.workload.lookup import suggest
+from prejoin.workload.model import Pattern, Read, Write
 
-Record = Callable[[str, Mapping[str, Any]], Any]
-"""An object of an entity's class, from values by the document's names."""
 _EXAMPLES: Mapping[Any, tuple[str, str]] = {
     UUID: ("a UUID", "a33f6f6a-1438-43f5-819d-1bd3d93e1841"),
     datetime: ("a time with its zone", "2026-01-15T10:30:00Z"),
@@ -201,87 +198,19 @@ def described(hint: Any) -> str:
 # --- Sample --------------------------------------------------------------------------------------------------------
 
 
-def example(bench: Bench, pattern: Pattern, method: Method, record: Record) -> dict[str, Any]:
+def example(bench: Bench, pattern: Pattern, method: Method) -> dict[str, Any]:
     """Arguments for which a read finds something, or a write succeeds. Those that are not known are left out."""
     try:
         if isinstance(pattern, Read):
             inputs = cases(bench, Reference(pattern, bench.workload, bench.now))[0]
-            return dict(_read_arguments(method, inputs))
+            return read_arguments(method, inputs, bench.now)
         operation = bench.design.operation(pattern.id)
         if not isinstance(pattern, Write) or operation is None:
             return {}
         case = Case(bench, pattern, operation)
-        steps = [_pointed(case, step) for step in steps_of(case)]
+        steps = refer_to_checked(case, steps_of(case))
         supply(bench, State(bench), case)
+        found = write_arguments(method, case, steps, bench.package.record)
     except (NothingFitsError, LookupError):
         return {}
-    found = {}
-    for param in method.params:
-        try:
-            value = _written(param, case, steps, record)
-        except (LookupError, TypeError):
-            continue
-        if value is not None:
-            found[param.name] = value
-    return found
-
-
-def _read_arguments(method: Method, inputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for param in method.params:
-        if isinstance(param.meaning, Asked) and param.meaning.input in inputs:
-            value = inputs[param.meaning.input]
-            ends = {"low": 0, "high": 1}
-            yield param.name, value[ends[param.meaning.end]] if param.meaning.end else value
-
-
-def _pointed(case: Case, step: Step) -> Step:
-    """A step whose new item refers to the items that the write checks and does not write."""
-    if step.action.verb not in NEW or step.after is None:
-        return step
-    named = {}
-    for attribute in step.entity.attributes:
-        held = target(case.bench.workload, attribute)
-        for entity, item in case.checked.items():
-            ids = {one.name for one in case.bench.entity(entity).id}
-            own = held[1].name if held and held[0].name == entity else attribute.name
-            if attribute.name in step.after and own in ids:
-                named[attribute.name] = item.get(own)
-    return replace(step, after={**step.after, **named})
-
-
-def _written(param: Param, case: Case, steps: Sequence[Step], record: Record) -> Any:
-    """The argument with which a write does these steps."""
-    match param.meaning:
-        case Option():
-            return None
-        case Whole(entity, many):
-            own = [step for step in steps if step.entity.name == entity]
-            new = [record(entity, step.after or {}) for step in own if step.action.verb in NEW]
-            records = new or [record(entity, step.before or {}) for step in own]
-            return records if many else records[0]
-        case Known(entity, attribute, many, new_):
-            if entity in case.checked:
-                return case.checked[entity].get(attribute)
-            own = [step for step in steps if step.entity.name == entity and step.action.verb not in NEW]
-            values = [step.changed.sets.get(attribute) if new_ else step.item.get(attribute) for step in own]
-            return values if many else values[0]
-        case Asked(name, _, many):
-            compared = any(c.op is Op.EQ and Value(param=name) in c.values for c in case.write.checks)
-            if name in case.given and compared:
-                return case.given[name]  # a condition compares with it: the items may have another value
-            values = list(_taken(name, case, steps))
-            if many:
-                return values or [case.given[name]] * max(1, sum(step.action.many for step in steps))
-            return values[0] if values else case.given[name]
-
-
-def _taken(name: str, case: Case, steps: Sequence[Step]) -> Iterator[Any]:
-    """The values of an input, from the items that are linked to it."""
-    several = any(one.many for one in case.write.inputs if one.attribute == name)
-    for step in steps:
-        linked = links(case.bench.workload, case.write, step.action, step.entity)
-        attribute = next((one for one, source in linked.items() if source == name), None)
-        if attribute is not None and step.action.verb not in NEW and (step.action.many or not several):
-            yield step.item.get(attribute)
-    if not several:
-        yield from (step.changed.sets[name] for step in steps if name in step.changed.sets)
+    return {name: value for name, value in found.items() if value is not None}

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from prejoin.proof import values as hard
+from prejoin.proof import edge_values as hard
 from prejoin.types import Kind, Type
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Attribute, Cardinality, Entity, Workload

@@ -65,11 +65,15 @@ class Reference:
                 found.sort(key=_by(name), reverse=direction is Direction.DESC)
         return found
 
-    def disorder(self, found: Found) -> str:
+    def disorder(self, found: Found, expected: Found) -> str:
         """What is out of order; empty where nothing is. Of several entities, those that have the attribute count."""
         ordered = [bound for bound, _ in self.sorts]
         if not ordered:
             return ""
+        if len(self.entities) == 1:  # items that sort equal may change places
+            places = [[_by(bound[name])(values) for bound in ordered] for name, values in found]
+            first = [[_by(bound[name])(values) for bound in ordered] for name, values in expected[: len(found)]]
+            return "" if places == first else "the items are not in the order asked for"
         having = [(name, values) for name, values in found if all(name in bound for bound in ordered)]
         places = [[_by(bound[name])(values) for bound in ordered] for name, values in having]
         for one, other in pairwise(places):

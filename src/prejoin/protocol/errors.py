@@ -68,20 +68,30 @@ class DynamoDBError(PrejoinError):
     @classmethod
     def from_body(cls, body: bytes, status: int = 400, *, request_id: str = "") -> DynamoDBError:
         """The error that an answer carries; a body that is not DynamoDB's is shown in the message."""
+        # A gateway or load balancer in between answers in its own words, some of them in JSON.
+        unknown = "InternalServerError" if status >= 500 else "UnknownError"
         try:
             document = msgspec.json.decode(body, type=dict[str, Any])
         except (ValueError, RecursionError):
-            text = body[:200].decode("utf-8", "replace")
-            code = "InternalServerError" if status >= 500 else "UnknownError"
-            message = f"HTTP status {status}, and a body that is not DynamoDB's: {text!r}" if text else ""
-            return cls(code, message, status=status, request_id=request_id)
+            text = foreign(body, 200)
+            message = f"HTTP status {status}, and a body that is not DynamoDB's: {text}" if body else ""
+            return cls(unknown, message, status=status, request_id=request_id)
         kind = document.pop("__type", None)
         lower, upper = document.pop("message", None), document.pop("Message", None)
-        code = kind.rsplit("#", 1)[-1] if isinstance(kind, str) else "UnknownError"
+        code = kind.rsplit("#", 1)[-1] if isinstance(kind, str) else unknown
         return cls(code, str(lower or upper or ""), status=status, fields=document, request_id=request_id)
 
 
-class WordedTwiceError(DynamoDBError):
+def foreign(body: bytes, most: int) -> str:
+    """A body that is not DynamoDB's, for a message: its beginning, or what it is where that says nothing.
+
+    >>> foreign(b"upstream timed out", 8), foreign(b"<html><h1>Welcome to nginx", 60)
+    ("'upstream'", 'a page of HTML or XML')
+    """
+    return "a page of HTML or XML" if body.lstrip()[:1] == b"<" else repr(body[:most].decode("utf-8", "replace"))
+
+
+class TwoWordingsError(DynamoDBError):
     """A ValidationException that DynamoDB says in newer words to GetItem, BatchGetItem and Query than elsewhere."""
 
     def __init__(self, message: str, newer: str) -> None:
@@ -89,9 +99,9 @@ class WordedTwiceError(DynamoDBError):
         self.newer = newer
 
 
-def newly_worded(error: DynamoDBError) -> DynamoDBError:
+def newer_wording(error: DynamoDBError) -> DynamoDBError:
     """The same error, in the newer words if it has any."""
-    return invalid(error.newer) if isinstance(error, WordedTwiceError) else error
+    return invalid(error.newer) if isinstance(error, TwoWordingsError) else error
 
 
 def _rebuild(code: str, message: str, status: int, fields: dict[str, Any], request_id: str) -> DynamoDBError:

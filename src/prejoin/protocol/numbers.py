@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from prejoin.protocol import limits
-from prejoin.protocol.errors import WordedTwiceError, refuse
+from prejoin.protocol.errors import TwoWordingsError, refuse
 
 _FORM = re.compile(r"([+-]?)(?:([0-9]++)\.?([0-9]*+)|\.([0-9]++))(?:[eE]([+-]?[0-9]++))?")
 _EXACT = decimal.Context(prec=400, Emax=999_999, Emin=-999_999)
@@ -40,7 +40,7 @@ def parse(text: str) -> Number:
     """
     match = _FORM.fullmatch(text)
     if not match:
-        raise WordedTwiceError(f"{_NOT_NUMERIC}: {text}" if text else _NOT_NUMERIC, f"{_NOT_NUMERIC}: {text}")
+        raise TwoWordingsError(f"{_NOT_NUMERIC}: {text}" if text else _NOT_NUMERIC, f"{_NOT_NUMERIC}: {text}")
     sign, whole, fraction, bare, scale = match.groups()
     whole, fraction = whole or "", fraction or bare or ""
     mantissa = (whole + fraction).lstrip("0")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypedDict
 
 from prejoin.protocol import limits, numbers
-from prejoin.protocol.errors import DynamoDBError, WordedTwiceError, refuse
+from prejoin.protocol.errors import DynamoDBError, TwoWordingsError, refuse
 
 
 class AttributeValue(TypedDict, total=False):
@@ -173,7 +173,7 @@ def _refuse_duplicates(name: str, members: list[str]) -> NoReturn:
     """Refuse a set, showing its members as they came. The newer words show them in order, up to the first that was
     there before."""
     if name == "NS":
-        raise WordedTwiceError(
+        raise TwoWordingsError(
             "Input collection contains duplicates", _PARAMETER + "Input collection contains duplicates."
         )
     seen: set[str] = set()
@@ -183,7 +183,7 @@ def _refuse_duplicates(name: str, members: list[str]) -> NoReturn:
         seen.add(member)
     between, of_type = (", ", " ") if name == "SS" else (",", "of type BS ")
     shown = between.join(f'"{member}"' for member in (*set_of(name, seen), *members[len(seen) :]))
-    raise WordedTwiceError(
+    raise TwoWordingsError(
         _PARAMETER + f"Input collection [{', '.join(members)}]{of_type}contains duplicates.",
         _PARAMETER + f"Input collection [{shown}]{of_type}contains duplicates.",
     )

@@ -17,18 +17,18 @@ from prejoin.design.mapping.facets import types_of
 from prejoin.design.mapping.validate import must_fit
 from prejoin.design.model import TABLE, Billing, Design, Guard, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.workbench.description import in_form, write_description
-from prejoin.design.workbench.form import (
+from prejoin.design.workbench.file_format import (
     PROVISIONED,
     Alias,
     DataModel,
-    Index,
-    Keys,
     Metadata,
-    Named,
-    Projected,
     Sample,
-    Table,
     TableFacet,
+    WorkbenchAttribute,
+    WorkbenchIndex,
+    WorkbenchKeys,
+    WorkbenchProjection,
+    WorkbenchTable,
 )
 from prejoin.design.workbench.read_model import GUARD
 from prejoin.keys import KeyValueError, TemplateError, fields_of, guard_key
@@ -51,7 +51,7 @@ def render_workbench(workload: Workload, design: Design, options: Options | None
     must_fit(design, workload)
     options = options or Options()
     facets = tuple(_facets(workload, design))
-    table = Table(
+    table = WorkbenchTable(
         design.table,
         _keys(design.slots[0]),
         tuple(_attributes(design, facets)),
@@ -68,22 +68,22 @@ def render_workbench(workload: Workload, design: Design, options: Options | None
 # --- Keys -----------------------------------------------------------------------------------------------------------
 
 
-def _keys(slot: Slot) -> Keys:
+def _keys(slot: Slot) -> WorkbenchKeys:
     (pk,) = slot.pk
-    return Keys(_named(pk), _named(slot.sk[0]) if slot.sk else msgspec.UNSET)
+    return WorkbenchKeys(_named(pk), _named(slot.sk[0]) if slot.sk else msgspec.UNSET)
 
 
-def _named(attribute: KeyAttribute) -> Named:
-    return Named(attribute.name, attribute.type)
+def _named(attribute: KeyAttribute) -> WorkbenchAttribute:
+    return WorkbenchAttribute(attribute.name, attribute.type)
 
 
-def _index(slot: Slot) -> Index:
+def _index(slot: Slot) -> WorkbenchIndex:
     projection = slot.projection
     names = projection.attributes if projection.kind is ProjectionKind.INCLUDE else msgspec.UNSET
-    return Index(slot.name, _keys(slot), Projected(projection.kind.value, names))
+    return WorkbenchIndex(slot.name, _keys(slot), WorkbenchProjection(projection.kind.value, names))
 
 
-def _attributes(design: Design, facets: tuple[TableFacet, ...]) -> Iterator[Named]:
+def _attributes(design: Design, facets: tuple[TableFacet, ...]) -> Iterator[WorkbenchAttribute]:
     """All attributes but the table's key, each once: a name has one type in a model."""
     found = {a.name: a.type for slot in design.indexes for a in (*slot.pk, *slot.sk)}
     for facet in facets:
@@ -91,7 +91,7 @@ def _attributes(design: Design, facets: tuple[TableFacet, ...]) -> Iterator[Name
             for name, value in sample.items():
                 found.setdefault(name, next(iter(value)))
     own = {a.name for a in (*design.slots[0].pk, *design.slots[0].sk)}
-    yield from (Named(name, type_) for name, type_ in found.items() if name not in own)
+    yield from (WorkbenchAttribute(name, type_) for name, type_ in found.items() if name not in own)
 
 
 # --- Items ----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Conversations without I/O: requests are yielded, answers sent in, the result returned. A driver adds the I/O."""
+"""Steps without I/O: a generator yields requests, gets the responses, and returns a result. The clients do the I/O."""
 
 from __future__ import annotations
 
@@ -11,31 +11,40 @@ R = TypeVar("R")
 
 read_json: Callable[[bytes], Any] = msgspec.json.Decoder(dict[str, Any]).decode
 
+LONGEST_PAUSE = 5.0
+
 
 class Request(msgspec.Struct, frozen=True):
-    """One call to be made."""
+    """One request to send."""
 
     operation: str
     body: Mapping[str, Any]
     key: object = ""
-    """What it is about: written out, the key as people read it."""
+    """The key of the item. Its `str` is for messages and observers."""
     read: Callable[[bytes], Any] = read_json
-    """What its answer is read with, where not everything in it is wanted."""
+    """Decodes the response."""
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """Nothing to be sent for a while; the driver sleeps, and sends None in."""
+    """A pause before the next step. The client sleeps, and sends None."""
 
     seconds: float
 
 
 class Parallel(msgspec.Struct, frozen=True):
-    """Conversations that may be held side by side; the driver sends the tuple of their results in."""
+    """Steps that may run at the same time. The client sends the tuple of their results."""
 
     conversations: tuple[Generator[Any, Any, Any], ...]
 
 
 Step = Request | tuple[Request, ...] | Pause | Parallel
 Steps = Generator[Step, Any, R]
-"""A conversation. Of a tuple of requests the order does not matter: a driver may send them side by side, and sends the
-tuple of the answers in."""
+"""A generator of steps. The requests of a tuple may be sent at the same time; the client sends the tuple of their
+responses."""
+
+
+def pause(attempt: int, first: float = 0.025) -> Pause:
+    """Return the pause after an attempt, counted from 0: a random time that doubles at most ("full jitter")."""
+    import random  # takes as long to import as a cold start has time for, and only retries need it
+
+    return Pause(random.uniform(0, min(LONGEST_PAUSE, first * 2**attempt)))  # noqa: S311 - no secret

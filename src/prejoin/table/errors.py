@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from prejoin.errors import PrejoinError
 from prejoin.keys import Refusal
 from prejoin.protocol.errors import DynamoDBError
 
-if TYPE_CHECKING:
-    from prejoin.table.write.model import Write
+
+class FailedWrite(Protocol):
+    """The write that an error is about."""
+
+    @property
+    def verb(self) -> str:
+        """`insert`, `put`, `update`, `upsert`, `delete` or `check`."""
+        ...
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The attributes that were given: all of them for an insert or put, else at least those of the key."""
+        ...
 
 
 class TableError(PrejoinError):
-    """Any of the errors below."""
+    """The base class of all errors of `prejoin.table`."""
 
-    write: Write | None = None
-    """The write it is about, where it is about one."""
+    write: FailedWrite | None = None
+    """The write that failed, if the error is about one."""
     position: int = 0
-    """Which of the writes of a transaction that is, from 0."""
+    """The number of that write in its transaction, from 0."""
 
 
 class ArgumentError(TableError, ValueError):

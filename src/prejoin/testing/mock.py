@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from inspect import iscoroutinefunction
-from types import TracebackType
-from typing import Any, TypeVar, overload
+from types import FunctionType, TracebackType
+from typing import Any, Literal, TypeVar, overload
 
 from botocore.client import BaseClient  # type: ignore[import-untyped]
+from botocore.session import Session  # type: ignore[import-untyped]
 
 from prejoin.engine import Embedded
-from prejoin.engine.http.front import Engine
-from prejoin.testing.call import call, run, run_async
-from prejoin.testing.decorate import decorate
-from prejoin.testing.patch import SERVICE, OtherServices, Stay, enter, leave
+from prejoin.engine.http.handler import Backend
+from prejoin.testing.botocore_call import make_api_call, make_request, run, run_async
+from prejoin.testing.decorator import decorate
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def attach(client: C, engine: Engine) -> C:
+def attach(client: C, engine: Backend) -> C:
     """Have one boto3 client or resource, and whatever is made from it, ask this engine from now on. Gives it back.
 
     >>> import boto3
@@ -32,7 +35,9 @@ def attach(client: C, engine: Engine) -> C:
         raise TypeError(f"attach() takes a boto3 client or resource of DynamoDB, not {client!r}")
 
     drive = run_async if iscoroutinefunction(type(inner)._make_api_call) else run
-    inner._make_api_call = lambda operation_name, api_params: drive(call(engine, inner, operation_name, api_params))
+    inner._make_api_call = lambda operation_name, api_params: drive(
+        make_api_call(engine, inner, operation_name, api_params)
+    )
     return client
 
 
@@ -44,7 +49,7 @@ class Mock:
             raise ValueError(f'other_services is "pass" or "refuse", not {other_services!r}')
         self._given = engine
         self._other_services: OtherServices = other_services
-        self._entered: list[Stay] = []
+        self._entered: list[ActiveMock] = []
 
     def __call__(self, function: F) -> F:
         """The function with this around each call, or the class with this around each of its tests."""
@@ -52,14 +57,14 @@ class Mock:
 
     def start(self) -> Embedded:
         """Enter it where `with` does not fit; `stop()` leaves it."""
-        stay = enter(self._given, self._other_services)
+        stay = _enter(self._given, self._other_services)
         self._entered.append(stay)
         return stay.engine
 
     def stop(self) -> None:
         if not self._entered:
             raise RuntimeError("stop() was called on a mock_dynamodb() that is not started")
-        leave(self._entered.pop())
+        _leave(self._entered.pop())
 
     def __enter__(self) -> Embedded:
         return self.start()
@@ -98,3 +103,147 @@ def mock_dynamodb(
     """
     mock = Mock(engine, other_services)
     return mock if function is None else mock(function)
+
+
+Method = Callable[..., Any]
+
+SERVICE = "dynamodb"
+_THEIRS = ("botocore.", "aiobotocore.")
+_REGION = "us-east-1"
+OtherServices = Literal["pass", "refuse"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ActiveMock:
+    """A mock that is entered. They need not be left in the order they were entered: fixtures and threads do not."""
+
+    engine: Embedded
+    other_services: OtherServices
+
+
+_lock = threading.Lock()
+_stays: list[ActiveMock] = []
+_made: set[Embedded] = set()
+"""The engines that no one gave: the last one to leave closes them."""
+_originals: list[tuple[Any, str, Any]] = []
+"""The methods that are others now, with the classes and names they go back to."""
+
+
+def _enter(given: Embedded | None, other_services: OtherServices) -> ActiveMock:
+    """Have all clients ask this engine; without one, the engine they ask already, or a new one."""
+    with _lock:
+        if given is not None:
+            engine = given
+        elif _stays:
+            engine = _stays[-1].engine
+        else:
+            engine = Embedded()
+            _made.add(engine)
+        stay = ActiveMock(engine, other_services)
+        _stays.append(stay)
+        _replace_all()
+        return stay
+
+
+def _leave(stay: ActiveMock) -> None:
+    with _lock:
+        _stays.remove(stay)
+        if stay.engine in _made and all(other.engine is not stay.engine for other in _stays):
+            _made.remove(stay.engine)
+            stay.engine.close()
+        while _originals and not _stays:
+            owner, name, original = _originals.pop()
+            setattr(owner, name, original)
+
+
+# --- The methods ----------------------------------------------------------------------------------------------------
+
+
+def _replace_all() -> None:
+    """Each time a mock is entered: aiobotocore may have been imported since. Who does not use it is spared it."""
+    _replace(BaseClient, _make_api_call=_calling(run), _make_request=_requesting(run))
+    _replace(Session, create_client=_creating)
+    client, session = sys.modules.get("aiobotocore.client"), sys.modules.get("aiobotocore.session")
+    if client is not None and session is not None:
+        _replace(client.AioBaseClient, _make_api_call=_calling(run_async), _make_request=_requesting(run_async))
+        _replace(session.AioSession, _create_client=_creating)
+
+
+def _replace(owner: Any, **methods: Callable[[Method], Method]) -> None:
+    """Put methods into a class, each made from the one that was there; once."""
+    if all(owner is not other for other, _, _ in _originals):
+        for name, make in methods.items():
+            original = owner.__dict__[name]
+            _originals.append((owner, name, original))
+            setattr(owner, name, make(original))
+
+
+def _calling(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
+    """The short way to the engine. What others have put around a call stays, and takes the long one, to its request."""
+
+    def make(original: Method) -> Method:
+        if type(original) is not FunctionType or not original.__globals__["__name__"].startswith(_THEIRS):
+            return original
+
+        def patched_call(self: Any, operation_name: str, api_params: dict[str, Any]) -> Any:
+            engine = _engine_for(self, operation_name)
+            if engine is None:
+                return original(self, operation_name, api_params)
+            return drive(make_api_call(engine, self, operation_name, api_params))
+
+        return patched_call
+
+    return make
+
+
+def _requesting(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
+    """The long way, on which all of botocore's own call is done: for those who kept that one, and call it."""
+
+    def make(original: Method) -> Method:
+        def patched_request(self: Any, operation_model: Any, request_dict: dict[str, Any], request_context: Any) -> Any:
+            engine = _engine_for(self, operation_model.name)
+            if engine is None:
+                return original(self, operation_model, request_dict, request_context)
+            return drive(make_request(engine, self, operation_model.name, request_dict))
+
+        return patched_request
+
+    return make
+
+
+def _engine_for(client: Any, operation_name: str) -> Embedded | None:
+    """The engine that answers a call; None if the call goes its usual way."""
+    service = client.meta.service_model.service_name
+    if service == SERVICE:
+        return _stays[-1].engine if _stays else None
+    if any(stay.other_services == "refuse" for stay in _stays):
+        raise RuntimeError(
+            f"{service}:{operation_name} was called inside mock_dynamodb(other_services='refuse'): "
+            "only DynamoDB is answered here, and other services are not to be asked"
+        )
+    return None
+
+
+def _creating(original: Method) -> Method:
+    """Also for a coroutine function: what it is asked for is known before anything is awaited."""
+
+    def create_client(self: Any, service_name: str, *positional: Any, **named: Any) -> Any:
+        if service_name == SERVICE and not positional:
+            _fill_in(self, named)
+        return original(self, service_name, *positional, **named)
+
+    return create_client
+
+
+def _fill_in(session: Any, named: dict[str, Any]) -> None:
+    """Nothing is signed, so any key will do; looking for real ones may take seconds where there are none."""
+    credentials = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+    if all(named.get(name) is None for name in credentials):
+        named.update(aws_access_key_id="prejoin", aws_secret_access_key="prejoin")  # noqa: S106
+    config = named.get("config")
+    if (
+        named.get("region_name") is None
+        and getattr(config, "region_name", None) is None
+        and session.get_config_variable("region") is None
+    ):
+        named["region_name"] = _REGION

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from prejoin.transport.credentials import Credentials, Source
+from prejoin.transport.endpoints import AWS, Endpoint
 from prejoin.transport.errors import (
     AnswerLost,
     ConnectionFailed,
@@ -17,7 +18,6 @@ from prejoin.transport.errors import (
     OutcomeUnknown,
     TransportError,
 )
-from prejoin.transport.places import AWS, Endpoint
 from prejoin.transport.settings import OnRetry, Retries
 
 

@@ -67,12 +67,12 @@ def from_environment(environ: Mapping[str, str]) -> Credentials | None:
         raise CredentialsMissing(f"the credentials in the environment cannot be used: {error}") from None
 
 
-def for_this_machine() -> Credentials:
+def local_credentials() -> Credentials:
     """The environment's, or any: a server on this machine asks for a signature and does not check whose."""
     return from_environment(os.environ) or DUMMY
 
 
-class Chain:
+class CredentialChain:
     """The environment, else what botocore finds: profiles, SSO, the roles of a container or an instance."""
 
     def __init__(self) -> None:
@@ -113,12 +113,12 @@ class Chain:
         return datetime.fromtimestamp(time() + _EARLY + _ASK_AGAIN).astimezone()
 
 
-def always(credentials: Credentials) -> Source:
+def static_source(credentials: Credentials) -> Source:
     """A source of these and no others."""
     return lambda: credentials
 
 
-class Keyring:
+class CredentialCache:
     """The credentials in use: asked of their source once, and again before they expire or when they are refused."""
 
     def __init__(self, source: Source) -> None:

@@ -32,7 +32,7 @@ class Retries(msgspec.Struct, frozen=True, kw_only=True):
         return float(min(self.longest, self.base * 2.0 ** min(attempt - 1, 30)))
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class TransportSettings(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float
     """Seconds for one attempt, from the request to the end of its answer."""
     connect_timeout: float

@@ -1,1 +1,1 @@
-"""Step 1: what an application stores and asks, and the document it is written down in."""
+"""Step 1: the entities and access patterns of an application, and the document that describes them."""

@@ -1,4 +1,4 @@
-"""The codes of the messages about a workload; what each one means is told in `codes.md`, beside this file."""
+"""The codes of diagnostics about workloads. `codes.md`, beside this file, explains each one."""
 
 from __future__ import annotations
 

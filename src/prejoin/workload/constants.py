@@ -1,4 +1,4 @@
-"""Constants of a workload are text; here they become values of their attribute's type."""
+"""Converts the constants of a workload, which are text, to values of their attribute's type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prejoin.types import Kind, Type
 
 
 def constant(text: str, type_: Type) -> object:
-    """The value that a text stands for; ValueError or ArithmeticError where it is none of that type.
+    """The value of a constant; ValueError or ArithmeticError if it is not of that type.
 
     >>> constant("7", Type(Kind.INTEGER)), constant("true", Type(Kind.BOOLEAN)), constant("OPEN", Type(Kind.STRING))
     (7, True, 'OPEN')
@@ -31,13 +31,13 @@ def constant(text: str, type_: Type) -> object:
         case Kind.UUID:
             return uuid.UUID(text)
         case Kind.LIST | Kind.SET if type_.of:
-            return constant(text, type_.of)  # one member: that is what is looked for, or added
+            return constant(text, type_.of)  # one element: a read looks for one, a write adds one
         case _:
             return text
 
 
 def constant_or_text(text: str, type_: Type) -> object:
-    """The value that a text stands for, or the text where it is none of that type: another check tells of that.
+    """The value of a constant, or the text if it is not of that type: a check reports that.
 
     >>> constant_or_text("7", Type(Kind.INTEGER)), constant_or_text("seven", Type(Kind.INTEGER))
     (7, 'seven')

@@ -1,4 +1,4 @@
-"""YAML and JSON as plain values, with the place of each: whatever the text, in bounded time and depth."""
+"""Reads YAML and JSON into plain values with their places, in bounded time and depth for any text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 
 from prejoin.diagnostics import Span
 
-Form = Literal["yaml", "json"]
+TreeForm = Literal["yaml", "json"]
 Path = tuple[str | int, ...]
 _DEEPEST = 40
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -20,15 +20,15 @@ _WAY = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
 class NotATreeError(ValueError):
-    """The text is not YAML or JSON, or more than what JSON can say. `span` is where."""
+    """The text is not YAML or JSON, or uses more of YAML than JSON has. `span` is the place."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message)
         self.span = span or Span(1, 1)
 
 
-def read_tree(source: str, form: Form) -> tuple[Any, dict[Path, Span]]:
-    """The values in a text, and where each stands, by the names that the models use."""
+def read_tree(source: str, form: TreeForm) -> tuple[Any, dict[Path, Span]]:
+    """The values in a text, and their places by the field names of the models."""
     return _read_json(source) if form == "json" else _read_yaml(source)
 
 
@@ -43,7 +43,7 @@ def _read_yaml(source: str) -> tuple[Any, dict[Path, Span]]:
             loader.dispose()
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        last = source.count("\n") + 1  # where the text ends too early, the parser names the line after it
+        last = source.count("\n") + 1  # at an early end of the text the parser names the line after it
         where = Span(min(mark.line + 1, last), mark.column + 1) if mark else None
         raise NotATreeError(str(problem.problem or problem.context), where) from None
     except (yaml.YAMLError, UnicodeError) as problem:
@@ -54,7 +54,9 @@ def _read_yaml(source: str) -> tuple[Any, dict[Path, Span]]:
 
 
 def _follow(tree: _Tree, event: Any) -> None:
-    """One event of the YAML parser. Only what JSON can say too: no aliases, which expand without end, no dates."""
+    """Handle one event of the YAML parser. Only what JSON has, too: no aliases, which expand without end, and no
+    dates.
+    """
     mark = event.start_mark
     where = Span(mark.line + 1, mark.column + 1, getattr(event, "value", None) or "") if mark else Span(1, 1)
     match event:
@@ -71,7 +73,7 @@ def _follow(tree: _Tree, event: Any) -> None:
 
 
 def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
-    """JSON is not quite YAML, so it has a reader of its own: msgspec for the values, a scan for the places."""
+    """Read JSON, which is not quite YAML: msgspec reads the values, a scan finds the places."""
     tree = _Tree()
     line, start, at = 1, 0, 0
     for token in _JSON_TOKEN.finditer(source):
@@ -90,10 +92,11 @@ def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
                 case text:
                     tree.add(msgspec.json.decode(text.encode()), where)
         except (IndexError, msgspec.DecodeError, UnicodeError):
-            break  # not JSON; what is wrong with it is said below
+            break  # not JSON; the error is raised below
     try:
         return msgspec.json.decode(source.encode()), tree.spans
     except (msgspec.DecodeError, UnicodeError) as problem:
+        # msgspec has the position of an error only in its message.
         message, _, place = str(problem).partition(" (byte ")
         before = (
             source.encode("utf-8", "replace")[: int(place.rstrip(")"))].decode("utf-8", "ignore") if place else source
@@ -101,7 +104,7 @@ def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
         raise NotATreeError(message, Span(before.count("\n") + 1, len(before) - before.rfind("\n"))) from None
 
 
-def write_tree(plain: Any, form: Form) -> str:
+def write_tree(plain: Any, form: TreeForm) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode() + "\n"
     text: str = yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=110)
@@ -109,10 +112,11 @@ def write_tree(plain: Any, form: Form) -> str:
 
 
 def convert_tree(plain: Any, spans: dict[Path, Span], kind: type[Any]) -> Any:
-    """The model that plain values are, or NotATreeError with the place of what does not fit."""
+    """The model of plain values; NotATreeError with the place of the first mismatch."""
     try:
         return msgspec.convert(plain, kind)
     except msgspec.ValidationError as problem:
+        # msgspec has the path to the value only in its message.
         message, _, way = str(problem).partition(" - at `")
         path = tuple(int(index) if index.isdigit() else _field(name or index) for name, index in _WAY.findall(way))
         span = next((spans[path[:n]] for n in range(len(path), 0, -1) if path[:n] in spans), None)
@@ -120,12 +124,12 @@ def convert_tree(plain: Any, spans: dict[Path, Span], kind: type[Any]) -> Any:
 
 
 def _field(name: str) -> str:
-    """The model's name of a key: `copyOf` is `copy_of` there."""
+    """The field name of a key: `copyOf` is `copy_of`."""
     return re.sub(r"(?<=[a-z])([A-Z])", lambda m: "_" + m[1].lower(), name)
 
 
 class _Tree:
-    """Plain values put together without recursion, with the place of each."""
+    """Builds plain values without recursion, with the place of each."""
 
     def __init__(self) -> None:
         self.spans: dict[Path, Span] = {}
@@ -146,7 +150,7 @@ class _Tree:
         self._put(value, where)
 
     def _place(self, where: Span) -> Path:
-        """The way to the value that begins here, noted; a key has none."""
+        """The path of the value that begins here, recorded; a key has none."""
         if not self._stack:
             return ()
         above, node, keys = self._stack[-1]

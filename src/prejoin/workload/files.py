@@ -1,18 +1,22 @@
-"""Workloads in files: Markdown, YAML or JSON by their ending; read with every check."""
+"""Reads and writes workloads in Markdown, YAML or JSON, with all checks, and their JSON Schema."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from prejoin.diagnostics import in_order
 from prejoin.workload import codes
 from prejoin.workload.checks import check
-from prejoin.workload.data import read_data, write_data
+from prejoin.workload.data_tree import NotATreeError, TreeForm, convert_tree, read_tree, write_tree
+from prejoin.workload.document.markdown import Text
 from prejoin.workload.document.read_document import MOST_CHARACTERS, read_document
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.model import Workload
-from prejoin.workload.read_result import Notes, Places, Reading
+from prejoin.workload.reading import Notes, Places, WorkloadReading
+from prejoin.workload.tenants import expand, move_places
 
 Form = Literal["md", "yaml", "json"]
 _FORMS: dict[str, Form] = {".md": "md", ".markdown": "md", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
@@ -22,8 +26,8 @@ def form_of(path: Path) -> Form | None:
     return _FORMS.get(path.suffix.lower())
 
 
-def read_file(path: Path) -> Reading:
-    """The workload in a file, and all that is to be said about it; a file that cannot be read is a message too."""
+def read_file(path: Path) -> WorkloadReading:
+    """The workload in a file and its diagnostics. An unreadable file gives a diagnostic."""
     form = form_of(path)
     if form is None:
         return _unreadable(f"{path} is not .md, .yaml or .json", "name it by what it holds")
@@ -42,19 +46,53 @@ def read_file(path: Path) -> Reading:
     return read_text(text, form)
 
 
-def read_text(text: str, form: Form) -> Reading:
+def read_text(text: str, form: Form) -> WorkloadReading:
     reading = read_document(text) if form == "md" else read_data(text, form)
     if any(d.code in {codes.UNREADABLE.id, codes.DATA.id} for d in reading.diagnostics):
         return reading
     diagnostics = in_order((*reading.diagnostics, *check(reading.workload, reading.places)))
-    return Reading(reading.workload, diagnostics, reading.places)
+    return WorkloadReading(reading.workload, diagnostics, reading.places)
 
 
 def write_text(workload: Workload, form: Form) -> str:
     return write_document(workload) if form == "md" else write_data(workload, form)
 
 
-def _unreadable(message: str, fix: str) -> Reading:
+def _unreadable(message: str, fix: str) -> WorkloadReading:
     notes = Notes()
     notes.say(codes.UNREADABLE, None, message, fix)
-    return Reading(Workload(), tuple(notes.diagnostics), Places())
+    return WorkloadReading(Workload(), tuple(notes.diagnostics), Places())
+
+
+SCHEMA_ID = "urn:prejoin:workload:1"
+_FIX = "compare with the JSON Schema (`prejoin schema`), or with a document turned into YAML (`prejoin convert`)"
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a workload in YAML or JSON."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+        "title": "prejoin workload",
+        "description": "Entities and access patterns: what an application stores and asks.",
+        **msgspec.json.schema(Workload),
+    }
+
+
+def write_data(workload: Workload, form: TreeForm) -> str:
+    return write_tree(msgspec.to_builtins(workload, str_keys=True), form)
+
+
+def read_data(source: str, form: TreeForm) -> WorkloadReading:
+    """The workload in a YAML or JSON text; a diagnostic if it is not one."""
+    notes = Notes()
+    try:
+        plain, notes.places.spans = read_tree(source, form)
+        written: Workload = convert_tree(plain, notes.places.spans, Workload)
+        workload = expand(written)
+        move_places(notes.places, written, workload)
+        return WorkloadReading(workload, (), notes.places)
+    except NotATreeError as problem:
+        where = Text(problem.span.text, problem.span.line, problem.span.column)
+        notes.say(codes.DATA, where, f"this is not a workload in {form.upper()}: {problem}", _FIX)
+    return WorkloadReading(Workload(), tuple(notes.diagnostics), notes.places)

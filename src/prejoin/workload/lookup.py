@@ -1,4 +1,4 @@
-"""Who is meant by a name: entities, attributes, and attributes of different names that hold the same id."""
+"""Resolves names: entities, attributes, and attributes of different names that hold the same id."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from prejoin.workload.model import Action, Attribute, Change, Entity, Op, Read, 
 from prejoin.workload.tenants import common_tenant, is_owned
 
 _MANY = 100
-"""Candidates past this are compared only where they begin alike: each comparison takes its time."""
+"""With more candidates than this, only those with the same first letter are compared, because comparing is slow."""
 
 
 def suggest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that a name was probably meant to be: another case, a plural, a slip of the pen."""
+    """The candidate that a name probably means: another case, a plural, or a typing error."""
     known = list(dict.fromkeys(candidates))
     folded = {c.lower(): c for c in known}
     word = name.lower()
@@ -29,8 +29,13 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
+def bare_name(name: str) -> str:
+    """A name without its entity: `Order.userId` becomes `userId`."""
+    return name.rpartition(".")[2]
+
+
 def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute] | None:
-    """Whose id an attribute holds: the entity, and the attribute of its id. None where that is not exact."""
+    """The entity and id attribute that a reference holds; None if that is ambiguous."""
     name, _, field = attribute.references.partition(".")
     entity = workload.entity(name)
     if entity is None:
@@ -45,7 +50,7 @@ def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute]
 
 
 def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
-    """The entities and attributes that the values of an attribute come from, along its references; itself first."""
+    """The origins of an attribute's values along its references; the attribute itself first."""
     found = [(entity.name, attribute.name)]
     while further := target(workload, attribute):
         attribute = further[1]
@@ -54,20 +59,20 @@ def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tupl
         found.append((further[0].name, attribute.name))
     tenant = workload.tenant
     if tenant and found[-1][1] == tenant.attribute and is_owned(workload, found[-1][0]):
-        found.append(("", tenant.attribute))  # the tenants are no entity: all items have it from outside
+        found.append(("", tenant.attribute))  # tenants need not be an entity: their ids come from outside
     return found
 
 
 def root(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
-    """Where the values of an attribute come from in the end.
+    """The last origin of an attribute's values.
 
-    Two attributes with the same root hold the same kind of value, whatever they are called.
+    Two attributes with the same root hold the same kind of value under different names.
     """
     return chain(workload, entity, attribute)[-1]
 
 
 def identified(entity: Entity, names: Iterable[str]) -> bool:
-    """Whether some attributes tell one item of an entity from all others: they hold its id, or something unique."""
+    """Whether some attributes identify one item of an entity: they contain its id or a unique value."""
     known = set(names)
     unique = [{a.name} for a in entity.attributes if a.unique] + [set(group) for group in entity.unique]
     return entity.singleton or any(group <= known for group in [{a.name for a in entity.id}, *unique] if group)

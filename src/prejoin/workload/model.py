@@ -1,6 +1,6 @@
-"""The workload: what an application stores and asks, as plain frozen data. How it is written down lives elsewhere.
+"""The workload of an application, as frozen data: entities, access patterns, decisions and context.
 
-`None` means "not said": what a reader of the workload then assumes is the reader's to state.
+`None` means "not said". The code that reads a workload states its own assumption.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from prejoin.types import STRING, Type
 
 
 class Model(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
-    """What all parts of a workload have in common."""
+    """The base of all parts of a workload and a design."""
 
 
 # --- What is stored -------------------------------------------------------------------------------------------------
@@ -24,33 +24,40 @@ class Attribute(Model, frozen=True):
     name: str
     type: Type = STRING
     id: bool = False
-    """Part of what identifies an item of the entity."""
+    """Whether it is part of the id."""
     generated: bool | None = None
-    """An id made by the application (never meets another one), or a natural one (two writers may choose the same)."""
+    """Whether the application generates it, so that it never repeats; False for a natural id, which two writers may
+    choose.
+    """
     optional: bool = False
     mutable: bool | None = None
-    """None is not False: an attribute that is not marked mutable is not thereby immutable."""
+    """None is not False: an attribute that is not marked mutable may still change."""
     unique: bool = False
     ttl: bool = False
     references: str = ""
-    """Whose id it holds: `User`, or `User.userId` where that entity has several."""
+    """The entity whose id it holds: `User`, or `User.userId` if that entity has several."""
     copy_of: str = ""
-    """The attribute of another entity that it repeats, `Session.serverId`: a copy someone has to keep right."""
+    """The attribute of another entity that it repeats, `Session.serverId`. Some write must keep it current."""
     snapshot_of: str = ""
-    """The attribute of another entity that it repeats as it was then: the price when it was bought. Never updated."""
+    """The attribute of another entity whose value it records at one time, such as a price. Never updated."""
     size: int | None = None
     """Bytes of a typical value."""
     text: str = ""
     default: str | None = None
-    """What an item has that was written without the attribute, as text: the type says what it means."""
+    """The value for items that were written without the attribute, as text."""
     min: int | None = None
-    """The smallest number that it may be; 0 where only `max` is given."""
+    """The smallest allowed number; 0 if only `max` is given."""
     max: int | None = None
-    """The largest number that it may be. Where keys are sorted by it, it is padded to as many digits."""
+    """The largest allowed number. Sort keys pad it to as many digits."""
+
+    @property
+    def referenced_entity(self) -> str:
+        """The entity whose id it holds; empty if it is no reference."""
+        return self.references.partition(".")[0]
 
     @property
     def bounds(self) -> tuple[int | None, int | None]:
-        """The smallest and the largest number that it may be, None where there is no such bound."""
+        """The smallest and the largest allowed number, None without a bound."""
         return (0 if self.min is None and self.max is not None else self.min), self.max
 
 
@@ -62,7 +69,7 @@ class RelationshipKind(StrEnum):
 
 
 class Relationship(Model, frozen=True):
-    """`left` has one or many `right`. A hierarchy, and any self-reference, has the same entity on both sides."""
+    """`left` has one or many `right`. A hierarchy has the same entity on both sides."""
 
     left: str
     kind: RelationshipKind
@@ -74,15 +81,15 @@ class Relationship(Model, frozen=True):
 
 
 class Cardinality(Model, frozen=True):
-    """How many items there are: in all, or for each item of another entity. No count means without bound."""
+    """The number of items, in total or for each item of another entity. No count means unbounded."""
 
     count: int | None = None
     per: str = ""
-    """An entity, or an attribute that holds the id of something outside; in all where empty."""
+    """An entity, or an attribute with the id of something outside; empty for the total."""
     low: int | None = None
-    """The lower end, where a span was given."""
+    """The lower end of a span."""
     at_most: bool = False
-    """The count is a limit that the application upholds, not an estimate."""
+    """Whether the count is a limit that the application enforces, not an estimate."""
 
 
 class Entity(Model, frozen=True, dict=True):
@@ -92,18 +99,18 @@ class Entity(Model, frozen=True, dict=True):
     relationships: tuple[Relationship, ...] = ()
     cardinality: tuple[Cardinality, ...] = ()
     singleton: bool = False
-    """There is one item of it; it has no id."""
+    """Whether there is only one item, without an id."""
     size: int | None = None
     """Bytes of a typical item."""
     unique: tuple[tuple[str, ...], ...] = ()
-    """Attributes that are unique together."""
+    """Groups of attributes that are unique together."""
     excludes: tuple[str, ...] = ()
-    """Entities that never stand beside this one under the same parent: it is the one or the other."""
+    """Entities that never exist beside this one under the same parent."""
     owner: str = ""
     lifecycle: str = ""
     notes: str = ""
     verbatim: dict[str, str] = {}
-    """What was written under a label and could not be read exactly."""
+    """Text under a label that could not be read exactly."""
 
     @cached_property
     def _by_name(self) -> dict[str, Attribute]:
@@ -139,11 +146,11 @@ RANGES = frozenset({Op.LT, Op.LE, Op.GT, Op.GE, Op.BETWEEN, Op.BEGINS_WITH})
 """Operators that a sort key can answer."""
 
 ARITY = {Op.BETWEEN: 2, Op.EXISTS: 0, Op.NOT_EXISTS: 0}
-"""How many values an operator takes, where that is not one; IN takes any number."""
+"""The number of values of an operator, if it is not one; IN takes any number."""
 
 
 class Value(Model, frozen=True):
-    """One of three: a constant (as text: the attribute's type says what it means), an input, or a time from now."""
+    """A constant (as text), an input, or a time relative to now."""
 
     const: str | None = None
     param: str | None = None
@@ -152,16 +159,16 @@ class Value(Model, frozen=True):
 
 
 class Input(Model, frozen=True):
-    """What is known about an attribute when the question is asked. Without values the caller gives them."""
+    """A condition on an attribute. Without values the caller gives them."""
 
     attribute: str
     op: Op = Op.EQ
     values: tuple[Value, ...] = ()
     optional: bool = False
     many: bool = False
-    """A list of values, each of them an equality: the items of ten ids."""
+    """Whether it is a list of values, each an equality: the items of ten ids."""
     filter: bool = False
-    """The asker accepts that items are read and then left out."""
+    """Whether the author accepts that items are read and then discarded."""
 
     @property
     def constant(self) -> bool:
@@ -191,12 +198,12 @@ class Consistency(StrEnum):
 
 
 class Combine(StrEnum):
-    """How a read of several entities puts them together."""
+    """How a read combines several entities."""
 
     COLLECTION = "Collection"
-    """They share an id and are read side by side: a user and their orders."""
+    """They share an id and are read together: a user and their orders."""
     JOIN = "Join"
-    """The first names the second: followers, each with their profile."""
+    """The first refers to the second: followers, each with their profile."""
 
 
 class Level(StrEnum):
@@ -218,16 +225,16 @@ class Per(StrEnum):
 
 
 class Rate(Model, frozen=True):
-    """How often. A level, a figure, or a weight relative to the other patterns."""
+    """A level, a figure, or a weight relative to the other patterns."""
 
     level: Level | None = None
     value: float | None = None
     per: Per = Per.SECOND
     peak: float | None = None
-    """A second, when it is busiest."""
+    """Calls a second at the peak."""
     weight: float | None = None
     hottest: float | None = None
-    """Per cent of it that falls on the busiest key."""
+    """Per cent of the calls for the busiest key."""
 
 
 class Read(Model, frozen=True):
@@ -238,30 +245,30 @@ class Read(Model, frozen=True):
     inputs: tuple[Input, ...] = ()
     result: Result | None = None
     needs: tuple[str, ...] = ()
-    """The attributes that the asker wants; all of them where empty."""
+    """The wanted attributes; empty for all."""
     limit: int | None = None
     sort: tuple[Sort, ...] = ()
     paginated: bool | None = None
     page: int | None = None
-    """Items to a page."""
+    """Items on a page."""
     rate: Rate | None = None
     consistency: Consistency | None = None
     combine: Combine | None = None
     via: str = ""
-    """The attribute that a join follows, where there are several that could be meant."""
+    """The attribute that a join follows, if there are several."""
     verbatim: dict[str, str] = {}
-    """What stood in a column and could not be read exactly, or in a column of the author's own."""
+    """Text in a column that could not be read exactly, or in a column of the author's own."""
 
 
 class Verb(StrEnum):
     CREATE = "create"
-    """A new item; refused where there is one."""
+    """A new item; refused if it exists."""
     PUT = "put"
     """Created or replaced."""
     UPDATE = "update"
     DELETE = "delete"
     EXPIRE = "expire"
-    """Removed by DynamoDB when its TTL has passed; nobody asks for it."""
+    """Removed by DynamoDB after its TTL, without a request."""
 
 
 class ChangeOp(StrEnum):
@@ -273,7 +280,7 @@ class ChangeOp(StrEnum):
 
 
 class Change(Model, frozen=True):
-    """What happens to one attribute. A set without a value takes the input of that name."""
+    """A change of one attribute. A set without a value takes the input of that name."""
 
     attribute: str
     op: ChangeOp = ChangeOp.SET
@@ -284,10 +291,10 @@ class Action(Model, frozen=True):
     verb: Verb
     entity: str
     many: bool = False
-    """As many as there are, or as are given: the items of an order."""
+    """Whether it applies to several items, such as the lines of an order."""
     changes: tuple[Change, ...] = ()
     by: tuple[str, ...] = ()
-    """The inputs that hold its id, where its own names do not say: the user who is followed, of two users."""
+    """The inputs that hold its id, if their names do not say so: the followed one of two users."""
 
 
 class CheckKind(StrEnum):
@@ -298,19 +305,19 @@ class CheckKind(StrEnum):
 
 
 class Check(Model, frozen=True):
-    """What must be true for a write to happen."""
+    """A condition for a write."""
 
     kind: CheckKind
     entity: str = ""
-    """The pattern's first entity where empty."""
+    """Empty for the pattern's first entity."""
     attribute: str = ""
-    """The item as a whole where empty."""
+    """Empty for the item as a whole."""
     op: Op | None = None
     values: tuple[Value, ...] = ()
 
 
 class Write(Model, frozen=True):
-    """A pattern that changes items; deletes are writes too."""
+    """A pattern that changes items; deletes are writes, too."""
 
     id: str
     name: str = ""
@@ -331,7 +338,7 @@ Pattern = Read | Write
 
 
 class Under(Model, frozen=True, tag_field="pin", tag="under"):
-    """The entity lives in its parent's item collection."""
+    """The entity belongs to its parent's item collection."""
 
     entity: str
     parent: str
@@ -339,7 +346,7 @@ class Under(Model, frozen=True, tag_field="pin", tag="under"):
 
 class AtMost(Model, frozen=True, tag_field="pin", tag="at most"):
     what: str
-    """`GSIs`, `copies`, `shards` or `structures`; of `buckets` none."""
+    """`GSIs`, `copies`, `shards` or `structures`; `buckets` only with 0."""
     count: int
 
 
@@ -350,7 +357,7 @@ class Without(Model, frozen=True, tag_field="pin", tag="without"):
 
 
 class Spread(Model, frozen=True, tag_field="pin", tag="spread"):
-    """The entity's partitions are cut by time, or into a number of shards."""
+    """The entity's partitions are split by time, or into a number of shards."""
 
     entity: str
     bucket: str = ""
@@ -359,7 +366,7 @@ class Spread(Model, frozen=True, tag_field="pin", tag="spread"):
 
 
 class FixedKey(Model, frozen=True, tag_field="pin", tag="key"):
-    """A key that is in production, or that is wanted so."""
+    """A key in production, or a wanted one."""
 
     entity: str
     pk: str
@@ -373,7 +380,7 @@ class Minimise(Model, frozen=True, tag_field="pin", tag="minimise"):
 
 
 class Accept(Model, frozen=True, tag_field="pin", tag="accept"):
-    """A pattern may be answered in a way that is not a single key lookup."""
+    """A pattern may be answered with more than a single key lookup."""
 
     pattern: str
     how: str
@@ -381,7 +388,7 @@ class Accept(Model, frozen=True, tag_field="pin", tag="accept"):
 
 
 class OutOfScope(Model, frozen=True, tag_field="pin", tag="out of scope"):
-    """The pattern is recorded, and answered by something else than this table."""
+    """Something other than this table answers the pattern."""
 
     pattern: str
 
@@ -396,14 +403,14 @@ Pin = Under | AtMost | Without | Spread | FixedKey | Minimise | Accept | OutOfSc
 
 
 class Decision(Model, frozen=True):
-    """A choice that was made. With a pin the designer obeys it; without, it is a note to people."""
+    """A decision. The designer obeys its pin; without one it is a note."""
 
     pin: Pin | None = None
     text: str = ""
 
 
 class ItemCollection(Model, frozen=True):
-    """Entities that are fetched together, as the author sees it."""
+    """Entities that are fetched together, in the author's view."""
 
     name: str
     entities: tuple[str, ...] = ()
@@ -431,24 +438,24 @@ class Stability(StrEnum):
 
 
 class Tenant(Model, frozen=True):
-    """Whom all items belong to: one of several customers that share the table and never see each other's items."""
+    """The tenants: customers that share the table and never see each other's items."""
 
     attribute: str
     """Part of the id of every entity that is not exempt."""
     entity: str = ""
     """The entity whose id it is."""
     exempt: tuple[str, ...] = ()
-    """Entities that belong to no tenant."""
+    """Entities without a tenant."""
 
 
 class Context(Model, frozen=True):
-    """What decides whether a single table fits at all."""
+    """Facts that decide whether a single table fits at all."""
 
     teams: int | None = None
     stage: Stage | None = None
     patterns: Stability | None = None
     analytics: float | None = None
-    """Per cent of the questions that are analytical."""
+    """Per cent of the queries that are analytical."""
     ad_hoc: bool | None = None
     graphql: bool | None = None
     experience: Experience | None = None
@@ -463,7 +470,7 @@ class Status(StrEnum):
 
 
 class Section(Model, frozen=True):
-    """A section of the author's own; `after` names the section it follows, empty for the start."""
+    """A section of the author's own. `after` names the section before it, empty for the start."""
 
     title: str
     text: str = ""
@@ -484,9 +491,9 @@ class Workload(Model, frozen=True, dict=True):
     decisions: tuple[Decision, ...] = ()
     notes: str = ""
     header: dict[str, str] = {}
-    """Further lines of the header, `Generated on: …`."""
+    """Further header lines, `Generated on: …`."""
     prose: dict[str, str] = {}
-    """Text between the parts of a known section, by the section's name."""
+    """Text between the parts of a known section, by section name."""
     sections: tuple[Section, ...] = ()
 
     @cached_property
@@ -506,7 +513,7 @@ class Workload(Model, frozen=True, dict=True):
 
     @cached_property
     def tenant_entity(self) -> Entity | None:
-        """The entity of the tenants themselves: the one that is named, or the one that the id is named after."""
+        """The entity of the tenants: the named one, or the one that the id is named after."""
         if self.tenant is None or self.tenant.entity:
             return self.entity(self.tenant.entity) if self.tenant else None
         name = self.tenant.attribute.lower()

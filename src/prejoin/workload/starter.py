@@ -1,4 +1,4 @@
-"""Documents to start from: one that shows each part of the grammar in use, or one made of a few lines."""
+"""Documents to start from: an example of the whole grammar, or one built from a few lines."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _HEAD = re.compile(r"\s*+(?:(all|count)\s++)?(.+?)(?:(?<!\s)\s++by\s++(.*)|(?<!\
 
 
 def starter() -> str:
-    """The document that shows each part of the grammar in use."""
+    """The document with an example of each part of the grammar."""
     return resources.files("prejoin.workload").joinpath("starter.md").read_text(encoding="utf-8")
 
 
 def retitled(document: str, title: str) -> str:
-    """A document under another title.
+    """A document with another title.
 
     >>> retitled("# Shop\\n\\nText", "Market")
     '# Market\\n\\nText'
@@ -40,7 +40,7 @@ def retitled(document: str, title: str) -> str:
 
 
 def read_entity(text: str) -> Entity:
-    """An entity in a line.
+    """Read an entity from one line.
 
     >>> [a.name for a in read_entity("User: userId (uuid, id), email (string, unique)").attributes]
     ['userId', 'email']
@@ -59,7 +59,7 @@ def read_entity(text: str) -> Entity:
 
 
 def read_question(text: str, workload: Workload) -> Read:
-    """A read in a line: entities, `by` what is known, `sort` by what.
+    """Read a read pattern from one line: entities, `by` the inputs, `sort` by the order.
 
     >>> shop = Workload(entities=(read_entity("Order: orderId (uuid, id), userId (uuid), placedAt (datetime)"),))
     >>> read_question("Order by userId sort placedAt DESC", shop).result
@@ -95,7 +95,7 @@ def _result(read: Read, workload: Workload) -> Result:
 
 
 def read_change(text: str, workload: Workload) -> Write:
-    """A write in a line, `create Order; update User (orderCount += 1)`: given is what it needs to know."""
+    """Read a write pattern from one line, `create Order; update User (orderCount += 1)`. Its inputs follow from it."""
     actions = read_actions(text, frozenset())
     if not actions:
         raise Inexact("that says nothing about what is written", "write `create Order` or `update Order (status)`")

@@ -1,4 +1,4 @@
-"""The obvious patterns of an entity: get by id, list under its parent, create: rows to begin with, not to end with."""
+"""The obvious patterns of an entity, to start from: get by id, list by parent, create, delete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from prejoin.workload.model import (
 
 
 def one(name: str) -> str:
-    """An item of an entity, in words.
+    """One item of an entity, in words.
 
     >>> one("Order"), one("User")
     ('an Order', 'a User')
@@ -38,7 +38,7 @@ def one(name: str) -> str:
 
 
 def plural(name: str) -> str:
-    """Items of an entity, in words.
+    """Several items of an entity, in words.
 
     >>> plural("Loan"), plural("Category"), plural("Address")
     ('Loans', 'Categories', 'Addresses')
@@ -49,7 +49,7 @@ def plural(name: str) -> str:
 
 
 def next_id(workload: Workload) -> str:
-    """An ID that no pattern has, after all that there are: numbers are not used again.
+    """An unused pattern ID after the highest: numbers are not reused.
 
     >>> next_id(Workload(reads=(Read("AP-007"),)))
     'AP-008'
@@ -59,15 +59,15 @@ def next_id(workload: Workload) -> str:
 
 
 def add(workload: Workload, kind: str, pattern: Pattern) -> Workload:
-    """The workload with one more pattern, under an ID of its own. The kind is `reads`, `writes` or `deletes`."""
+    """The workload with one more pattern under a new ID. The kind is `reads`, `writes` or `deletes`."""
     found = (*getattr(workload, kind), replace(pattern, id=next_id(workload)))
     return replace(workload, **{kind: found})
 
 
 def parents(workload: Workload, entity: Entity) -> Iterator[tuple[Entity, Attribute]]:
-    """The entities that one refers to, and by which attribute."""
+    """The entities that one refers to, with the attribute."""
     for attribute in entity.attributes:
-        parent = workload.entity(attribute.references.partition(".")[0]) if attribute.references else None
+        parent = workload.entity(attribute.referenced_entity) if attribute.references else None
         if parent is not None:
             yield parent, attribute
 
@@ -138,7 +138,7 @@ def delete(entity: Entity) -> Write:
 
 
 class Obvious(NamedTuple):
-    """Patterns that have no ID yet."""
+    """Patterns without an ID."""
 
     reads: tuple[Read, ...]
     writes: tuple[Write, ...]
@@ -162,7 +162,7 @@ def obvious(workload: Workload, names: set[str]) -> Obvious:
 
 
 def states(entity: Entity) -> Iterator[Attribute]:
-    """Attributes that say in which of a few states an item is."""
+    """Attributes with one of a few states."""
     for attribute in entity.attributes:
         if attribute.type.kind is Kind.ENUM and attribute.mutable and len(attribute.type.values) > 1:
             yield attribute

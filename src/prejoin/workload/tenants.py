@@ -26,7 +26,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
-from prejoin.workload.read_result import Path, Places
+from prejoin.workload.reading import Path, Places
 
 _Pattern = TypeVar("_Pattern", Read, Write)
 
@@ -37,7 +37,7 @@ def is_owned(workload: Workload, name: str) -> bool:
 
 
 def is_scoped(workload: Workload, pattern: Pattern) -> bool:
-    """Whether a pattern is asked for one tenant: it is about items of tenants, and changes no others."""
+    """Whether a pattern is for one tenant: it uses items of tenants, and changes no others."""
     actions = () if isinstance(pattern, Read) else pattern.actions
     if any(workload.entity(a.entity) and not is_owned(workload, a.entity) for a in actions):
         return False
@@ -45,24 +45,24 @@ def is_scoped(workload: Workload, pattern: Pattern) -> bool:
 
 
 def tenant_of(workload: Workload, pattern: Pattern) -> str:
-    """The attribute that a pattern leaves to the client of a tenant; empty where it is not asked for one tenant."""
+    """The attribute that a tenant's client adds to a pattern; empty if the pattern is not for one tenant."""
     return workload.tenant.attribute if workload.tenant and is_scoped(workload, pattern) else ""
 
 
 def common_tenant(workload: Workload, *names: str) -> tuple[str, ...]:
-    """The attribute that items of some entities have in common if they belong together; none without tenants."""
+    """The tenant attribute that the items of some entities share; none without tenants."""
     return (workload.tenant.attribute,) if workload.tenant and workload.owned.issuperset(names) else ()
 
 
 def own_id(workload: Workload, entity: Entity) -> tuple[Attribute, ...]:
-    """The id of an entity within its tenant; all of it where there are no tenants."""
+    """The id of an entity within its tenant; the whole id without tenants."""
     if not is_owned(workload, entity.name):
         return entity.id
     return tuple(a for a in entity.id if workload.tenant and a.name != workload.tenant.attribute)
 
 
 def tenant_field(workload: Workload, names: Mapping[str, Mapping[str, str]]) -> str:
-    """What the tenant is called in Python; empty where there is none, or no entity that belongs to one."""
+    """The tenant attribute's name in Python; empty if no entity belongs to a tenant."""
     owned = [e.name for e in workload.entities if is_owned(workload, e.name)]
     return names[owned[0]][workload.tenant.attribute] if workload.tenant and owned else ""
 
@@ -76,7 +76,7 @@ def _concerns(workload: Workload, pattern: Pattern) -> bool:
 
 
 def expand(workload: Workload) -> Workload:
-    """The workload with its tenant in every id, input and unique value. What has it already stays as it is."""
+    """The workload with its tenant in every id, input and unique value that lacks it."""
     if workload.tenant is None:
         return workload
     one = _Expansion(workload, workload.tenant)
@@ -112,8 +112,8 @@ class _Expansion:
         if found is None:
             attributes = (Attribute(tenant, self._type, id=True, references=refers), *attributes)
         else:
-            # The tenant of a comment is that of its ticket, and so the tenant itself.
-            through = is_owned(self._workload, found.references.partition(".")[0])
+            # The tenant of a comment is the tenant of its ticket, which is the tenant itself.
+            through = is_owned(self._workload, found.referenced_entity)
             other = "" if through else found.references
             own = replace(found, id=True, optional=False, unique=False, references=refers or other)
             attributes = tuple(own if a.name == tenant else a for a in attributes)
@@ -134,7 +134,7 @@ class _Expansion:
 
     def _inputs(self, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
         tenant = self._tenant.attribute
-        # `Ticket.tenantId` is the tenant of whatever else is asked for, too.
+        # `Ticket.tenantId` is the tenant of the other entities of the read, too.
         own = {f"{name}.{tenant}" for name in self._workload.owned}
         found = tuple(replace(i, attribute=tenant) if i.attribute in own else i for i in inputs)
         return found if any(i.attribute == tenant for i in found) else (Input(tenant), *found)
@@ -152,7 +152,7 @@ class _Expansion:
         return replace(action, by=(*action.by[:at], tenant, *action.by[at:]))
 
     def _reference(self, attribute: Attribute) -> Attribute:
-        """`→ Agent` holds a part of the agent's id: it is said which."""
+        """The reference with its attribute: `→ Agent` holds a part of the agent's id."""
         entity = self._workload.entity(attribute.references)
         if entity is None or not is_owned(self._workload, entity.name) or attribute.name == self._tenant.attribute:
             return attribute
@@ -172,7 +172,7 @@ class _Expansion:
 
 
 def contract(workload: Workload) -> Workload:
-    """The workload without what its tenant's line says already; the whole, if that would not be the same again."""
+    """The workload without the repetition of its tenant; unchanged if it would not expand to the same."""
     tenant = workload.tenant
     if tenant is None:
         return workload
@@ -227,7 +227,7 @@ def _short_pattern(workload: Workload, pattern: _Pattern, name: str) -> _Pattern
 
 
 def move_places(places: Places, written: Workload, expanded: Workload) -> None:
-    """Keeps the places of a document's parts right where `expand` put the tenant before them."""
+    """Adjust the places of a document's parts for the inputs that `expand` inserts."""
     moved: dict[tuple[str | int, ...], int] = {}
     for kind, field in (("entities", "attributes"), *((kind, "inputs") for kind in ("reads", "writes", "deletes"))):
         for at, (old, new) in enumerate(zip(getattr(written, kind), getattr(expanded, kind), strict=True)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from prejoin.design.document.annotations import Kept, Validation
+from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.model import (
     TABLE,
     Billing,
@@ -68,7 +68,7 @@ def designs(draw: st.DrawFn) -> Design:
 
 
 kept = st.builds(
-    Kept,
+    Annotations,
     title=lines,
     status=st.sampled_from(Status),
     source=st.just("access-patterns.md"),

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from tests.shop import shop_design, shop_workload
 
-from prejoin.design.document.annotations import Reading, Validation
+from prejoin.design.document.annotations import DesignReading, Validation
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import rewrite_document, write_document
 from prejoin.design.files import design_beside, read_design, read_design_file, write_design
@@ -89,7 +89,7 @@ def workload() -> Workload:
     return read_text(NOTES, "md").workload
 
 
-def codes(reading: Reading) -> list[str]:
+def codes(reading: DesignReading) -> list[str]:
     return [d.code for d in reading.diagnostics]
 
 

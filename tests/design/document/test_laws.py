@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.design.document.strategies import HOSTILE, designs, kept, texts
 from tests.shop import shop_design, shop_workload
 
-from prejoin.design.document.annotations import Kept
+from prejoin.design.document.annotations import Annotations
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.write_document import rewrite_document, write_document
 from prejoin.design.model import Design
@@ -44,7 +44,7 @@ def test_any_design_is_read_back_as_it_was(design: Design) -> None:
 
 @slow
 @given(designs(), kept)
-def test_what_the_authors_wrote_is_read_back_too_and_written_the_same(design: Design, own: Kept) -> None:
+def test_what_the_authors_wrote_is_read_back_too_and_written_the_same(design: Design, own: Annotations) -> None:
     text = write_document(design, Workload(title="T"), own)
     again = parse_document(text)
     assert (again.design, again.kept) == (design, own)

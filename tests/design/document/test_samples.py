@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from tests.design.document.test_laws import DOCUMENTS, solved
 
-from prejoin.design.document.lifecycle import late
-from prejoin.design.document.samples import _text, sample_item, sample_values, varying
+from prejoin.design.document.samples import _text, sample_item, sample_values, state_attributes, varying
 from prejoin.design.model import Design, When
 from prejoin.engine import Embedded
-from prejoin.proof.schema import schema_of
+from prejoin.proof.package import load_package
 from prejoin.table import Client
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Entity, Workload
@@ -23,12 +22,12 @@ def stored(design: Design, workload: Workload, entity: str, whens: list[When]) -
     """What is in the table after a sample was written, by its type: names and DynamoDB's own values."""
     described = workload.entity(entity)
     assert described is not None
-    built = schema_of(design, workload)
+    built = load_package(workload, design)
     values = sample_values(workload, described, design, when=whens)
     with Embedded() as engine:
         client = Client(built.schema, design.table, engine)
         client.create_table()
-        client.insert(built.classes[entity](**{built.names[entity][n]: v for n, v in values.items()}))
+        client.insert(built.classes[entity](**{built.fields[entity][n]: v for n, v in values.items()}))
         answer = json.loads(engine.send("Scan", json.dumps({"TableName": design.table}).encode()))
     return {item.get(design.type_attribute, {"S": ""})["S"]: item for item in answer["Items"]}
 
@@ -82,7 +81,7 @@ def test_what_comes_with_a_state_is_not_there_before(name: str) -> None:
 
 def test_what_may_be_given_at_the_beginning_or_comes_without_a_state_is_there_in_any() -> None:
     workload, post, _ = of("blog", "Post")
-    (found,) = late(workload, post)
+    (found,) = state_attributes(workload, post)
     assert (found.attribute, found.state, found.then, found.before) == (
         "publishedAt", "status", ("PUBLISHED",), frozenset({"DRAFT"})
     )  # fmt: skip
@@ -98,7 +97,7 @@ def test_what_may_be_given_at_the_beginning_or_comes_without_a_state_is_there_in
         other = read_text(text.replace(old, new), "md").workload
         entity = other.entity("Post")
         assert entity is not None
-        assert list(late(other, entity)) == []
+        assert list(state_attributes(other, entity)) == []
 
 
 def test_a_state_to_which_something_leads_back_says_nothing() -> None:
@@ -108,7 +107,7 @@ def test_a_state_to_which_something_leads_back_says_nothing() -> None:
     workload = read_text(text.replace(row, back + row), "md").workload
     entity = workload.entity("Post")
     assert entity is not None
-    assert [one.before for one in late(workload, entity)] == [frozenset()]
+    assert [one.before for one in state_attributes(workload, entity)] == [frozenset()]
 
 
 @pytest.mark.parametrize("others", [[], ["follower"], ["followed"], ["follower", "followed"]])

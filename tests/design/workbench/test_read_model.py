@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import Design, Facet, Item, When
-from prejoin.design.workbench.read_model import FromWorkbench, is_model, read_workbench
+from prejoin.design.workbench.read_model import WorkbenchReading, is_model, read_workbench
 from prejoin.diagnostics import Severity, has_errors
 from prejoin.engine import Embedded
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
 from prejoin.workload.checks import check
 from prejoin.workload.document.write_document import write_document
 
@@ -41,11 +41,11 @@ def model(*samples: dict[str, Any], **table: Any) -> dict[str, Any]:
     return {"ModelName": "Shop", "ModelMetadata": {"Description": "A shop."}, "DataModel": [{**about, **table}]}
 
 
-def read(model: dict[str, Any], table: str = "") -> FromWorkbench:
+def read(model: dict[str, Any], table: str = "") -> WorkbenchReading:
     return read_workbench(json.dumps(model), table)
 
 
-def codes(found: FromWorkbench) -> set[str]:
+def codes(found: WorkbenchReading) -> set[str]:
     return {d.code for d in found.diagnostics}
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Billing, Design, Facet, Item, KeyAttribute, Projection, ProjectionKind, Slot
 from prejoin.engine import Embedded
-from prejoin.proof.schema import schema_of
+from prejoin.proof.package import load_package
 from prejoin.render.infrastructure.cloudformation import render_cloudformation
 from prejoin.render.infrastructure.options import Infrastructure
 from prejoin.table import Client
@@ -42,7 +42,7 @@ def drifted(workload: Workload, design: Design, options: Infrastructure | None =
     properties = table_of(template(workload, design, options), design.table)
     body = {name: value for name, value in properties.items() if name not in AFTERWARDS}
     with Embedded() as engine:
-        client = Client(schema_of(design, workload).schema, design.table, engine)
+        client = Client(load_package(workload, design).schema, design.table, engine)
         client.call("CreateTable", {"TableName": design.table, **body})
         if ends := properties.get("TimeToLiveSpecification"):
             client.call("UpdateTimeToLive", {"TimeToLiveSpecification": ends})
@@ -124,7 +124,7 @@ def test_names_of_any_kind_and_local_indexes_are_taken_by_the_engine() -> None:
     body = table_of(template(workload, design), "12-tasks")
     assert [one["IndexName"] for one in body["LocalSecondaryIndexes"]] == ["by.rank-1"]
     with Embedded() as engine:
-        client = Client(schema_of(tasks()[1], tasks()[0]).schema, "12-tasks", engine)
+        client = Client(load_package(tasks()[0], tasks()[1]).schema, "12-tasks", engine)
         client.call(
             "CreateTable", {name: value for name, value in body.items() if name not in AFTERWARDS - {"TableName"}}
         )

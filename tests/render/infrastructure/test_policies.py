@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Slot
 from prejoin.engine import Embedded
-from prejoin.proof.answer import Answer
-from prejoin.proof.run import prove
+from prejoin.proof.prove import prove
+from prejoin.proof.result import Answer
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.options import Encryption, Infrastructure, Role
 from prejoin.render.infrastructure.policies import MOST_CHARACTERS, Policy, policies_of, policy_document

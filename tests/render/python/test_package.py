@@ -1,4 +1,4 @@
-"""Generated packages as files: formatted, linted, type-checked, stable; and the schema is the one that was proven."""
+"""Generated packages as files: formatted, linted, type-checked, stable, with the keys of the design."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from pathlib import Path, PurePosixPath
 from random import Random
 
 import pytest
+from tests.proof.facets import design_facets, schema_facets
 from tests.render.python.driving import DOCUMENTS, NAMES, ROOT, designed, written
 from tests.render.python.workloads import random_workload
 
-from prejoin import keys
 from prejoin.design.solver.solve import solve
-from prejoin.proof.schema import schema_of
 from prejoin.render.python import Options, render_python
 from prejoin.render.python.entities import Style
 from prejoin.render.python.names import names_of
@@ -76,43 +75,8 @@ def test_generated_code_is_linted_formatted_and_typed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_generated_schema_is_the_one_that_is_proven(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workload, design = designed(name)
-    package = f"schema_{next(_numbers)}"
-    written(render_python(workload, design, Options(package)), tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    ours = importlib.import_module(f"{package}.schema").SCHEMA
-    theirs = schema_of(design, workload).schema
-    names = names_of(workload)
-    back = {e: {field: a for a, field in fields.items()} for e, fields in names.fields.items()}
-    tags = {item.tag: item.entity for item in design.items if not item.copy}
-    python = {e: schema_of(design, workload).names[e] for e in names.fields}
-
-    def shown(facet: keys.Facet) -> tuple[object, ...]:
-        renamed = {field: python[tags[facet.entity]][a] for field, a in back[tags[facet.entity]].items()}
-        texts = [keys.renamed(form.text, renamed) if form else None for form in (facet.pk, facet.sk)]
-        when = {(renamed[w.attribute], w.values) for w in facet.when}
-        holds = frozenset(renamed[n] for n in facet.holds) if facet.holds is not None else None
-        return facet.entity, facet.slot, *texts, when, facet.copy, holds
-
-    assert [shown(f) for f in ours.facets if f.entity in tags] == [
-        (
-            f.entity,
-            f.slot,
-            *(form.text if form else None for form in (f.pk, f.sk)),
-            {(w.attribute, w.values) for w in f.when},
-            f.copy,
-            f.holds,
-        )
-        for f in theirs.facets
-        if f.entity in tags
-    ]
-    assert ours.key_types == theirs.key_types
-    assert (ours.indexes, ours.type_attribute) == (theirs.indexes, theirs.type_attribute) or {
-        i: ours.keys(i) for i in ours.indexes
-    } == {i: theirs.keys(i) for i in theirs.indexes}
+def test_the_schema_has_the_facets_of_the_design(name: str) -> None:
+    assert schema_facets(*designed(name)) == design_facets(*designed(name))
 
 
 @pytest.mark.parametrize("name", NAMES)

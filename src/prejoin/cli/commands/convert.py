@@ -10,7 +10,7 @@ import click
 from prejoin.cli.command import command
 from prejoin.cli.documents import load
 from prejoin.cli.outcome import Outcome
-from prejoin.design.document.annotations import Kept
+from prejoin.design.document.annotations import Annotations
 from prejoin.design.document.write_document import write_document
 from prejoin.design.files import write_design
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -139,7 +139,7 @@ def _from_workbench(file: str, to: Form, output: Path | None, force: bool, table
     if to == "md":
         design = map_patterns(found.design, found.workload)
         with report_unwritable(file, "write YAML or JSON"):
-            written = write_document(design, found.workload, Kept(source=patterns.name if patterns else ""))
+            written = write_document(design, found.workload, Annotations(source=patterns.name if patterns else ""))
     else:
         written = write_design(found.design, to)
     result: dict[str, Any] = {"file": file, "to": to, "output": str(output) if output else None}

@@ -25,7 +25,7 @@ from prejoin.pipeline.design_file import structures
 from prejoin.pipeline.document import DOCUMENT, read_document
 from prejoin.pipeline.examples import folder, installed
 from prejoin.pipeline.summary import contents
-from prejoin.proof.answer import Answer
+from prejoin.proof.result import Answer
 
 _HEADER = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "A month", "Right")
 _CUT = (("Key", SHORTEST), ("", SHORTEST))

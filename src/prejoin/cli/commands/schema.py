@@ -20,7 +20,7 @@ def schema(of: str) -> Outcome:
     if of == "envelope":
         found = envelope_schema()
     else:
-        from prejoin.workload.data import json_schema
+        from prejoin.workload.files import json_schema
 
         found = json_schema()
     return Outcome(result=found, page=msgspec.json.format(msgspec.json.encode(found), indent=2).decode())

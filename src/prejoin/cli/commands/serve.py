@@ -15,8 +15,8 @@ from prejoin.cli.command import command
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.output import say, show
 from prejoin.engine import Embedded
-from prejoin.engine.http import Guard, KeyPair, Server
-from prejoin.engine.http.guard import is_loopback
+from prejoin.engine.http import KeyPair, OriginPolicy, Server
+from prejoin.engine.http.origin_policy import is_loopback
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import PipelineError
 
@@ -55,9 +55,9 @@ def serve(
     if bool(access_key) != bool(secret_key):
         raise click.UsageError("Signatures need a pair: `--access-key`, and `--secret-key` or PREJOIN_SECRET_KEY")
     keys = KeyPair(access_key, secret_key) if access_key and secret_key else None
-    guard = Guard(frozenset(name.lower() for name in (*allow_host, host)), frozenset(allow_origin))
+    policy = OriginPolicy(frozenset(name.lower() for name in (*allow_host, host)), frozenset(allow_origin))
     with _open(db, durability) as engine:
-        server = Server(engine, host=host, port=port, keys=keys, guard=guard, in_memory=db is None)
+        server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None)
         url = _listen(server, host, port)
         server.run(lambda url: _tell(url, host, db, keys))
     say("stopped" if db is None else f"stopped; the tables are in {db}")

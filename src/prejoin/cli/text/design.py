@@ -12,12 +12,12 @@ from prejoin.cli.outcome import Line
 from prejoin.cli.output import width_of
 from prejoin.cli.text.messages import coded, shown
 from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, titled
-from prejoin.design.checks.fit import Verdict
-from prejoin.design.explain.claims import established
+from prejoin.design.checks.fit import FitVerdict
+from prejoin.design.explain.explanation import claim
 from prejoin.design.explain.phrases import listed, money
 from prejoin.design.layout.growth import Growth
 from prejoin.design.model import TABLE, Call, Design, Facet, Item, Operation, ProjectionKind, Slot
-from prejoin.design.solver.conflicts import Statement
+from prejoin.design.solver.conflicts import ConflictStatement
 from prejoin.keys import fields_of
 from prejoin.pipeline import codes
 from prejoin.pipeline.design import DesignResult
@@ -182,9 +182,9 @@ def unserved_lines(result: DesignResult) -> Iterator[Line]:
         yield ()
 
 
-def conflict_lines(sets: Sequence[Sequence[Statement]]) -> Iterator[Line]:
+def conflict_lines(sets: Sequence[Sequence[ConflictStatement]]) -> Iterator[Line]:
     """Sets of statements that cannot all hold. Sets that differ in one pattern only are shown as one."""
-    told: dict[tuple[Statement, ...], list[Statement]] = {}
+    told: dict[tuple[ConflictStatement, ...], list[ConflictStatement]] = {}
     for statements in sets:
         asked = [one for one in statements if one.kind == "pattern"]
         rest = tuple(one for one in statements if one not in asked[-1:])
@@ -234,7 +234,9 @@ def _verdicts(result: DesignResult) -> Iterator[Line]:
     )
     yield _proven(result)
     found = result.fit
-    style = {Verdict.FITS: "bold green", Verdict.CARE: "bold yellow", Verdict.DOUBT: "bold yellow"}[found.verdict]
+    style = {FitVerdict.FITS: "bold green", FitVerdict.CARE: "bold yellow", FitVerdict.DOUBT: "bold yellow"}[
+        found.verdict
+    ]
     reasons = found.speaks_against or found.speaks_for
     why = f": {'; '.join(reasons)}" if reasons else ""
     yield ("A single table ", (found.verdict.value, style), f"{why}.")
@@ -245,7 +247,7 @@ def _verdicts(result: DesignResult) -> Iterator[Line]:
 
 
 def _bound(result: DesignResult) -> str:
-    known = "" if result.request.kept else established(result.workload, result.solution)
+    known = "" if result.request.kept else claim(result.workload, result.solution)
     return f"; {known}" if known else ""
 
 

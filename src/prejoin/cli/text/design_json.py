@@ -11,7 +11,7 @@ from msgspec import UNSET
 from prejoin.cli.text.design_answers import DesignAnswers, OtherDesign, Why, Without
 from prejoin.design.explain import Explanation
 from prejoin.pipeline.design import ConflictSet, DesignResult, alternatives_of
-from prejoin.proof.answer import Answer
+from prejoin.proof.result import Answer
 from prejoin.workload.grammar.statements import write_pin
 
 

@@ -1,4 +1,4 @@
-"""What is to be said about a design, ours or one written by hand: `check_design(design, workload)`."""
+"""Checks of a design, generated or hand-written: `check_design(design, workload)`."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _CHECKS = (
 
 
 def check_design(design: Design, workload: Workload, at: At | None = None) -> tuple[Diagnostic, ...]:
-    """Every message about a design for a workload.
+    """All diagnostics about a design for a workload.
 
-    Operations that the design holds are taken as what its author means to do, and compared with what the patterns
-    ask. `at` tells where the design's document speaks of an entity (in a slot), an index or a pattern.
+    The operations in the design are its author's intention and are compared with the patterns. `at` returns the place
+    in the design's document for an entity (in a slot), an index or a pattern.
     """
     report = Report(design, workload) if at is None else Report(design, workload, at)
     for check in _CHECKS:

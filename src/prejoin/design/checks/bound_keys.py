@@ -1,7 +1,7 @@
-"""The keys of a design as the planner knows them, however they were written; what is wrong with one is a flaw, no end.
+"""Binds the keys of a design to the planner's facets, with a list of flaws instead of an exception.
 
-Designs made elsewhere say things that our templates do not: a date's picture, `{day:MM/DD/YY}`, or that a number is
-rounded, `{score:floor}`. They are understood here, so that the rest of the key can still be looked at.
+Hand-written designs contain things that templates do not have, such as a date format, `{day:MM/DD/YY}`, or a rounded
+number, `{score:floor}`. These are understood here, so that the rest of the key can still be checked.
 """
 
 from __future__ import annotations
@@ -16,41 +16,43 @@ from msgspec.structs import replace
 from prejoin import keys
 from prejoin.design.mapping.facets import planner_facet, types_of
 from prejoin.design.model import Design, Facet, Item, Slot
-from prejoin.keys import Field, KeyForm, Template, TemplateError
+from prejoin.keys import KeyField, KeyForm, Template, TemplateError
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import Attribute, Entity, Workload
 
 _FIELD = re.compile(r"\{(?P<name>[^{}:?]+)\??(?::(?P<spec>[^{}]*))?\}")
-# One way to read each text: a repeated `M{1,2}` would have as many as there are ways to cut it.
+# There is one way to match each text: a repeated `M{1,2}` would backtrack exponentially.
 _PICTURE = re.compile(r"(?:YY|[MDhmsS/. :TZ-])+")
 _LOSSY = re.compile(r"floor|ceil|round|trunc")
 _COARSER = ("Y", "M", "D", "h", "m", "s", "S")
 
 
-class Wrong(Enum):
+class FlawKind(Enum):
     UNKNOWN = "unknown"
-    """It names an attribute that the entity does not have, or cannot be read at all."""
+    """It names an unknown attribute."""
+    UNREADABLE = "unreadable"
+    """It cannot be parsed."""
     TOGETHER = "together"
-    """A value is followed by another with nothing between."""
+    """Two values follow each other without a separator."""
     PICTURE = "picture"
-    """A date whose parts stand in an order that does not sort."""
+    """A date format that does not sort by time."""
     LOSSY = "lossy"
-    """A number that is rounded."""
+    """A rounded number."""
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """What is wrong with one template."""
+    """A flaw of one template."""
 
-    what: Wrong
+    what: FlawKind
     entity: str
     slot: str
     text: str
     about: str
-    """The attribute, or the message."""
+    """The attribute and its format; for an unreadable template, the message."""
 
 
-class Bound(msgspec.Struct, frozen=True):
-    """A key of an item in a slot: as it is written, and as the planner knows it."""
+class BoundKey(msgspec.Struct, frozen=True):
+    """A key of an item in a slot: as written, and as the planner's facet."""
 
     item: Item
     entity: Entity
@@ -64,7 +66,7 @@ class Bound(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return f"{self.item.entity}/{self.item.copy}" if self.item.copy else self.item.entity
+        return self.item.name
 
     @property
     def text(self) -> str:
@@ -72,13 +74,13 @@ class Bound(msgspec.Struct, frozen=True):
 
     @property
     def forms(self) -> tuple[keys.KeyForm, ...]:
-        """The partition key and, where there is one, the sort key."""
+        """The partition key and, if there is one, the sort key."""
         return (self.form.pk, self.form.sk) if self.form.sk else (self.form.pk,)
 
 
-def bind(design: Design, workload: Workload) -> tuple[tuple[Bound, ...], tuple[Flaw, ...]]:
-    """All keys of a design that can be read, and what is wrong with keys."""
-    bound: list[Bound] = []
+def bind(design: Design, workload: Workload) -> tuple[tuple[BoundKey, ...], tuple[Flaw, ...]]:
+    """All keys of a design that can be parsed, and the flaws of all keys."""
+    bound: list[BoundKey] = []
     flaws: list[Flaw] = []
     for item in design.items:
         entity = workload.entity(item.entity)
@@ -94,36 +96,36 @@ def bind(design: Design, workload: Workload) -> tuple[tuple[Bound, ...], tuple[F
     return tuple(bound), tuple(flaws)
 
 
-def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot, flaws: list[Flaw]) -> Bound | None:
+def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot, flaws: list[Flaw]) -> BoundKey | None:
     retyped: dict[str, Type] = {}
     known = types_of(entity)
 
     def plain(text: str) -> str:
-        """The template as ours, with a flaw for all that is not."""
+        """The template in our syntax, with a flaw for each difference."""
 
-        def say(what: Wrong, about: str) -> None:
+        def say(what: FlawKind, about: str) -> None:
             flaws.append(Flaw(what, entity.name, facet.slot, text, about))
 
         def field(match: re.Match[str]) -> str:
             name, spec = match["name"], match["spec"] or ""
             if name not in known and name not in retyped:
-                say(Wrong.UNKNOWN, name)
+                say(FlawKind.UNKNOWN, name)
                 retyped[name] = STRING
             if spec and _PICTURE.fullmatch(spec):
                 retyped[name] = Type(Kind.DATE)
                 if not sorts(spec):
-                    say(Wrong.PICTURE, f"{name}:{spec}")
+                    say(FlawKind.PICTURE, f"{name}:{spec}")
                 return f"{{{name}}}"
             words = [word.strip() for word in spec.split(",")]
             lossy = [word for word in words if _LOSSY.fullmatch(word)]
             if lossy:
-                say(Wrong.LOSSY, f"{name}:{lossy[0]}")
+                say(FlawKind.LOSSY, f"{name}:{lossy[0]}")
                 rest = ",".join(word for word in words if word not in lossy)
                 return f"{{{name}:{rest}}}" if rest else f"{{{name}}}"
             return match[0]
 
         written = _FIELD.sub(field, text)
-        return _apart(written, {**known, **retyped}, design, lambda about: say(Wrong.TOGETHER, about))
+        return _apart(written, {**known, **retyped}, design, lambda about: say(FlawKind.TOGETHER, about))
 
     pk, sk = tuple(map(plain, facet.pk)), tuple(map(plain, facet.sk))
     attributes = tuple(replace(a, type=retyped.get(a.name, a.type)) for a in entity.attributes)
@@ -133,13 +135,13 @@ def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot
         form = planner_facet(design, shown, item, replace(facet, pk=pk, sk=sk))
         form = replace(form, pk=_in_order(form.pk), sk=form.sk and _in_order(form.sk), local=place.local)
     except TemplateError as problem:
-        flaws.append(Flaw(Wrong.UNKNOWN, entity.name, facet.slot, " / ".join((*pk, *sk)), str(problem)))
+        flaws.append(Flaw(FlawKind.UNREADABLE, entity.name, facet.slot, " / ".join((*pk, *sk)), str(problem)))
         return None
-    return Bound(item, shown, facet, form, place)
+    return BoundKey(item, shown, facet, form, place)
 
 
 def sorts(picture: str) -> bool:
-    """Whether dates written so sort by time: the year first and whole, each part of two digits.
+    """Whether a date format sorts by time: a four-digit year first, then parts of two digits.
 
     >>> sorts("YYYY-MM-DD"), sorts("MM/DD/YY"), sorts("YYYY-M-D")
     (True, False, False)
@@ -150,7 +152,7 @@ def sorts(picture: str) -> bool:
 
 
 def _apart(text: str, types: dict[str, Type], design: Design, say: Callable[[str], None]) -> str:
-    """The template with a separator where a value of no fixed width is followed by something else."""
+    """The template with a separator after each value of variable width that has none."""
     found, end = "", 0
     for match in _FIELD.finditer(text):
         found += text[end : match.end()]
@@ -167,17 +169,17 @@ def _fixed(field: str, types: dict[str, Type], design: Design) -> bool:
     try:
         (only,) = Template.of(field, types, design.separator, design.raw_keys).fields
     except (TemplateError, ValueError):
-        return True  # said elsewhere
+        return True  # reported by another check
     return only.encoding.width is not None
 
 
 def _in_order(form: KeyForm) -> KeyForm:
-    """A raw key, with text in it taken to be in order: what could upset it, the separator in a value, is said apart."""
+    """A raw key whose text counts as ordered: the separator in a value is reported by another check."""
     if not isinstance(form, Template) or not form.raw:
         return form
     parts = tuple(
         replace(part, encoding=replace(part.encoding, ordered=True))
-        if isinstance(part, Field) and part.encoding.prefixes
+        if isinstance(part, KeyField) and part.encoding.prefixes
         else part
         for part in form.parts
     )

@@ -1,4 +1,4 @@
-"""Whether a single table fits an application, and what to use for patterns that it does not fit: `fit(workload)`."""
+"""Judges whether a single table fits an application, and what suits the other patterns: `fit(workload)`."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from prejoin.workload.model import (
 )
 
 MOST_OPTIONAL = 3
-"""Optional conditions of one list that keys can still be made for."""
+"""The most optional filters of one list that keys can serve."""
 MOST_ANALYTICS = 30
-"""Per cent of the questions."""
+"""Per cent of the queries."""
 _SEARCH = re.compile(
     r"(?i)full.?text|fuzzy|search (?:by|for|in|over) (?:words?|text|keyword)|keyword search|autocomplet"
 )
 _REPORT = re.compile(
     r"(?i)\b(?:analytic|aggregat|dashboard|statistic|histogram|percentile|business intelligence|\bBI\b|data.?warehouse)"
     r"|\b(?:average|sum|total) (?:of|over|by|per)\b"
-    # The first `report` of a line tells for all of them: trying each would take time that grows with the square.
+    # The first `report` in a line is enough: trying each would take quadratic time.
     r"|^(?>.*?\breport(?:s|ing)?\b).*\b(?:all|month|year|quarter)",
     re.MULTILINE,
 )
 
 
-class Verdict(StrEnum):
+class FitVerdict(StrEnum):
     FITS = "fits"
     CARE = "fits with care"
     DOUBT = "may not fit"
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
-    """A pattern that keys do not answer well, why, and what does."""
+    """A pattern that keys do not answer well, the reason, and what does."""
 
     pattern: str
     code: Code
@@ -57,14 +57,14 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 class Fit(msgspec.Struct, frozen=True):
-    verdict: Verdict
+    verdict: FitVerdict
     speaks_for: tuple[str, ...] = ()
     speaks_against: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
 
 
 def fit(workload: Workload) -> Fit:
-    """Whether a single table fits the application that a workload describes.
+    """Whether a single table fits the application of a workload.
 
     >>> from prejoin.workload.model import Context
     >>> fit(Workload(context=Context(teams=4, ad_hoc=True))).verdict
@@ -80,7 +80,7 @@ def fit(workload: Workload) -> Fit:
         against += (f"{len({one.pattern for one in left})} of {len(workload.reads)} reads are not answered by keys",)
     if joins * 2 > len(workload.reads) > 0:
         against += (f"{joins} of {len(workload.reads)} reads join entities",)
-    verdict = Verdict.DOUBT if len(against) > 1 else Verdict.CARE if against or left else Verdict.FITS
+    verdict = FitVerdict.DOUBT if len(against) > 1 else FitVerdict.CARE if against or left else FitVerdict.FITS
     return Fit(verdict, _for(context, workload), against, elsewhere)
 
 
@@ -153,7 +153,7 @@ def _elsewhere(read: Read, workload: Workload) -> list[Elsewhere]:
 
 
 def _kept(workload: Workload, read: Read) -> bool:
-    """Whether some write keeps a counter of what is counted."""
+    """Whether some write maintains a counter for a count."""
     return any(
         action.verb is Verb.UPDATE and any(change.op.value in ("+=", "-=") for change in action.changes)
         for write in workload.writes
@@ -164,7 +164,7 @@ def _kept(workload: Workload, read: Read) -> bool:
 
 def check_fit(r: Report) -> None:
     found = fit(r.workload)
-    if found.verdict is Verdict.DOUBT:
+    if found.verdict is FitVerdict.DOUBT:
         r.say(codes.MAY_NOT_FIT, "; ".join(found.speaks_against), "weigh it before you build on it")
     known = {read.id for read in r.reads}
     for one in found.elsewhere:

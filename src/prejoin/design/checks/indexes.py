@@ -1,4 +1,4 @@
-"""Indexes and copies: whether each is needed, and what it costs to keep it."""
+"""Checks indexes and copies: whether each is needed, and what it costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer, nearest
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.checks.writes import finds, known_to
@@ -16,17 +16,18 @@ from prejoin.design.cost.bill import bill
 from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
-from prejoin.design.solver.broken_decisions import beyond, unmet
-from prejoin.keys import Ask, fields_of
+from prejoin.design.solver.violations import ignored_decisions, violations
+from prejoin.keys import Lookup, fields_of
 from prejoin.protocol import limits
 from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import Op, Read
 
 MANY = 5
 WORTHWHILE = Decimal("0.05")
-"""The part of the bill that a sparse index has to save before somebody is told."""
+"""The fraction of the bill that a sparse index must save to be reported."""
 MOST_WRITES = 4
-"""Places that a new item is written to without a word."""
+"""The most writes for a new item that are not reported."""
 
 
 def check_indexes(r: Report) -> None:
@@ -51,7 +52,7 @@ def _number(r: Report) -> None:
 
 
 def _named(r: Report) -> None:
-    """What indexes hold beside their keys is named, and DynamoDB takes so many names."""
+    """The limit of attribute names in projections."""
     total = 0
     for slot in r.design.indexes:
         names = len(slot.projection.attributes)
@@ -65,11 +66,11 @@ def _named(r: Report) -> None:
 
 
 def _decided(r: Report) -> None:
-    """Limits that the design is beyond, and what an entity was not to have."""
-    for one in beyond(r.design, r.workload):
+    """Decisions that the design violates or ignores."""
+    for one in violations(r.design, r.workload):
         message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {listed(one.there)}"
         r.say(codes.BEYOND, message, "take out what is too much, or leave out the decision", one.name, one.slot)
-    for other in unmet(r.design, r.workload):
+    for other in ignored_decisions(r.design, r.workload):
         sentence = write_pin(other.pin)
         r.say(codes.NO_EFFECT, f"the decision `{sentence}` has no effect: {other.why}", other.fix, sentence)
 
@@ -78,16 +79,16 @@ def _verb(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _questions(r: Report) -> dict[str, Ask]:
-    """All that is asked of the keys: by the reads, and by the writes that have to find first what they write."""
+def _questions(r: Report) -> dict[str, Lookup]:
+    """The questions of reads, and of writes that have to find their items."""
     stored = {key.item.entity for key in r.keys}
     found = {}
     for id_, ask in r.asks.items():
-        # Of what is read together with something that has no item, the rest is still read.
+        # Without the entities that have no item, the rest of a collection is still read.
         entities = tuple(name for name in ask.entities if name in stored)
         if entities:
             some = replace(ask, entities=entities)
-            # What is answered only in part, with a second request or a filter, still needs what answers that part.
+            # A pattern with a second request or a filter still needs the key of its first part.
             found[id_] = some if answer(r.keys, some) else nearest(r.keys, some)[1] or some
     for write in r.writes:
         for action in write.actions:
@@ -101,16 +102,16 @@ def _questions(r: Report) -> dict[str, Ask]:
 
 
 def _needed(r: Report) -> None:
-    """What can be taken away, one after the other, and all is answered as well as before."""
+    """The keys that are needed: the others can be removed one after the other without changing an answer."""
     asks = _questions(r)
     left = list(r.keys)
     before = {id_: found for id_, ask in asks.items() if (found := answer(left, ask))}
 
-    def spared(gone: Callable[[Bound], bool]) -> bool:
-        """Takes keys away if nothing misses them."""
+    def spared(gone: Callable[[BoundKey], bool]) -> bool:
+        """Remove keys if no answer needs them."""
         fewer = [key for key in left if not gone(key)]
         lost = [key.form for key in left if gone(key)]
-        # What did not read them is answered as before: there is only less that could lie between.
+        # Reads of other keys keep their answers: fewer items can only be between theirs.
         touched = {
             id_: then for id_, then in before.items() if then.rank or any(form in lost for form in then.plan.facets)
         }
@@ -141,13 +142,13 @@ def _needed(r: Report) -> None:
 
 
 def _unavoidable(r: Report, place: Slot) -> bool:
-    """An index whose keys are the table's own, turned round, has every item in it."""
+    """Whether an index is the table's key inverted: every item is in it."""
     own = {attribute.name for attribute in (*r.design.slots[0].pk, *r.design.slots[0].sk)}
     return {attribute.name for attribute in (*place.pk, *place.sk)} <= own
 
 
 def _merged(r: Report) -> None:
-    """Indexes that no entity is in both of."""
+    """Pairs of indexes that have no entity in common."""
     groups: list[list[Slot]] = []
     for slot in r.design.indexes:
         if slot.local or _unavoidable(r, slot):
@@ -182,7 +183,7 @@ def _projections(r: Report) -> None:
         reads = [read for read in r.reads if (found := r.answers.get(read.id)) and found.plan.slot == slot.name]
         if not reads or not all(read.needs for read in reads):
             continue
-        needed = {name.rpartition(".")[2] for read in reads for name in read.needs}
+        needed = {bare_name(name) for read in reads for name in read.needs}
         whole = {
             a.name for read in reads for name in read.entities if (e := r.workload.entity(name)) for a in e.attributes
         }
@@ -212,7 +213,7 @@ def _amplified(r: Report) -> None:
 
 
 def _sparse(r: Report) -> None:
-    """Entries of an index that none of its reads wants, because all of them ask for one constant."""
+    """Index entries that no read wants, because all of them ask for one constant."""
     for at, item in enumerate(r.design.items):
         for facet in (f for f in item.facets if f.slot != TABLE):
             reads = _readers(r, item.entity, facet.slot)
@@ -225,7 +226,7 @@ def _sparse(r: Report) -> None:
 
 
 def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]]]:
-    """The reads of an entity in an index, with the constants that each asks for; writes that look there have none."""
+    """The reads of an entity in an index, with their constants; writes that find items there have none."""
     found: dict[str, set[tuple[str, str]]] = {}
     for operation in r.design.operations:
         if not any(q.slot == slot and entity in q.entities for q in operation.requests):
@@ -233,7 +234,7 @@ def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]
         read = r.workload.pattern(operation.pattern)
         inputs = read.inputs if isinstance(read, Read) and len(read.entities) == 1 else ()
         found[operation.pattern] = {
-            (one.attribute.rpartition(".")[2], one.values[0].const)
+            (bare_name(one.attribute), one.values[0].const)
             for one in inputs
             if one.op is Op.EQ and not one.filter and one.values and one.values[0].const is not None
         }
@@ -241,7 +242,7 @@ def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]
 
 
 def _holding_less(r: Report, sparse: Design, entity: str, facet: Facet, reads: Sequence[str]) -> None:
-    """Says what the design would cost with the sparse key, and which write stands against it."""
+    """Report the cost with the sparse key, and the write that prevents it."""
     mapped = map_patterns(sparse, r.workload)
     served = {o.pattern for o in r.design.operations if o.served}
     if served - {o.pattern for o in mapped.operations if o.served}:

@@ -1,4 +1,4 @@
-"""How the keys of a design answer a question; and where they do not, the one thing that stands in the way."""
+"""Finds how the keys of a design answer a question, or the smallest obstacle if they do not."""
 
 from __future__ import annotations
 
@@ -10,60 +10,60 @@ from msgspec.structs import replace
 
 from prejoin import keys
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.diagnostics import Code
-from prejoin.keys import Ask, Plan, Refusal, Template
+from prejoin.keys import Lookup, Plan, Refusal, Template
 
 MOST_GIVEN_UP = 3
-"""Demands that are tried to be given up together; beyond that all of them: combinations explode."""
+"""The most demands that are dropped together; beyond that all of them, because combinations explode."""
 _FOLDS = frozenset({"lower", "upper"})
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """A plan, and in what it is not quite what was asked for."""
+class KeyAnswer(msgspec.Struct, frozen=True):
+    """A plan, and how it deviates from the question."""
 
     plan: Plan
     rank: int = 0
-    """0 is exactly that; then the less, the better."""
+    """0 for an exact answer; smaller is better."""
     code: Code | None = None
     more: str = ""
 
     @property
     def price(self) -> tuple[int, bool, int, int]:
-        """What makes one answer worse than another."""
-        filtered = bool(self.plan.filtered) or (self.plan.ask.within is not None and self.plan.within is None)
+        """The order of answers, the best first."""
+        filtered = bool(self.plan.filtered) or (self.plan.lookup.within is not None and self.plan.within is None)
         return self.rank, filtered, len(self.plan.fans), self.plan.shards
 
 
-def answer(bound: Sequence[Bound], ask: Ask) -> Answer | None:
-    """The answer, or one that finds a little more or less, which has to be said."""
+def answer(bound: Sequence[BoundKey], ask: Lookup) -> KeyAnswer | None:
+    """The answer to a question; or one that finds slightly more or less, with a code for that."""
     forms = [one.form for one in bound]
     if found := planned(forms, ask):
-        return Answer(found)
+        return KeyAnswer(found)
     own = [form for form in forms if not (form.copy and form.entity in ask.entities)]
     if len(own) < len(forms) and (found := planned(own, ask)):
-        return Answer(found, 1, codes.FINDS_MORE, "also finds copies of the same items")
+        return KeyAnswer(found, 1, codes.FINDS_MORE, "also finds copies of the same items")
     unfolded = [_unfolded(form) for form in forms]
     if unfolded != forms and (found := planned(unfolded, ask)):
         text = "also finds what is the same in another case, for the key holds it folded"
-        return Answer(found, 2, codes.FINDS_MORE, text)
+        return KeyAnswer(found, 2, codes.FINDS_MORE, text)
     dense = [_dense(one) for one in bound]
     if dense != forms and (found := planned(dense, ask)):
-        return Answer(found, 3, codes.ABSENT, _missed(bound, dense, found))
+        return KeyAnswer(found, 3, codes.ABSENT, _missed(bound, dense, found))
     for rank, some in ((4, forms), (5, dense)):
         alone = [form for form in some if form.entity in ask.entities]
         if len(alone) < len(some) and (found := planned(alone, ask)):
-            return Answer(found, rank, codes.READS_OTHERS, _between(some, found))
+            return KeyAnswer(found, rank, codes.READS_OTHERS, _between(some, found))
     return None
 
 
-def _missed(bound: Sequence[Bound], dense: Sequence[keys.Facet], found: Plan) -> str:
+def _missed(bound: Sequence[BoundKey], dense: Sequence[keys.Facet], found: Plan) -> str:
     sparse = {
         when.attribute
         for one, form in zip(bound, dense, strict=True)
         if form in found.facets
         for when in one.form.when
-        if when not in form.when and found.ask.name(form.entity, when.attribute) not in found.ask.given
+        if when not in form.when and found.lookup.name(form.entity, when.attribute) not in found.lookup.given
     }
     return f"misses items without {' or '.join(sorted(sparse))}, which the key in {found.slot} needs"
 
@@ -72,32 +72,32 @@ def _between(forms: Sequence[keys.Facet], found: Plan) -> str:
     others = {
         form.entity
         for form in forms
-        if form.slot == found.slot and form.entity not in found.ask.entities
+        if form.slot == found.slot and form.entity not in found.lookup.entities
         if not keys.disjoint(form.pk, found.facets[0].pk)
     }
     return f"also reads {' and '.join(sorted(others))}, which may lie between in {found.slot}"
 
 
-def _dense(one: Bound) -> keys.Facet:
-    """The key as if every item had what it is made of."""
+def _dense(one: BoundKey) -> keys.Facet:
+    """The key as if every item had its attributes."""
     said = {when.attribute for when in one.facet.when}
     return replace(one.form, when=tuple(when for when in one.form.when if when.attribute in said))
 
 
-def planned(forms: Sequence[keys.Facet], ask: Ask) -> Plan | None:
+def planned(forms: Sequence[keys.Facet], ask: Lookup) -> Plan | None:
     found = keys.plan(forms, ask)
     return None if isinstance(found, Refusal) else found
 
 
 def _unfolded(form: keys.Facet) -> keys.Facet:
-    """The key as if text stood in it as it is."""
+    """The key as if it held text unchanged."""
 
     def plain(one: keys.KeyForm | None) -> keys.KeyForm | None:
         if not isinstance(one, Template) or not any(field.spec in _FOLDS for field in one.fields):
             return one
         parts = tuple(
             replace(part, spec="", encoding=replace(part.encoding, decode=str, prefixes=True))
-            if isinstance(part, keys.Field) and part.spec in _FOLDS
+            if isinstance(part, keys.KeyField) and part.spec in _FOLDS
             else part
             for part in one.parts
         )
@@ -109,16 +109,16 @@ def _unfolded(form: keys.Facet) -> keys.Facet:
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Why no key answers: of which kind it is, and in words."""
+    """The reason why no key answers a question: its code, and a clause."""
 
     code: Code
     why: str
     slot: str = ""
-    """Where it would be answered without that."""
+    """The slot that would answer the question otherwise."""
 
 
-def obstacles(bound: Sequence[Bound], ask: Ask) -> list[Obstacle]:
-    """What stands in the way; the least there is."""
+def obstacles(bound: Sequence[BoundKey], ask: Lookup) -> list[Obstacle]:
+    """The smallest set of obstacles."""
     found, _ = nearest(bound, ask)
     if found:
         return found
@@ -131,8 +131,8 @@ def obstacles(bound: Sequence[Bound], ask: Ask) -> list[Obstacle]:
     return [Obstacle(codes.NOT_SERVED, "only a scan of the whole table would answer it")]
 
 
-def nearest(bound: Sequence[Bound], ask: Ask) -> tuple[list[Obstacle], Ask | None]:
-    """The demands that a question has to give up to be answered, and what is left of it; None where nothing helps."""
+def nearest(bound: Sequence[BoundKey], ask: Lookup) -> tuple[list[Obstacle], Lookup | None]:
+    """The demands that must be dropped for an answer, and the remaining question; None if nothing helps."""
     ways = list(_easier(ask))
     for size in sorted({*range(1, min(MOST_GIVEN_UP, len(ways)) + 1), len(ways)}):
         for some in combinations(ways, size):
@@ -144,13 +144,13 @@ def nearest(bound: Sequence[Bound], ask: Ask) -> tuple[list[Obstacle], Ask | Non
     return [], None
 
 
-def _alone(ask: Ask, entity: str) -> Ask:
+def _alone(ask: Lookup, entity: str) -> Lookup:
     order = tuple(one for one in ask.order if one.entity in ("", entity))
     return replace(ask, entities=(entity,), order=order)
 
 
-def _easier(ask: Ask) -> Iterator[tuple[Code, str, Callable[[Ask], Ask]]]:
-    """The demands of a question, each with the question without it."""
+def _easier(ask: Lookup) -> Iterator[tuple[Code, str, Callable[[Lookup], Lookup]]]:
+    """The demands of a question, each with a function that drops it."""
     if ask.consistent:
         yield codes.STRONG_INDEX, "an index is never read consistently", lambda one: replace(one, consistent=False)
     text = "the index does not hold all attributes that are asked for"
@@ -166,5 +166,5 @@ def _easier(ask: Ask) -> Iterator[tuple[Code, str, Callable[[Ask], Ask]]]:
         yield codes.FILTERED, f"{name} would be left to a filter", _leaving(name)
 
 
-def _leaving(name: str) -> Callable[[Ask], Ask]:
+def _leaving(name: str) -> Callable[[Lookup], Lookup]:
     return lambda one: replace(one, filtered=one.filtered | {name})

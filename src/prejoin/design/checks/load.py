@@ -1,9 +1,9 @@
-"""Load and size: partitions that get too hot or too large, items that get too large. With the arithmetic."""
+"""Checks load and size: hot partitions, unbounded partitions and large items, with the arithmetic."""
 
 from __future__ import annotations
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.reads import expected
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.checks.writes import check_appends
@@ -18,7 +18,7 @@ from prejoin.workload.lookup import changes
 from prejoin.workload.model import Entity, Rate, Read, Result, Verb
 
 FEW = 1000
-"""Items of which it does not matter where they lie."""
+"""With this few items their partition does not matter."""
 LARGE = 100 * limits.KB
 
 
@@ -32,21 +32,21 @@ def check_load(r: Report) -> None:
     check_appends(r)
 
 
-def _partition(key: Bound) -> tuple[str, ...]:
-    """The attributes that tell the partitions apart. A shard only cuts them; a unit of time is the same for all now."""
+def _partition(key: BoundKey) -> tuple[str, ...]:
+    """The attributes that distinguish partitions, without shards, and without time buckets, which are all current."""
     found = [f.attribute for f in key.form.pk.fields if not f.encoding.shards and not f.encoding.bucket]
     return tuple(dict.fromkeys(found))
 
 
-def _shards(key: Bound) -> int:
+def _shards(key: BoundKey) -> int:
     found = 1
     for field in key.form.pk.fields:
         found *= field.encoding.shards or 1
     return found
 
 
-def _size(key: Bound) -> int:
-    """Bytes of an entry there."""
+def _size(key: BoundKey) -> int:
+    """Bytes of an entry."""
     whole = size_of(key.entity)
     kind = key.place.projection.kind
     if key.slot == TABLE or kind is ProjectionKind.ALL:
@@ -58,8 +58,8 @@ def _size(key: Bound) -> int:
     return min(whole, size_of(Entity(key.entity.name, attributes=few)))
 
 
-def heat_of(r: Report, key: Bound) -> Heat:
-    """What is written to the busiest partition of a key in a second."""
+def heat_of(r: Report, key: BoundKey) -> Heat:
+    """The writes to the busiest partition of a key in a second."""
     entity = r.workload.entity(key.item.entity)
     assert entity is not None
     share = heat(r.workload, entity, Candidate(entity.name, _partition(key))).share
@@ -81,7 +81,7 @@ def _busiest(rate: Rate | None) -> float:
     return rate.peak if rate and rate.peak is not None else per_second(rate)
 
 
-def _hot_writes(r: Report, key: Bound) -> None:
+def _hot_writes(r: Report, key: BoundKey) -> None:
     found = heat_of(r, key)
     if found.hottest <= limits.PARTITION_WRITE_UNITS:
         return
@@ -103,7 +103,7 @@ def _hot_reads(r: Report) -> None:
         if not found:
             continue
         share = _share(r, read, found.plan.facets[0].slot)
-        units = _read_units(r, read) * (2 if found.plan.ask.consistent else 1)
+        units = _read_units(r, read) * (2 if found.plan.lookup.consistent else 1)
         total = _busiest(read.rate) * units * share
         if total > limits.PARTITION_READ_UNITS:
             r.say(
@@ -133,7 +133,7 @@ def _share(r: Report, read: Read, slot: str) -> float:
 
 
 def _read_units(r: Report, read: Read) -> float:
-    ask = r.answers[read.id].plan.ask
+    ask = r.answers[read.id].plan.lookup
     total = 0
     for name in ask.entities:
         entity = r.workload.entity(name)
@@ -157,7 +157,7 @@ def _few_partitions(r: Report) -> None:
         found = heat_of(r, key)
         each = found.units / found.writes if found.writes else write_units(_size(key))
         if found.hottest > limits.PARTITION_WRITE_UNITS:
-            continue  # said already, as hot
+            continue  # reported as hot already
         r.say(
             codes.FEW_PARTITIONS,
             f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it bears "

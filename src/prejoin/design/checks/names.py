@@ -1,11 +1,11 @@
-"""Names and conventions: reserved words, key attributes, the type, the time to live, the words of keys."""
+"""Checks names and conventions: reserved words, key attributes, type, TTL, and the words of keys."""
 
 from __future__ import annotations
 
 import re
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.model import TABLE
 from prejoin.keys import Natural, Template, disjoint
@@ -134,8 +134,8 @@ def _words(r: Report) -> None:
         r.say(codes.WORDS, f"{listed(differing)} differ only in case", "choose one way to write them")
 
 
-def _says(r: Report, key: Bound) -> None:
-    """A key without a word, in a partition that others are in, too."""
+def _says(r: Report, key: BoundKey) -> None:
+    """A key without a literal word, in a partition shared with others."""
     worded = any(isinstance(form, Template) and re.search(r"[A-Za-z]", _literals(form)) for form in key.forms)
     if worded or key.slot != TABLE:
         return
@@ -160,7 +160,7 @@ def _literals(form: Template | Natural) -> str:
 
 
 def _together(r: Report) -> None:
-    """Entities that refer to each other, each in partitions of its own, and the children found by an index."""
+    """Entities that refer to each other but have separate partitions, with the children in an index."""
     partitions: dict[tuple[str, str], set[str]] = {}
     for key in r.keys:
         partitions.setdefault((key.slot, re.sub(r"\{[^{}]*\}", "{}", key.facet.pk[0])), set()).add(key.item.entity)
@@ -168,7 +168,7 @@ def _together(r: Report) -> None:
         return
     by_parent = []
     for id_, found in r.answers.items():
-        ask = found.plan.ask
+        ask = found.plan.lookup
         if found.plan.slot == TABLE or len(ask.entities) != 1:
             continue
         entity = r.workload.entity(ask.entities[0])

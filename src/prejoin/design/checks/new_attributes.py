@@ -1,10 +1,10 @@
-"""Attributes that are new since the design was written, and defaults that are never used."""
+"""Checks attributes that are new since the design was written, and unused defaults."""
 
 from __future__ import annotations
 
 from prejoin.design import codes
 from prejoin.design.checks.report import At, Report, listed
-from prejoin.design.layout.new_attributes import Addition, additions
+from prejoin.design.layout.growth import NewAttribute, new_attributes_of
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic
 from prejoin.workload.grammar.attributes import write_attribute
@@ -12,20 +12,20 @@ from prejoin.workload.model import Workload
 
 
 def check_additions(r: Report) -> None:
-    for one in additions(r.design, r.workload):
+    for one in new_attributes_of(r.design, r.workload):
         _new(r, one)
     _unused_defaults(r)
 
 
 def new_attributes(kept: Design, workload: Workload, design: Design, at: At) -> list[Diagnostic]:
-    """The messages about attributes that a design in use does not know, where another takes its place."""
+    """The diagnostics about attributes that a design in use does not know, if another design replaces it."""
     report = Report(kept, workload, at)
-    for one in additions(kept, workload, design):
+    for one in new_attributes_of(kept, workload, design):
         _new(report, one)
     return report.diagnostics
 
 
-def _new(r: Report, one: Addition) -> None:
+def _new(r: Report, one: NewAttribute) -> None:
     name = f"{one.entity}.{one.attribute.name}"
     if not one.readable:
         line = write_attribute(one.attribute).partition(")")[0]

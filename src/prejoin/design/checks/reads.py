@@ -1,4 +1,4 @@
-"""Reads: each answered by a key, in the order that is asked for, and the operation written down does what it says."""
+"""Checks reads: a key serves each one in its order, and the operation in the design does what the pattern asks."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ import re
 from msgspec.structs import replace
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
-from prejoin.design.checks.key_answers import Answer, answer, obstacles
+from prejoin.design.checks.bound_keys import BoundKey
+from prejoin.design.checks.key_answers import KeyAnswer, answer, obstacles
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.cost.assumptions import KEPT, count_of, count_said, size_of
 from prejoin.design.cost.bill import pattern_cost
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_reads import ask_of, filter_text, is_tested
 from prejoin.design.model import TABLE, Call, Request, Units
-from prejoin.keys import Ask, KeyForm, Literal, Plan, Template, disjoint
+from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
+from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 
 MOST_REQUESTS = 10
-"""Shards that are read side by side without a word."""
+"""The most parallel requests that are not reported."""
 _FIXES = {
     codes.FINDS_MORE.id: "leave them out when reading, or give them another place",
     codes.ABSENT.id: "write `{attribute?}`, which gives what is absent a place in the order",
@@ -65,15 +66,15 @@ def _not_served(r: Report, read: Read) -> None:
 
 
 def _remedies(slot: str) -> dict[str, str]:
-    """What helps where there is a key already."""
+    """The remedies if a key almost serves the read."""
     return {
         codes.STRONG_INDEX.id: "write `Eventual` under Consistency, or keep a copy of it in the table under that key",
         codes.NOT_HELD.id: f"let {slot} hold all attributes, or ask for those that it holds",
     }
 
 
-def remedy(ask: Ask) -> str:
-    """The key that would serve, in words."""
+def remedy(ask: Lookup) -> str:
+    """The key that would serve the read, in words."""
     pk = ", ".join(sorted(ask.given)) or "a constant"
     tail = [ask.within.attribute] if ask.within else []
     tail += [item.attribute for item in ask.order if item.attribute not in ask.given]
@@ -85,7 +86,7 @@ def remedy(ask: Ask) -> str:
 # --- The operation that is written down -------------------------------------------------------------------------------
 
 
-def _as_written(r: Report, read: Read, found: Answer | None) -> None:
+def _as_written(r: Report, read: Read, found: KeyAnswer | None) -> None:
     operation = r.design.operation(read.id)
     ask = r.asks.get(read.id)
     if operation is None or not operation.requests or ask is None:
@@ -107,7 +108,7 @@ def _local(r: Report, name: str) -> bool:
     return name == TABLE or slot is None or slot.local
 
 
-def _whole_key(r: Report, read: Read, ask: Ask, request: Request, found: Answer | None) -> None:
+def _whole_key(r: Report, read: Read, ask: Lookup, request: Request, found: KeyAnswer | None) -> None:
     lacking: list[set[str]] = []
     for key in r.keys:
         if key.slot == TABLE and key.item.entity in ask.entities:
@@ -126,7 +127,7 @@ def _whole_key(r: Report, read: Read, ask: Ask, request: Request, found: Answer 
     )
 
 
-def _query(r: Report, read: Read, ask: Ask, request: Request, found: Answer) -> None:
+def _query(r: Report, read: Read, ask: Lookup, request: Request, found: KeyAnswer) -> None:
     there = [key for key in r.keys if key.slot == request.slot]
     here = answer(there, ask)
     if here is None:
@@ -152,14 +153,17 @@ def _query(r: Report, read: Read, ask: Ask, request: Request, found: Answer) -> 
         r.say(codes.COULD_GET, f"{read.id} is a Query, and knows the whole key", "use GetItem", read.id)
 
 
-def _any_order(ask: Ask, plan: Plan) -> bool:
+def _any_order(ask: Lookup, plan: Plan) -> bool:
     """Whether there is one item, or nothing left to sort."""
     return plan.operation == "GetItem" or all(order.attribute in ask.given for order in ask.order)
 
 
-def _prefix(r: Report, read: Read, ask: Ask, request: Request) -> None:
-    verb, _, prefix = request.sk.partition(" ")
-    if verb != "begins_with" or "{" in prefix or prefix.endswith(r.design.separator):
+def _prefix(r: Report, read: Read, ask: Lookup, request: Request) -> None:
+    condition = request.sort_condition
+    if condition is None or condition.op != "begins_with":
+        return
+    prefix = condition.low
+    if "{" in prefix or prefix.endswith(r.design.separator):
         return
     there = [key for key in r.keys if key.slot == request.slot]
     mine = [key for key in there if key.item.entity in ask.entities and _begins(key, prefix)]
@@ -182,12 +186,12 @@ def _prefix(r: Report, read: Read, ask: Ask, request: Request) -> None:
         )
 
 
-def _begins(key: Bound, prefix: str) -> bool:
+def _begins(key: BoundKey, prefix: str) -> bool:
     return key.form.sk is not None and meet(key.form.sk.shape, literal(prefix) + ANYTHING)
 
 
 def check_prefixes(r: Report) -> None:
-    """Words of sort keys that another's begins with, and that nothing ends."""
+    """Words of sort keys that another word begins with, without a separator at the end."""
     for one in r.keys:
         word = _word(one.form.sk)
         if not word or word.endswith(r.design.separator):
@@ -206,16 +210,16 @@ def check_prefixes(r: Report) -> None:
 
 
 def _word(sk: KeyForm | None) -> str:
-    """The text that a sort key begins with, where a value follows."""
+    """The literal text at the start of a sort key, before a value."""
     parts = sk.parts if isinstance(sk, Template) else ()
     first = parts[0] if len(parts) > 1 else None
-    return first.text if isinstance(first, Literal) else ""
+    return first.text if isinstance(first, KeyText) else ""
 
 
 # --- What it means to read it -----------------------------------------------------------------------------------------
 
 
-def _several(r: Report, read: Read, found: Answer) -> None:
+def _several(r: Report, read: Read, found: KeyAnswer) -> None:
     if found.plan.shards > MOST_REQUESTS:
         r.say(
             codes.SEVERAL_REQUESTS,
@@ -225,15 +229,15 @@ def _several(r: Report, read: Read, found: Answer) -> None:
         )
 
 
-def _filters(r: Report, read: Read, found: Answer) -> None:
-    """Filters that a key could take: of what never changes, asked by one value, where nothing depends on the order."""
+def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
+    """Filters that a key could serve: immutable attributes with one value, if no order depends on it."""
     entity = r.workload.entity(read.entities[0])
     form = found.plan.facets[0]
-    sorting = [other for other in r.answers.values() if form in other.plan.facets if _depends(other.plan.ask)]
+    sorting = [other for other in r.answers.values() if form in other.plan.facets if _depends(other.plan.lookup)]
     if entity is None or sorting:
         return
     for one in read.inputs:
-        name = one.attribute.rpartition(".")[2]
+        name = bare_name(one.attribute)
         attribute = entity.attribute(name)
         if not one.filter or one.optional or one.op is not Op.EQ or attribute is None:
             continue
@@ -249,7 +253,7 @@ def _filters(r: Report, read: Read, found: Answer) -> None:
 
 
 def _unasked(r: Report, read: Read) -> None:
-    """Inputs that no key answers and of which nobody said that they are filters, with the price of both."""
+    """Inputs that no key serves and that are not declared as filters, with the cost of both."""
     operation = r.design.operation(read.id)
     accepted = any(isinstance(d.pin, Accept) and d.pin.pattern == read.id for d in r.workload.decisions)
     tested = [one for one in read.inputs if is_tested(one) and not one.filter and not one.optional]
@@ -257,10 +261,12 @@ def _unasked(r: Report, read: Read) -> None:
         return
     first, *rest = operation.requests
     unfiltered = replace(operation, requests=(replace(first, filters=()), *rest))
-    only = predicted(unfiltered, r.design, r.workload).read * (1 if read.limit or read.page else KEPT ** len(tested))
+    only = predict_units(unfiltered, r.design, r.workload).read * (
+        1 if read.limit or read.page else KEPT ** len(tested)
+    )
     paid, less = (
         pattern_cost(read, replace(r.design, operations=(replace(operation, units=Units(units)),)))
-        for units in (predicted(operation, r.design, r.workload).read, only)
+        for units in (predict_units(operation, r.design, r.workload).read, only)
     )
     names = " and ".join(f"`{filter_text(one)}`" for one in tested)
     r.say(
@@ -274,7 +280,7 @@ def _unasked(r: Report, read: Read) -> None:
 
 
 def _instead(one: Input) -> str:
-    name = one.attribute.rpartition(".")[2]
+    name = bare_name(one.attribute)
     accept = f"`filter {filter_text(one)}` accepts it"
     if one.op is Op.NOT_EXISTS:
         marker = f"no{name[:1].upper()}{name[1:]}"
@@ -284,17 +290,17 @@ def _instead(one: Input) -> str:
     return accept
 
 
-def _depends(ask: Ask) -> bool:
+def _depends(ask: Lookup) -> bool:
     return bool(ask.order) or ask.within is not None
 
 
-def _pages(r: Report, read: Read, found: Answer) -> None:
+def _pages(r: Report, read: Read, found: KeyAnswer) -> None:
     if read.result is not Result.MANY or read.limit or read.page or read.paginated:
         return
     total = 0
-    for name in found.plan.ask.entities:
+    for name in found.plan.lookup.entities:
         entity = r.workload.entity(name)
-        number = expected(r.workload, entity, found.plan.ask) if entity else None
+        number = expected(r.workload, entity, found.plan.lookup) if entity else None
         if entity and number:
             total += number * size_of(entity)
     if total > limits.PAGE_SIZE:
@@ -306,8 +312,8 @@ def _pages(r: Report, read: Read, found: Answer) -> None:
         )
 
 
-def expected(workload: Workload, entity: Entity, ask: Ask) -> int | None:
-    """How many items of an entity an ask finds by the numbers in the document; None where these do not say."""
+def expected(workload: Workload, entity: Entity, ask: Lookup) -> int | None:
+    """The number of items of an entity that a question finds, by the document; None if it does not say."""
     given = {ask.attribute(entity.name, name) for name in ask.given}
     if not given and not ask.within:
         return count_of(workload, entity)
@@ -333,7 +339,7 @@ def _side(r: Report, read: Read) -> None:
 
 
 def _expired(r: Report, read: Read) -> None:
-    asked = {i.attribute.rpartition(".")[2] for i in read.inputs}
+    asked = {bare_name(i.attribute) for i in read.inputs}
     for name in read.entities:
         entity = r.workload.entity(name)
         for attribute in entity.attributes if entity else ():

@@ -1,4 +1,4 @@
-"""What the checks of a design look at, and where they put their messages."""
+"""The input of the checks of a design, and the list of their diagnostics."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from prejoin.design.checks.bound_keys import Bound, Flaw, bind
-from prejoin.design.checks.key_answers import Answer, answer
+from prejoin.design.checks.bound_keys import BoundKey, Flaw, bind
+from prejoin.design.checks.key_answers import KeyAnswer, answer
 from prejoin.design.mapping.map_reads import ask_of
 from prejoin.design.model import TABLE, Design
 from prejoin.diagnostics import Code, Diagnostic, Span
-from prejoin.keys import Ask
+from prejoin.keys import Lookup
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Entity, OutOfScope, Read, Verb, Workload, Write
 
 At = Callable[[str, str], Span | None]
-"""Where a design's document speaks of an entity, an index or a pattern; the second is the slot, or empty."""
+"""Returns the place in the design's document for an entity, an index or a pattern; the second argument is the slot
+or empty.
+"""
 
 
 def _nowhere(name: str, slot: str) -> Span | None:
@@ -31,17 +33,17 @@ class Report:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def say(self, code: Code, message: str, fix: str, name: str = "", slot: str = "") -> None:
-        """Says it about an entity (in a slot), an index or a pattern; about the design as a whole without a name."""
+        """Report on an entity (in a slot), an index or a pattern; without a name, on the design as a whole."""
         span = self.at(name, slot) or (self.at(name, "") if slot else None)
         self.diagnostics.append(code.at(span, message, fix, about=name))
 
     @cached_property
-    def _bound(self) -> tuple[tuple[Bound, ...], tuple[Flaw, ...]]:
+    def _bound(self) -> tuple[tuple[BoundKey, ...], tuple[Flaw, ...]]:
         return bind(self.design, self.workload)
 
     @property
-    def keys(self) -> tuple[Bound, ...]:
-        """All keys that could be read, in the order of the design's items."""
+    def keys(self) -> tuple[BoundKey, ...]:
+        """All keys that could be parsed, in the order of the design's items."""
         return self._bound[0]
 
     @property
@@ -50,7 +52,7 @@ class Report:
 
     @cached_property
     def reads(self) -> tuple[Read, ...]:
-        """The reads that the table is to answer."""
+        """The reads in scope."""
         outside = self._outside
         return tuple(read for read in self.workload.reads if read.id not in outside)
 
@@ -64,8 +66,8 @@ class Report:
         return frozenset(d.pin.pattern for d in self.workload.decisions if isinstance(d.pin, OutOfScope))
 
     @cached_property
-    def asks(self) -> dict[str, Ask]:
-        """What each read asks of the keys, where keys can be asked that at all."""
+    def asks(self) -> dict[str, Lookup]:
+        """The question of each read to the planner, if keys can answer it at all."""
         found = {}
         for read in self.reads:
             try:
@@ -75,16 +77,16 @@ class Report:
         return found
 
     @cached_property
-    def answers(self) -> dict[str, Answer]:
-        """How the keys answer each read that they answer."""
+    def answers(self) -> dict[str, KeyAnswer]:
+        """The answer of the keys to each read that they serve."""
         found = {}
         for id_, ask in self.asks.items():
             if answered := answer(self.keys, ask):
                 found[id_] = answered
         return found
 
-    def base(self, entity: str) -> Bound | None:
-        """The key that an entity's own item has in the table."""
+    def base(self, entity: str) -> BoundKey | None:
+        """The key of an entity's own item in the table."""
         return next((k for k in self.keys if k.item.entity == entity and not k.item.copy and k.slot == TABLE), None)
 
     def actions(self, entity: str) -> Iterator[tuple[Write, Action]]:
@@ -94,7 +96,7 @@ class Report:
                     yield write, action
 
     def changers(self, entity: Entity, attribute: str) -> list[str]:
-        """The patterns that change an attribute of an item that is there."""
+        """The patterns that change an attribute of existing items."""
         return [
             write.id
             for write, action in self.actions(entity.name)
@@ -104,7 +106,7 @@ class Report:
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names in a row, cut where they get too many.
+    """Names in a list, cut after `most`.
 
     >>> listed(["User", "Order"])
     '`User`, `Order`'

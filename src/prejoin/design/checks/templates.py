@@ -1,4 +1,4 @@
-"""Keys looked at for themselves: told apart, in order, never changing, whole, and what they keep unique."""
+"""Checks key templates: distinct, ordered, immutable, complete, and unique."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from itertools import combinations
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound, Wrong
+from prejoin.design.checks.bound_keys import BoundKey, FlawKind
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE
-from prejoin.keys import Ask, Field, KeyForm, Natural, Template, TemplateError, disjoint, guard_key
+from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateError, disjoint, guard_key
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.model import CheckKind, Entity
@@ -19,13 +19,13 @@ from prejoin.workload.tenants import common_tenant
 _DATE = re.compile(r"(?i:date|time|timestamp)|(?<=[a-z])(At|On)\Z")
 _PADDED = re.compile(r"0?([1-9]\d?)d?(?:,|\Z)")
 _FLAWS = {
-    Wrong.TOGETHER: (
+    FlawKind.TOGETHER: (
         codes.RUN_TOGETHER,
         "where `{about}` ends in `{text}` cannot be told",
         "put the separator after it",
     ),
-    Wrong.PICTURE: (codes.DATE_FORM, "dates written as `{about}` do not sort by time", "write them as `YYYY-MM-DD`"),
-    Wrong.LOSSY: (
+    FlawKind.PICTURE: (codes.DATE_FORM, "dates written as `{about}` do not sort by time", "write them as `YYYY-MM-DD`"),
+    FlawKind.LOSSY: (
         codes.ROUNDED,
         "`{about}` in `{text}` is rounded: what differs only after the point is in no order",
         "put as many digits into the key as the order depends on",
@@ -58,11 +58,10 @@ def check_keys(r: Report) -> None:
 
 def _flaws(r: Report) -> None:
     for flaw in r.flaws:
-        if flaw.what is Wrong.UNKNOWN:
-            known = bool(re.fullmatch(r"\w+", flaw.about))
-            message = (
-                f"{flaw.entity} has no attribute `{flaw.about}`, and `{flaw.text}` needs it" if known else flaw.about
-            )
+        if flaw.what in (FlawKind.UNKNOWN, FlawKind.UNREADABLE):
+            message = f"{flaw.entity} has no attribute `{flaw.about}`, and `{flaw.text}` needs it"
+            if flaw.what is FlawKind.UNREADABLE:
+                message = flaw.about
             fix = f"add it to {flaw.entity}, or leave it out of the key"
             r.say(codes.NO_SUCH_PART, message, fix, flaw.entity, flaw.slot)
         else:
@@ -76,8 +75,10 @@ def _flaws(r: Report) -> None:
 
 
 def _told_apart(r: Report) -> None:
-    """No two kinds of items may have the same key in the table; in an index they may."""
-    here = [(key.name, key.forms, key.text) for key in r.keys if key.slot == TABLE]
+    """No two types may share a key in the table; in an index they may."""
+    here: list[tuple[str, str, tuple[KeyForm, ...], str]] = [
+        (key.name, key.entity.name, key.forms, key.text) for key in r.keys if key.slot == TABLE
+    ]
     for guard in r.design.guards:
         entity, own = r.workload.entity(guard.entity), r.design.item(guard.entity)
         if entity is None or own is None or not set(guard.attributes) <= {a.name for a in entity.attributes}:
@@ -87,14 +88,14 @@ def _told_apart(r: Report) -> None:
         try:
             pk, sk = guard_key(own.tag, guard.attributes, types, r.design.separator, bool(table and table.sk))
         except TemplateError:
-            continue  # nobody can have it, and that was said where the design was read
+            continue  # impossible, and reported when the design was read
         forms: tuple[KeyForm, ...] = (pk, sk) if sk else (pk,)
-        here.append((f"the guard of {guard.entity}.{'+'.join(guard.attributes)}", forms, pk.text))
-    for (one, forms, text), (other, theirs, theirs_text) in combinations(here, 2):
+        here.append((f"the guard of {guard.entity}.{'+'.join(guard.attributes)}", "", forms, pk.text))
+    for (one, owner, forms, text), (other, their_owner, theirs, theirs_text) in combinations(here, 2):
         if _apart(forms, theirs):
             continue
-        strictly = _apart(_strict(r, one, forms), _strict(r, other, theirs))
-        name = one.partition("/")[0]
+        strictly = _apart(_strict(r, owner, forms), _strict(r, their_owner, theirs))
+        name = owner or one
         if strictly:
             r.say(
                 codes.HARDLY_APART,
@@ -118,9 +119,9 @@ def _apart(ours: tuple[KeyForm, ...], theirs: tuple[KeyForm, ...]) -> bool:
 
 
 def _strict(r: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, ...]:
-    """The same keys, if values could not contain what separates them."""
-    entity = r.workload.entity(name.partition("/")[0])
-    if entity is None:
+    """The same keys, if values could not contain the separator."""
+    entity = r.workload.entity(name)
+    if entity is None:  # a guard
         return forms
     found: list[KeyForm] = []
     for form in forms:
@@ -136,14 +137,14 @@ def _strict(r: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, 
 # --- In order ---------------------------------------------------------------------------------------------------------
 
 
-def _order(r: Report, key: Bound) -> None:
+def _order(r: Report, key: BoundKey) -> None:
     sk = key.form.sk
     if not isinstance(sk, Template):
         return
     for field in sk.fields:
         attribute = key.entity.attribute(field.attribute)
         if field.spec == "plain":
-            continue  # its order does not matter, says who wrote it
+            continue  # its author says that the order does not matter
         if attribute and attribute.type.numeric and not field.encoding.ordered and not field.encoding.derived:
             r.say(
                 codes.UNPADDED,
@@ -154,8 +155,8 @@ def _order(r: Report, key: Bound) -> None:
             )
 
 
-def _digits(r: Report, key: Bound) -> None:
-    """Numbers that are padded to fewer digits than their bounds need."""
+def _digits(r: Report, key: BoundKey) -> None:
+    """Numbers with less padding than their bounds need."""
     for form in key.forms:
         for field in form.fields:
             attribute = key.entity.attribute(field.attribute)
@@ -177,10 +178,10 @@ def _digits(r: Report, key: Bound) -> None:
 
 
 def check_dates(r: Report) -> None:
-    """Dates that the order of an answer depends on, and that are described as text."""
+    """Dates that a sort order depends on and that are declared as text."""
     found: dict[str, set[str]] = {}
     for id_, answer in r.answers.items():
-        ask = answer.plan.ask
+        ask = answer.plan.lookup
         wanted = {order.attribute for order in ask.order} | ({ask.within.attribute} if ask.within else set())
         for form in answer.plan.facets:
             entity = r.workload.entity(form.entity)
@@ -188,7 +189,7 @@ def check_dates(r: Report) -> None:
                 attribute = entity.attribute(ask.attribute(form.entity, name)) if entity else None
                 if attribute and attribute.type.kind is Kind.STRING and _DATE.search(attribute.name):
                     found.setdefault(f"{form.entity}.{attribute.name}", set()).add(id_)
-    pictured = {f"{flaw.entity}.{flaw.about.partition(':')[0]}" for flaw in r.flaws if flaw.what is Wrong.PICTURE}
+    pictured = {f"{flaw.entity}.{flaw.about.partition(':')[0]}" for flaw in r.flaws if flaw.what is FlawKind.PICTURE}
     for name, patterns in sorted(found.items()):
         if name not in pictured:
             r.say(
@@ -199,18 +200,18 @@ def check_dates(r: Report) -> None:
             )
 
 
-def _separators(r: Report, key: Bound) -> None:
+def _separators(r: Report, key: BoundKey) -> None:
     if not r.design.raw_keys:
         return
     for form in key.forms:
         if isinstance(form, Natural):
             continue
         for place, part in enumerate(form.parts):
-            attribute = key.entity.attribute(part.attribute) if isinstance(part, Field) else None
+            attribute = key.entity.attribute(part.attribute) if isinstance(part, KeyField) else None
             if attribute is None or part is form.parts[-1] or place + 1 == len(form.parts):
                 continue
             plain = attribute.type.kind is Kind.STRING and not (attribute.id or attribute.references)
-            if plain and not (isinstance(part, Field) and part.encoding.shards):
+            if plain and not (isinstance(part, KeyField) and part.encoding.shards):
                 r.say(
                     codes.SEPARATOR,
                     f"{key.name}: a `{attribute.name}` with `{r.design.separator}` in it would look like two values "
@@ -221,7 +222,7 @@ def _separators(r: Report, key: Bound) -> None:
                 )
 
 
-def _length(r: Report, key: Bound) -> None:
+def _length(r: Report, key: BoundKey) -> None:
     for form, most, what in zip(
         key.forms,
         (limits.PARTITION_KEY_SIZE, limits.SORT_KEY_SIZE),
@@ -247,7 +248,7 @@ def _length(r: Report, key: Bound) -> None:
 # --- Never changing, whole --------------------------------------------------------------------------------------------
 
 
-def _unchanging(r: Report, key: Bound) -> None:
+def _unchanging(r: Report, key: BoundKey) -> None:
     for name in key.form.attributes:
         attribute = key.entity.attribute(name)
         if attribute is None or attribute.id:
@@ -265,7 +266,7 @@ def _unchanging(r: Report, key: Bound) -> None:
         )
 
 
-def _whole(r: Report, key: Bound) -> None:
+def _whole(r: Report, key: BoundKey) -> None:
     if key.slot == TABLE:
         lacking = [f.attribute for form in key.forms for f in form.fields if _may_lack(key.entity, f)]
         if lacking and not key.facet.when and not key.item.copy:
@@ -284,7 +285,7 @@ def _whole(r: Report, key: Bound) -> None:
         missing = [
             id_
             for id_, answer in r.answers.items()
-            if key.form in answer.plan.facets and not _asks_for(answer.plan.ask, key.entity.name, field.attribute)
+            if key.form in answer.plan.facets and not _asks_for(answer.plan.lookup, key.entity.name, field.attribute)
         ]
         if missing:
             r.say(
@@ -296,12 +297,12 @@ def _whole(r: Report, key: Bound) -> None:
             )
 
 
-def _may_lack(entity: Entity, field: Field) -> bool:
+def _may_lack(entity: Entity, field: KeyField) -> bool:
     attribute = entity.attribute(field.attribute)
     return attribute is not None and attribute.optional and not field.optional
 
 
-def _asks_for(ask: Ask, entity: str, attribute: str) -> bool:
+def _asks_for(ask: Lookup, entity: str, attribute: str) -> bool:
     name = ask.name(entity, attribute)
     return name in ask.given or (ask.within is not None and ask.within.attribute == name)
 
@@ -309,7 +310,7 @@ def _asks_for(ask: Ask, entity: str, attribute: str) -> bool:
 # --- Unique -----------------------------------------------------------------------------------------------------------
 
 
-def _identifying(r: Report, key: Bound) -> None:
+def _identifying(r: Report, key: BoundKey) -> None:
     ids = [a.name for a in key.entity.id]
     held = {f.attribute for form in key.forms for f in form.fields if not f.encoding.derived}
     folded = {f.attribute for form in key.forms for f in form.fields if f.spec in ("lower", "upper")}

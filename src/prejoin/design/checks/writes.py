@@ -1,4 +1,4 @@
-"""Writes: each knows the keys of what it writes, and leaves no index key, copy or guard behind."""
+"""Checks writes: each knows the keys of its items, and keeps index keys, copies and guards current."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from collections import Counter
 
 from prejoin.design import codes
-from prejoin.design.checks.bound_keys import Bound
+from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report, listed
 from prejoin.design.cost.assumptions import size_of
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
-from prejoin.keys import Ask, Template, fields_of
+from prejoin.keys import Lookup, Template, fields_of
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.grammar.values import write_value
-from prejoin.workload.lookup import chain, changes
+from prejoin.workload.lookup import bare_name, chain, changes
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
 
 _SELF = re.compile(r"SET\s++(\w++)\s*+=\s*+(?:\1\s*+[+-]|list_append\(\s*+\1\s*+,)")
@@ -46,9 +46,9 @@ def check_writes(r: Report) -> None:
 
 
 def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozenset[str]:
-    """The attributes of an item that a write knows: given by their names, by another's that holds the same, or made."""
+    """The attributes of an item that a write knows: by name, by another attribute with the same value, or generated."""
     every = frozenset(a.name for a in entity.attributes)
-    given = {i.attribute.rpartition(".")[2] for i in write.inputs}
+    given = {bare_name(i.attribute) for i in write.inputs}
     if action.verb in _MAKES or entity.name in given:
         return every
     whole = [found for name in given if (found := r.workload.entity(name))]
@@ -74,23 +74,23 @@ def known_to(r: Report, write: Write, action: Action, entity: Entity) -> frozens
     )
 
 
-def finds(r: Report, action: Action, base: Bound, known: frozenset[str]) -> Ask | None:
-    """What has to be asked before an item can be written, where not all of its key is known."""
+def finds(r: Report, action: Action, base: BoundKey, known: frozenset[str]) -> Lookup | None:
+    """The question that finds an item before it is written, if its key is not known."""
     if action.verb in _MAKES or action.verb is Verb.EXPIRE or set(base.form.attributes) <= known:
         return None
     keyed = {a for key in r.keys if key.item.entity == base.entity.name for a in key.form.attributes}
     changed = {change.attribute for change in action.changes}
-    return Ask.of(base.entity.name, equal=sorted(known & keyed - changed), needs=sorted(base.form.attributes))
+    return Lookup.of(base.entity.name, equal=sorted(known & keyed - changed), needs=sorted(base.form.attributes))
 
 
-def _addressed(r: Report, write: Write, action: Action, base: Bound, known: frozenset[str]) -> None:
+def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: frozenset[str]) -> None:
     ask = finds(r, action, base, known)
     if ask is None:
         return
     lacking = sorted(set(base.form.attributes) - known)
     found = answer(r.keys, ask) if ask.equal else None
     if action.many and found:
-        return  # all of a partition, or of an index: read, then written one by one
+        return  # all items of a partition or an index: read, then written one by one
     first = f"it has to be found first, in {found.plan.slot}" if found else "no key finds it first"
     r.say(
         codes.KEY_NOT_GIVEN,
@@ -178,18 +178,18 @@ def _copies(
 ) -> None:
     names = {change.attribute for change in changed}
     for copy in r.design.copies:
-        if copy.entity != entity.name or f"{entity.name}/{copy.copy}" in done:
+        if copy.entity != entity.name or copy.name in done:
             continue
         held = set(copy.attributes) | {a for f in copy.facets for t in (*f.pk, *f.sk) for a in fields_of(t)}
         if action.verb is not Verb.UPDATE or not copy.attributes or names & held:
             r.say(
                 codes.STALE_COPY,
                 f"{write.id} writes {entity.name} and leaves its copy `{copy.copy}` as it was",
-                f"add the {action.verb} of {entity.name}/{copy.copy} to the transaction",
+                f"add the {action.verb} of {copy.name} to the transaction",
                 write.id,
             )
     for guard in r.design.guards:
-        item = f"{guard.entity}!{'+'.join(guard.attributes)}"
+        item = guard.name
         touches = action.verb in (Verb.CREATE, Verb.DELETE) or names & {*guard.attributes, ending(r.design, entity)}
         if guard.entity == entity.name and touches and item not in done:
             r.say(
@@ -215,8 +215,8 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
             continue
         counted = Counter((a.item, a.pk, a.sk) for a in request.actions if not a.many)
         for (item, pk, sk), times in counted.items():
-            # A Delete and a Put under a key that changes are two items: the old value's and the new one's. Of a sparse
-            # copy one of them is sent: it comes or it goes.
+            # A Delete and a Put under a changing key are two items: the old and the new one. For a sparse
+            # copy only one of them is sent.
             moving = {*fields_of(pk), *fields_of(sk), *_sparse(r, item)}
             if times > max(1, wanted[item]) and not changed & moving:
                 said.add(item)
@@ -230,17 +230,12 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
 
 
 def _sparse(r: Report, name: str) -> set[str]:
-    """What decides whether a copy is there."""
-    return {
-        when.attribute
-        for item in r.design.items
-        if f"{item.entity}/{item.copy}" == name
-        for when in item.facets[0].when
-    }
+    """The attributes that decide whether a copy exists."""
+    return {when.attribute for item in r.design.items if item.name == name for when in item.facets[0].when}
 
 
 def _same(one: Action, other: Action) -> bool:
-    """Whether two actions are on the same item, and not of a kind that says which of two is meant."""
+    """Whether two actions are on the same item, without a name that distinguishes them."""
     return one.entity == other.entity and one.by == other.by and one.verb is not Verb.CREATE
 
 
@@ -259,7 +254,7 @@ def _atomic(r: Report, write: Write, operation: Operation) -> None:
 def _counters(r: Report, write: Write, operation: Operation) -> None:
     for request in operation.requests:
         for one in request.actions:
-            entity = r.workload.entity(one.item.partition("/")[0])
+            entity = r.workload.entity(one.target.entity)
             for change in one.changes:
                 match = _SELF.match(change)
                 attribute = entity.attribute(match[1]) if match and entity else None
@@ -274,7 +269,7 @@ def _counters(r: Report, write: Write, operation: Operation) -> None:
 
 
 def _starting(name: str, change: str, attribute: Attribute | None) -> str:
-    """How to write a change of what may be absent."""
+    """How to write a change of an attribute that may be absent."""
     if attribute is not None and attribute.type.kind is Kind.SET:
         return f"use `ADD {name} {{{name}}}`, which starts from nothing"
     if "list_append" in change:
@@ -295,7 +290,7 @@ def _repeated(r: Report, write: Write) -> None:
                 for attribute in other.attributes:
                     if attribute.copy_of != f"{entity.name}.{change.attribute}":
                         continue
-                    # In this write, or in one of its own: a job that goes through the copies.
+                    # In this write, or in a separate one that goes through the copies.
                     together = any(a.entity == other.name and a.verb is not Verb.DELETE for a in write.actions)
                     if not together and not r.changers(other, attribute.name):
                         r.say(
@@ -308,7 +303,7 @@ def _repeated(r: Report, write: Write) -> None:
 
 
 def _copied(write: Write, change: Change, other: Entity, name: str) -> str:
-    """How a write keeps the copies of what it changes right."""
+    """How a write keeps copies of changed attributes current."""
     snapshot = f"mark it `snapshot of` instead of `copy of`, if `{name}` is to stay as it was"
     if change.op is not ChangeOp.SET:
         return f"{snapshot}; or set it in a write of its own: `update {other.name}[] ({name})`"
@@ -318,7 +313,7 @@ def _copied(write: Write, change: Change, other: Entity, name: str) -> str:
 
 
 def _size(r: Report, write: Write) -> None:
-    """A transaction has at most 100 actions and 4 MB."""
+    """Check the limits of a transaction: 100 actions and 4 MB."""
     total, size, unknown = 0, 0, ""
     alone = len(write.actions) == 1
     for action in write.actions:
@@ -336,7 +331,7 @@ def _size(r: Report, write: Write) -> None:
                 unknown = unknown or entity.name
                 most = 1
             if not write.atomic:
-                most = 1  # many, each in a transaction of its own
+                most = 1  # many, each in its own transaction
             each *= most
         total += each
         size += each * size_of(entity)

@@ -1,4 +1,4 @@
-"""What is assumed where the document does not say: rates, sizes, numbers of items. In one place, so that it is told."""
+"""Rates, sizes and counts, from the document or assumed. All assumptions are here, so that they can be reported."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from prejoin.workload.model import (
 )
 
 RATES = {Level.HOT: 200.0, Level.WARM: 10.0, Level.COLD: 0.1}
-"""A second, for a level."""
+"""Calls a second for each level."""
 RATE = 1.0
-"""A second, where nothing is said."""
+"""Calls a second if the document gives no rate."""
 ITEMS = 10_000
 SEVERAL = 5
-"""Items of a write that says `[]`, where no cardinality tells how many."""
+"""Items of a write with `[]` if no cardinality gives their number."""
 LISTED = 10
-"""Ids in a list that a read is given."""
+"""Ids in a list input of a read."""
 VALUES = 100
-"""Different values of an attribute that is neither an id nor an enum."""
+"""Distinct values of an attribute that is neither an id nor an enum."""
 RANGE = 0.1
-"""The part of the items that a range finds."""
+"""The fraction of items that a range finds."""
 KEPT = 0.5
-"""The part of the items that a filter keeps, if it is not an equality."""
+"""The fraction of items that pass a filter other than an equality."""
 PRESENT = 0.5
-"""The part of the items that have an optional attribute."""
+"""The fraction of items that have an optional attribute."""
 BUCKETS = 7
-"""Units of time that a range spans, where its bounds are the caller's."""
+"""Time buckets in a range with bounds from the caller."""
 GUARD = 200
-"""Bytes of an item that makes a value unique: its key, and whose it is."""
+"""Bytes of a guard: its key and its owner."""
 _SIZES = {Kind.UUID: 36, Kind.ULID: 26, Kind.DATE: 10, Kind.DATETIME: 27, Kind.BOOLEAN: 1}
 _SIZE = 20
 _LARGE = {Kind.LIST: 200, Kind.MAP: 200, Kind.SET: 100, Kind.BINARY: 200}
 _FLEXIBLE = frozenset({Kind.STRING, *_LARGE})
-"""Kinds whose values may be of any size: they share what an item is said to be larger than the rest of it."""
+"""Types of any size: they share the declared size of an item that the other attributes leave."""
 _KEYS = 100
 """Bytes of the keys and the type of an item."""
 _DAY = 86_400
@@ -60,7 +60,7 @@ BUCKET_SECONDS = {"hour": 3_600, "day": _DAY, "week": 7 * _DAY, "month": 30 * _D
 
 
 def per_second(rate: Rate | None) -> float:
-    """How often a pattern is asked.
+    """The rate of a pattern in calls a second.
 
     >>> per_second(Rate(level=Level.WARM)), per_second(Rate(value=120, per="min")), per_second(None)
     (10.0, 2.0, 1.0)
@@ -87,7 +87,7 @@ def size_of(entity: Entity) -> int:
 def value_sizes(entity: Entity) -> Mapping[str, int]:
     """Bytes of a typical value of each attribute, without its name.
 
-    Where the size of the item is said, texts and other values of any size fill it.
+    If the item's size is declared, values of flexible size fill it.
 
     >>> one = Entity("Note", attributes=(Attribute("id", id=True), Attribute("text")), size=5_000)
     >>> dict(value_sizes(one))
@@ -122,7 +122,7 @@ def _value_size(attribute: Attribute) -> int:
 
 
 def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozenset()) -> int:
-    """How many items of an entity there are. Of one that another has exactly one of, as many as of that."""
+    """The number of items of an entity. An entity in a 1:1 relation has as many as the other one."""
     if entity.singleton:
         return 1
     counts = []
@@ -140,7 +140,9 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
 
 
 def counterparts(workload: Workload, entity: Entity) -> list[Entity]:
-    """The entities that have one item of this one each: a relation 1:1 says so, or its whole id is their id."""
+    """The entities that have exactly one item of this entity: by a 1:1 relation, or because its whole id is their
+    id.
+    """
     ids = frozenset(a.name for a in entity.id)
     related = {
         name
@@ -162,17 +164,16 @@ class _Estimate(Model, frozen=True):
 
 
 def _estimates(entity: Entity) -> list[_Estimate]:
-    """The counts that are said. A limit that the application upholds is one only where there is no other."""
+    """The declared counts. An upper limit counts only if there is no estimate."""
     said = [c for c in entity.cardinality if c.count is not None]
     usual = [c for c in said if not c.at_most]
     return [_Estimate(c.count, c.per) for c in usual or said if c.count is not None]
 
 
 def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
-    """How many items of an entity have the same values in some attributes; one at least.
+    """The number of items of an entity that share their values of some attributes; at least one.
 
-    `~20 per User` says how many have one `userId`; where nothing is said, values are as frequent as their type
-    suggests.
+    `~20 per User` is the number for one `userId`. Without such a line, it follows from the number of distinct values.
 
     >>> from prejoin.types import STRING, Type
     >>> from prejoin.workload.model import Cardinality
@@ -192,7 +193,7 @@ def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
         return 1.0
     total, combined = float(count_of(workload, entity)), _combinations(workload, entity, names)
     said = [
-        # What is given beside the id of the parent parts its items again.
+        # Attributes beside the parent's id split its items further.
         cardinality.count * _combinations(workload, entity, whose) / combined * _present(entity, names - whose)
         for cardinality in _estimates(entity)
         if (whose := _counted_for(workload, entity, cardinality.per, names)) and cardinality.count < total
@@ -201,12 +202,12 @@ def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
 
 
 def _present(entity: Entity, names: Iterable[str]) -> float:
-    """The part of the items that have all of some attributes."""
+    """The fraction of items that have all of some attributes."""
     return PRESENT ** sum(bool(a and a.optional) for a in map(entity.attribute, names))
 
 
 def count_said(workload: Workload, entity: Entity, given: Iterable[str]) -> int | None:
-    """How many items have the same values in some attributes, by what the document says; None where it is silent."""
+    """The declared number of items that share their values of some attributes; None if there is none."""
     names = frozenset(given)
     if identified(entity, names):
         return 1
@@ -215,7 +216,7 @@ def count_said(workload: Workload, entity: Entity, given: Iterable[str]) -> int 
 
 
 def _counted_for(workload: Workload, entity: Entity, per: str, names: frozenset[str]) -> frozenset[str] | None:
-    """The attributes, all among `names`, that hold the id of what a cardinality is counted for."""
+    """The attributes among `names` that hold the id of the entity which a cardinality counts for."""
     if per in names:
         return frozenset({per})
     parent = workload.entity(per)
@@ -225,10 +226,11 @@ def _counted_for(workload: Workload, entity: Entity, per: str, names: frozenset[
 def _undetermined(
     workload: Workload, entity: Entity, parent: str, key: frozenset[str], names: frozenset[str]
 ) -> frozenset[str]:
-    """Without the attributes whose value follows from the parent: the tenant of a comment is that of its ticket.
+    """The names without those determined by the parent: the tenant of a comment is the tenant of its ticket.
 
-    That is so where the attribute is part of the parent's whole id in this entity, or is said to hold or to repeat the
-    parent's attribute. The same name and origin are not enough: who comments on a post is not its author.
+    An attribute is determined if it is part of the parent's whole id in this entity, or is declared to hold or repeat
+    the parent's attribute. The same name and origin are not enough: the author of a comment is not the author of the
+    post.
     """
     above = workload.entity(parent)
     if above is None:
@@ -251,9 +253,9 @@ def _sources(workload: Workload, entity: Entity, attribute: Attribute) -> Iterat
 
 
 def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> float:
-    """How many different combinations of values some attributes have.
+    """The number of distinct combinations of values of some attributes.
 
-    Attributes that together are the id of another entity have as many as there are items of that one.
+    Attributes that form the id of another entity have as many as that entity has items.
     """
     found = 1.0
     while names:
@@ -271,7 +273,7 @@ def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> 
 
 
 def values_of(workload: Workload, entity: Entity, name: str) -> float:
-    """How many different values an attribute has."""
+    """The number of distinct values of an attribute."""
     attribute = entity.attribute(name)
     total = float(count_of(workload, entity))
     if attribute is None:
@@ -287,7 +289,7 @@ def values_of(workload: Workload, entity: Entity, name: str) -> float:
 
 
 def _values_within(workload: Workload, entity: Entity, name: str) -> float:
-    """How many different values an attribute has among the items of its own entity, wherever they come from."""
+    """The number of distinct values of an attribute within its own entity."""
     attribute = entity.attribute(name)
     total = float(count_of(workload, entity))
     if attribute is None or attribute.references or attribute.unique or [a.name for a in entity.id] == [name]:
@@ -300,7 +302,7 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
         return guess
     if attribute.generated:
         return total
-    # A part of an id tells apart at least the items that have the other parts in common.
+    # A part of an id distinguishes at least the items that share the other parts.
     parents = [
         min(count_of(workload, e) for owner, _ in chain(workload, entity, a)[1:] if (e := workload.entity(owner)))
         for a in entity.id
@@ -310,7 +312,7 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
 
 
 def share_within(workload: Workload, entity: Entity, one: Input) -> float:
-    """The part of an entity's items that a range finds: of a time until now, what is made in that time."""
+    """The fraction of an entity's items in a range. For the time up to now it is what was created in that time."""
     seconds = span(one)
     if seconds is None:
         return RANGE
@@ -324,7 +326,7 @@ def share_within(workload: Workload, entity: Entity, one: Input) -> float:
 
 
 def span(one: Input) -> int | None:
-    """The seconds of a range of time whose bounds are known: the last seven days."""
+    """The seconds of a time range with known bounds, such as the last seven days."""
     times = [v.now for v in one.values if v.now is not None]
     if len(times) != len(one.values) or not times:
         return None
@@ -337,7 +339,7 @@ def span(one: Input) -> int | None:
 
 
 class Assumption(Model, frozen=True):
-    """Something that the document does not say, and what was taken for it."""
+    """An assumed value that the document does not give."""
 
     about: str
     """The entity or the pattern."""
@@ -357,7 +359,7 @@ _ASKED = "the units of this read depend on it"
 
 
 def assumptions(workload: Workload) -> tuple[Assumption, ...]:
-    """What was taken for granted, entities first, in the order of the document."""
+    """All assumptions for a workload, entities first, in document order."""
     found: list[Assumption] = []
     for entity in workload.entities:
         found += _of_entity(workload, entity)
@@ -394,7 +396,7 @@ def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
 
 
 def _guessed_values(workload: Workload, read: Read) -> Iterator[Assumption]:
-    """Attributes asked for by equality whose number of values is a guess."""
+    """Attributes with an equality input whose number of distinct values is a guess."""
     entity = workload.entity(read.entities[0]) if read.entities else None
     if entity is None or read.result is Result.ONE or read.limit or read.page:
         return
@@ -409,9 +411,9 @@ def _guessed_values(workload: Workload, read: Read) -> Iterator[Assumption]:
 
 
 def several(workload: Workload, write: Write, entity: Entity) -> int | None:
-    """How many items of an entity one call of a write means by `[]`; None where nothing tells.
+    """The number of items that one call of a write means by `[]`; None if nothing gives it.
 
-    As many as belong to what is written with them, or to what is given; or else as there are of its companions.
+    It is the number that belongs to another item of the write or to its inputs; else that of the other `[]` items.
     """
     told = {
         action.entity: count

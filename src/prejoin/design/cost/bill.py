@@ -1,12 +1,18 @@
-"""What a design costs: `bill(workload, design)`, pattern by pattern and entry by entry; and what one write becomes."""
+"""The monthly bill of a design, `bill(workload, design)`, and the write amplification of each entity.
+
+The bill has a line for each pattern and one for the storage of each item type in each slot. A pattern costs its rate
+times the units of one call (`units`), which follow from estimated sizes and counts (`estimates`) by DynamoDB's rules.
+Its write units include the entries of all indexes. The bill is exact for the figures of the document; the solver works
+with a simpler estimate for each key (`upkeep`), because it needs costs that add up before the design exists.
+"""
 
 from __future__ import annotations
 
 from decimal import Decimal
 
 from prejoin.design.cost.assumptions import per_second
-from prejoin.design.cost.estimates import Figures
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_writes import map_write
 from prejoin.design.model import TABLE, Call, Design, Units
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, dollars, provisioned_dollars, write_units
@@ -16,7 +22,7 @@ _EXACT = Decimal("0.000001")
 
 
 class PatternCost(Model, frozen=True):
-    """What a pattern costs in a month. One that is not served has no units, and costs nothing here."""
+    """The cost of a pattern in a month. A pattern that is not served has no units and costs nothing here."""
 
     pattern: str
     rate: float
@@ -24,34 +30,34 @@ class PatternCost(Model, frozen=True):
     calls: float
     """Calls a month."""
     units: Units
-    """Of one call."""
+    """Units of one call."""
     dollars: Decimal
 
 
 class StorageCost(Model, frozen=True):
-    """What it costs to keep the items of an entity, a copy or a guard, in the table or in an index."""
+    """The storage cost of an item, a copy or a guard in one slot."""
 
     item: str
-    """`Order`; of a copy `Order/lookup`, of a guard `User!email`."""
+    """`Order`; for a copy `Order/lookup`, for a guard `User!email`."""
     slot: str
     entries: float
     size: int
-    """Bytes of each, without what DynamoDB adds."""
+    """Bytes of each entry, without DynamoDB's overhead."""
     dollars: Decimal
 
     @property
     def stored(self) -> float:
-        """Bytes, as they are billed."""
+        """Billed bytes."""
         return self.entries * (self.size + STORAGE_OVERHEAD)
 
 
 class Bill(Model, frozen=True):
-    """A month of a design, on demand, in us-east-1 and table class Standard."""
+    """The bill of a month: on-demand capacity, us-east-1, table class Standard."""
 
     patterns: tuple[PatternCost, ...]
     storage: tuple[StorageCost, ...]
     provisioned: Decimal
-    """The requests, if capacity for the usual rates were provisioned instead, 70 % of it used."""
+    """The cost of the requests with provisioned capacity for the average rates at 70 % utilisation."""
 
     @property
     def requests(self) -> Decimal:
@@ -59,7 +65,7 @@ class Bill(Model, frozen=True):
 
     @property
     def kept(self) -> Decimal:
-        """For storage."""
+        """The cost of storage."""
         return sum((one.dollars for one in self.storage), Decimal())
 
     @property
@@ -68,7 +74,7 @@ class Bill(Model, frozen=True):
 
     @property
     def per_second(self) -> Units:
-        """The units of all patterns together, a second."""
+        """The units of all patterns in a second."""
         return Units(
             sum(one.rate * one.units.read for one in self.patterns),
             sum(one.rate * one.units.write for one in self.patterns),
@@ -78,13 +84,13 @@ class Bill(Model, frozen=True):
         return next((one for one in self.patterns if one.pattern == id_), None)
 
     def slot(self, name: str) -> Decimal:
-        """What it costs to keep the entries of the table, or of an index; writing them is in the patterns."""
+        """The storage cost of one slot. The cost of writing to it is part of the patterns."""
         return sum((one.dollars for one in self.storage if one.slot == name), Decimal())
 
 
 def bill(workload: Workload, design: Design) -> Bill:
-    """What a month of the mapped design costs, at the rates and sizes of the document."""
-    figures = Figures(design, workload)
+    """The bill of a month for a mapped design, with the rates and sizes of the document."""
+    figures = Estimates(design, workload)
     patterns = tuple(pattern_cost(p, design) for p in workload.patterns if design.operation(p.id))
     storage = tuple(StorageCost(*one, _storage(one[2], one[3])) for one in figures.stored())
     reads = sum(one.rate * one.units.read for one in patterns)
@@ -93,7 +99,7 @@ def bill(workload: Workload, design: Design) -> Bill:
 
 
 def pattern_cost(pattern: Pattern, design: Design) -> PatternCost:
-    """What a month of one pattern costs, as it is mapped."""
+    """The cost of one mapped pattern in a month."""
     operation = design.operation(pattern.id)
     units = (operation.units if operation else None) or Units()
     rate = per_second(pattern.rate)
@@ -107,28 +113,28 @@ def _storage(entries: float, size: int) -> Decimal:
 
 
 class Amplification(Model, frozen=True):
-    """What one write of an item becomes: with copies, guards and entries in indexes."""
+    """What one write of an item amounts to, with copies, guards and index entries."""
 
     entity: str
     verb: Verb
     items: int
-    """In the table: its own, its copies and its guards."""
+    """Items in the table: its own, its copies and its guards."""
     entries: float
-    """In the indexes; a part of one where only some items are in an index."""
+    """Index entries; a fraction where only some items are in an index."""
     units: float
     alone: float
-    """The units it would be without them."""
+    """The units of the item alone."""
     transaction: bool = False
 
     @property
     def factor(self) -> float:
-        """How many times as much."""
+        """The units compared with those of the item alone."""
         return self.units / self.alone
 
 
 def amplification(workload: Workload, design: Design) -> tuple[Amplification, ...]:
-    """What it takes to create and to delete one item of each entity."""
-    figures = Figures(design, workload)
+    """The write amplification of creating and deleting one item of each entity."""
+    figures = Estimates(design, workload)
     found = []
     for entity in workload.entities:
         for verb in (Verb.CREATE, Verb.DELETE):
@@ -145,7 +151,7 @@ def amplification(workload: Workload, design: Design) -> tuple[Amplification, ..
                     verb,
                     items=sum(len(r.actions) for r in operation.requests),
                     entries=round(sum(e.times for e in entries if e.slot != TABLE), 6),
-                    units=predicted(operation, design, workload, figures).write,
+                    units=predict_units(operation, design, workload, figures).write,
                     alone=write_units(figures.size(entity.name)),
                     transaction=any(r.call is Call.TRANSACT_WRITE for r in operation.requests),
                 )

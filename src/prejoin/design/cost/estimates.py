@@ -1,4 +1,4 @@
-"""The document's figures as facts: how large and how many, from sizes and cardinalities, and what is assumed else."""
+"""Estimated sizes and counts of what requests read and write, from the document's figures and assumptions."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from prejoin.design.cost.assumptions import (
     GUARD,
     KEPT,
     LISTED,
+    PRESENT,
     SEVERAL,
     count_by,
     count_of,
@@ -26,8 +27,7 @@ from prejoin.design.cost.assumptions import (
     value_sizes,
     values_of,
 )
-from prejoin.design.cost.request_facts import Entry, Page
-from prejoin.design.cost.sparse import chances, changed_by, share_in
+from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.mapping.facets import usable_facets
 from prejoin.design.mapping.map_reads import filter_text
 from prejoin.design.model import (
@@ -37,6 +37,7 @@ from prejoin.design.model import (
     Did,
     Item,
     ItemAction,
+    ItemName,
     Operation,
     Projection,
     ProjectionKind,
@@ -50,36 +51,36 @@ _BUCKET_SIZES = {"year": 4, "month": 7, "week": 8, "day": 10, "hour": 13}
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Facts about a design's table, as the document lets one expect them."""
+class Estimates:
+    """The footprint of a design's requests, estimated from the document."""
 
     design: Design
     workload: Workload
 
     # --- Reading ----------------------------------------------------------------------------------------------------
 
-    def pages(self, operation: Operation, request: Request) -> Iterable[Page]:
+    def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
         pattern = self.workload.pattern(operation.pattern)
         sizes = [self.size(name, request.slot) for name in self._read(request)]
-        if isinstance(pattern, Write):  # what it has to know first
-            return [Page(size * self._looked_up(pattern, operation, request)) for size in sizes]
+        if isinstance(pattern, Write):  # a lookup before the write
+            return [PageRead(size * self._looked_up(pattern, operation, request)) for size in sizes]
         if pattern is None:
             return []
         first = operation.requests[0]
         if request is not first:
-            return [Page(size, self.items(pattern, first)) for size in sizes]  # what was found names it, one by one
+            return [PageRead(size, self.items(pattern, first)) for size in sizes]  # one request for each item found
         times = float(pattern.limit or LISTED) if request.each else 1.0
         if request.call is not Call.QUERY:
-            return [Page(size, times) for size in sizes]
+            return [PageRead(size, times) for size in sizes]
         return [replace(page, times=page.times * times) for page in self._query(pattern, request)]
 
     def _looked_up(self, write: Write, operation: Operation, request: Request) -> int:
-        """How many items a write finds before it writes them."""
-        actions = [a for r in operation.requests for a in r.actions if a.many and _whose(a.item)[0] in request.entities]
+        """The number of items that a write finds before it writes them."""
+        actions = [a for r in operation.requests for a in r.actions if a.many and a.target.entity in request.entities]
         return self._times(write, actions[0]) if actions and request.call is Call.QUERY else 1
 
     def items(self, read: Read, request: Request) -> float:
-        """How many items one call of a read gets, of all its entities."""
+        """The number of items that one call of a read returns, of all its entities."""
         limit = read.limit or read.page
         kept = math.prod(self._kept(read, i) for i in _filtered(read, request))
         found = max(1.0, kept * sum(self.found(read, request, name) for name in request.entities))
@@ -88,7 +89,7 @@ class Figures:
         return min(found, float(limit)) if limit else found
 
     def found(self, read: Read, request: Request, name: str) -> float:
-        """How many items of an entity the keys find for one call, all pages together, before any filter."""
+        """The number of items of an entity that the keys find in one call, on all pages, before any filter."""
         entity = self.workload.entity(name)
         if entity is None:
             return 0.0
@@ -106,8 +107,8 @@ class Figures:
                 found *= share_within(self.workload, entity, one)
         return max(1.0, found)
 
-    def _query(self, read: Read, request: Request) -> Iterator[Page]:
-        """The pages of one question: of each shard and each unit of time, cut at the limit and at 1 MB."""
+    def _query(self, read: Read, request: Request) -> Iterator[PageRead]:
+        """The pages of one Query, for each shard and time bucket, limited by the page size and by 1 MB."""
         counts = {name: self.found(read, request, name) for name in request.entities}
         total = sum(counts.values())
         sizes = dict(zip(request.entities, (self.size(n, request.slot) for n in self._read(request)), strict=True))
@@ -117,7 +118,7 @@ class Figures:
         if limit := read.limit or read.page:
             wanted = limit / math.prod(self._kept(read, i) for i in _filtered(read, request))
             each_wanted = min(each, wanted)
-            # Units of time are read one after the other, until there is enough.
+            # Time buckets are read one after the other until there are enough items.
             buckets = min(buckets, math.ceil(wanted / (each * request.shards)))
         else:
             each_wanted = each
@@ -127,9 +128,9 @@ class Figures:
             whole, rest = 1, 0
         parts = buckets * request.shards
         if whole:
-            yield Page(PAGE_SIZE, parts * whole)
+            yield PageRead(PAGE_SIZE, parts * whole)
         if rest or not whole:
-            yield Page(rest, parts)
+            yield PageRead(rest, parts)
 
     def _buckets(self, read: Read, request: Request) -> int:
         if not request.bucket:
@@ -140,7 +141,7 @@ class Figures:
         return BUCKETS
 
     def _kept(self, read: Read, one: Input) -> float:
-        """The part of what is read that a filter lets through."""
+        """The fraction of items that pass a filter."""
         for name in read.entities:
             entity = self.workload.entity(name)
             attribute = bindings(self.workload, read.entities, one.attribute).get(name)
@@ -149,26 +150,27 @@ class Figures:
         return KEPT
 
     def _read(self, request: Request) -> list[str]:
-        """The items that a request reads: those of its entities, or copies of them."""
-        copies = {copy.partition("/")[0]: copy for copy in request.copies}
+        """The items that a request reads: those of its entities, or their copies."""
+        copies = {ItemName.parse(copy).entity: copy for copy in request.copies}
         return [copies.get(name, name) for name in request.entities]
 
     # --- Writing ----------------------------------------------------------------------------------------------------
 
-    def entries(self, operation: Operation, request: Request) -> Iterable[Entry]:
+    def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
         write = self.workload.pattern(operation.pattern)
         for action in request.actions:
             if isinstance(write, Write) and _expires(write, action):
-                continue  # what DynamoDB removes on its own is not charged
+                continue  # DynamoDB does not charge for expiry
             times = float(self._times(write, action)) if isinstance(write, Write) and action.many else 1.0
             for entry in self.touched(action):
                 yield replace(entry, times=entry.times * times)
 
-    def touched(self, action: ItemAction) -> Iterator[Entry]:
-        """What an action does to one item, and to its entries in the indexes."""
-        name, copy = _whose(action.item)
+    def touched(self, action: ItemAction) -> Iterator[EntryWrite]:
+        """The effect of an action on one item and its index entries."""
+        target = action.target
+        name, copy = target.entity, target.copy
         entity, item = self.workload.entity(name), self.design.item(name, copy)
-        if "!" in action.item:
+        if target.guard:
             yield _changed(TABLE, GUARD, action.action)
         elif entity is None or item is None:
             return
@@ -182,46 +184,47 @@ class Figures:
                 yield from self._entries(action, entity, facet)
 
     def _moves(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
-        """Whether an update changes what a copy's key is made of."""
+        """Whether an update changes the key of a copy."""
         facets = self._facets[entity.name, copy.copy]
         return bool(facets) and not changed_by(action, entity).isdisjoint(facets[0].placing)
 
     def _unheld(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
-        """Whether an update changes nothing that a copy holds."""
+        """Whether an update changes no attribute of a copy."""
         changed = changed_by(action, entity)
         return bool(copy.attributes) and bool(changed) and changed.isdisjoint(copy.attributes)
 
-    def _entries(self, action: ItemAction, entity: Entity, facet: keys.Facet) -> Iterator[Entry]:
+    def _entries(self, action: ItemAction, entity: Entity, facet: keys.Facet) -> Iterator[EntryWrite]:
         size = self.size(action.item, facet.slot)
         stays, enters, leaves = chances(self.workload, action, entity, facet)
         if stays:
             changed = changed_by(action, entity)
             moved = facet.slot != TABLE and not changed.isdisjoint(facet.attributes)
             same = facet.slot != TABLE and not moved and self._spared(facet.slot, changed)
-            yield Entry(facet.slot, size, size, moved, same, stays)
+            yield EntryWrite(facet.slot, size, size, moved, same, stays)
         if enters:
-            yield Entry(facet.slot, after=size, times=enters)
+            yield EntryWrite(facet.slot, after=size, times=enters)
         if leaves:
-            yield Entry(facet.slot, before=size, times=leaves)
+            yield EntryWrite(facet.slot, before=size, times=leaves)
 
     def _spared(self, slot: str, changed: set[str]) -> bool:
-        """Whether an index holds nothing of what changes."""
+        """Whether an index holds none of the changed attributes."""
         projection = self._projection(slot)
         if projection.kind is ProjectionKind.ALL or not changed:
             return False
         return not changed & set(projection.attributes)
 
     def _times(self, write: Write, action: ItemAction) -> int:
-        entity = self.workload.entity(_whose(action.item)[0])
+        entity = self.workload.entity(action.target.entity)
         return (several(self.workload, write, entity) if entity else None) or SEVERAL
 
     # --- Sizes ------------------------------------------------------------------------------------------------------
 
     def size(self, name: str, slot: str = TABLE) -> int:
-        """Bytes of a typical item, `Order` or `Order/lookup`, as the table or an index holds it."""
-        owner, copy = _whose(name)
-        if "!" in name:
+        """Bytes of a typical item, `Order` or `Order/lookup`, in a slot."""
+        target = ItemName.parse(name)
+        if target.guard:
             return GUARD
+        owner, copy = target.entity, target.copy
         entity, item = self.workload.entity(owner), self.design.item(owner, copy)
         if entity is None or item is None:
             return 0
@@ -233,7 +236,7 @@ class Figures:
         facets = {facet.slot: facet for facet in self._facets[owner, copy]}
         found = sum(self._key_size(facets[place], sizes) for place in dict.fromkeys((TABLE, slot)) if place in facets)
         names = set(item.attributes or sizes)
-        if item.attributes:  # a copy has, beside what it holds, what its keys are made of
+        if item.attributes:  # a copy holds its own attributes and those of its keys
             names |= {name for facet in facets.values() for name in facet.attributes}
         if projection.kind is not ProjectionKind.ALL:
             names &= set(projection.attributes)
@@ -242,12 +245,12 @@ class Figures:
         return min(whole, found + sum(len(name) + sizes[name] for name in names if name in sizes))
 
     def stored(self) -> Iterator[tuple[str, str, float, int]]:
-        """All that is kept: the item, the slot, how many entries there are, and bytes of each."""
+        """Everything stored: item, slot, number of entries, and bytes of each."""
         for item in self.design.items:
             entity = self.workload.entity(item.entity)
             if entity is None:
                 continue
-            name = f"{item.entity}/{item.copy}" if item.copy else item.entity
+            name = item.name
             count = float(count_of(self.workload, entity))
             for facet in self._facets[item.entity, item.copy]:
                 share = share_in(self.workload, entity, facet)
@@ -255,11 +258,11 @@ class Figures:
         for guard in self.design.guards:
             if entity := self.workload.entity(guard.entity):
                 count = float(count_of(self.workload, entity))
-                yield f"{guard.entity}!{'+'.join(guard.attributes)}", TABLE, count, GUARD
+                yield guard.name, TABLE, count, GUARD
 
     def _key_size(self, facet: keys.Facet, sizes: Mapping[str, int]) -> int:
         slot = self.design.slot(facet.slot)
-        assert slot is not None  # a facet is in one of the slots
+        assert slot is not None  # every facet is in one of the slots
         names = sum(len(key.name) for key in (*slot.pk, *slot.sk))
         return names + sum(_form_size(form, sizes) for form in (facet.pk, facet.sk) if form)
 
@@ -269,7 +272,7 @@ class Figures:
 
     @cached_property
     def _facets(self) -> dict[tuple[str, str], list[keys.Facet]]:
-        """By entity and copy. A design is priced also where it has mistakes."""
+        """The facets by entity and copy. A design with mistakes can be priced, too."""
         found: dict[tuple[str, str], list[keys.Facet]] = {(item.entity, item.copy): [] for item in self.design.items}
         for facet in usable_facets(self.design, self.workload):
             found[facet.entity, facet.copy].append(facet)
@@ -282,8 +285,8 @@ def _form_size(form: keys.KeyForm, sizes: Mapping[str, int]) -> int:
     return sum(_part_size(part, sizes) for part in form.parts)
 
 
-def _part_size(part: keys.Literal | keys.Field, sizes: Mapping[str, int]) -> int:
-    if isinstance(part, keys.Literal):
+def _part_size(part: keys.KeyText | keys.KeyField, sizes: Mapping[str, int]) -> int:
+    if isinstance(part, keys.KeyText):
         return len(part.text)
     if part.encoding.shards:
         return len(str(part.encoding.shards - 1))
@@ -292,20 +295,96 @@ def _part_size(part: keys.Literal | keys.Field, sizes: Mapping[str, int]) -> int
     return part.encoding.width or sizes.get(part.attribute, 0)
 
 
-def _whose(item: str) -> tuple[str, str]:
-    """The entity and the copy that a name means."""
-    owner, _, copy = item.partition("!")[0].partition("/")
-    return owner, copy
-
-
-def _changed(slot: str, size: int, did: Did) -> Entry:
-    return Entry(slot, 0 if did is Did.PUT else size, 0 if did is Did.DELETE else size)
+def _changed(slot: str, size: int, did: Did) -> EntryWrite:
+    return EntryWrite(slot, 0 if did is Did.PUT else size, 0 if did is Did.DELETE else size)
 
 
 def _expires(write: Write, action: ItemAction) -> bool:
-    name, _ = _whose(action.item)
-    return action.action is Did.DELETE and any(a.verb is Verb.EXPIRE and a.entity == name for a in write.actions)
+    expiring = {a.entity for a in write.actions if a.verb is Verb.EXPIRE}
+    return action.action is Did.DELETE and action.target.entity in expiring
 
 
 def _filtered(read: Read, request: Request) -> list[Input]:
     return [i for i in read.inputs if filter_text(i) in request.filters]
+
+
+def share_in(workload: Workload, entity: Entity, facet: keys.Facet) -> float:
+    """The fraction of an entity's items that is in a facet."""
+    return math.prod(_share(workload, entity, when) for when in _conditions(entity, facet))
+
+
+def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.Facet) -> tuple[float, float, float]:
+    """The fractions of written items that are in a facet before and after, only after, and only before."""
+    unmoved = stays = before = after = 1.0
+    for when in _conditions(entity, facet):
+        share = _share(workload, entity, when)
+        change = next((c for c in action.changes if _about(c, when.attribute)), "")
+        if action.action is Did.UPDATE and not change:
+            unmoved *= share
+            continue
+        was, becomes = _before(action, when, entity, share), _after(change, when, entity, share)
+        before, after = before * was, after * becomes
+        # An unknown new value is assumed to be a different one.
+        stays *= was * becomes if becomes == 1.0 or when.values is None or len(when.values) > 1 else 0.0
+    if action.action is Did.PUT:
+        return 0.0, after, 0.0
+    if action.action is Did.DELETE:
+        return 0.0, 0.0, before
+    if before == after == 1.0:
+        return unmoved, 0.0, 0.0
+    return unmoved * stays, unmoved * after * (1 - before), unmoved * before * (1 - after)
+
+
+def changed_by(action: ItemAction, entity: Entity) -> set[str]:
+    """The attributes that an action changes."""
+    return {a.name for a in entity.attributes if any(_about(c, a.name) for c in action.changes)}
+
+
+def _about(change: str, name: str) -> bool:
+    return change == f"REMOVE {name}" or change.startswith((f"SET {name} = ", f"ADD {name} "))
+
+
+def _conditions(entity: Entity, facet: keys.Facet) -> Iterator[keys.When]:
+    """The conditions for an item to be in a facet: the stated ones, and the presence of its key attributes."""
+    yield from facet.when
+    said = {when.attribute for when in facet.when}
+    for name in dict.fromkeys(name for form in (facet.pk, facet.sk) if form for name in _required(form)):
+        attribute = entity.attribute(name)
+        if attribute and attribute.optional and name not in said:
+            yield keys.When(name)
+
+
+def _required(form: keys.KeyForm) -> tuple[str, ...]:
+    if isinstance(form, keys.Natural):
+        return form.attributes
+    return tuple(field.attribute for field in form.fields if not field.optional)
+
+
+def _share(workload: Workload, entity: Entity, when: keys.When) -> float:
+    if when.values is None:
+        attribute = entity.attribute(when.attribute)
+        return PRESENT if attribute and attribute.optional else 1.0
+    return min(1.0, len(when.values) / values_of(workload, entity, when.attribute))
+
+
+def _before(action: ItemAction, when: keys.When, entity: Entity, share: float) -> float:
+    """The fraction of items that meet a condition before a write: all or none if the write has a condition on it."""
+    start = f"{when.attribute} = "
+    asked = next((c.removeprefix(start) for c in action.conditions if c.startswith(start)), "")
+    return _fulfil(asked, when, entity, share)
+
+
+def _after(change: str, when: keys.When, entity: Entity, share: float) -> float:
+    """The fraction of items that meet a condition after a change."""
+    if change and when.values is None:
+        return 0.0 if change.startswith("REMOVE ") else 1.0
+    return _fulfil(change.removeprefix(f"SET {when.attribute} = "), when, entity, share)
+
+
+def _fulfil(value: str, when: keys.When, entity: Entity, share: float) -> float:
+    """All or none for a known value, else the usual fraction."""
+    value = value.strip('"')
+    if when.values and value in {str(v) for v in when.values}:
+        return 1.0
+    attribute = entity.attribute(when.attribute)
+    return 0.0 if when.values and attribute and value in attribute.type.values else share

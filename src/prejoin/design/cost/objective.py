@@ -1,4 +1,4 @@
-"""The objective of a design, in the order in which its parts are compared: `objective(workload, design)`."""
+"""The objective that designs are compared by: `objective(workload, design)`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ BETWEEN_EQUALS = "the number of writes that have to read first, and then the pri
 
 
 class Objective(msgspec.Struct, frozen=True, order=True):
-    """What a design is compared by; smaller is better, and the first that differs decides."""
+    """The objective: smaller is better, and the first difference decides."""
 
     unserved: int
     structures: int
     copies: int
     reading_writes: int
-    """Writes that take more than one request, because they have to read something first."""
+    """Writes that take more than one request, because they have to read first."""
     dollars: Decimal
 
 
 def objective(workload: Workload, design: Design) -> Objective:
-    """Computed from the mapped design alone: what the solver believes has no part in it."""
+    """The objective of a mapped design. It is computed without any figure from the solver."""
     writes = [o for o in design.operations if not isinstance(workload.pattern(o.pattern), Read)]
     return Objective(
         sum(not operation.served for operation in design.operations),

@@ -1,21 +1,21 @@
-"""The units of one call of an operation, by DynamoDB's rules: `predicted(operation, design, workload, facts)`."""
+"""The capacity units of one call of an operation, by DynamoDB's rules: `predict_units(operation, design, workload)`."""
 
 from __future__ import annotations
 
-from prejoin.design.cost.estimates import Figures
-from prejoin.design.cost.request_facts import Entry, Facts
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.footprint import EntryWrite, Footprint
 from prejoin.design.model import TABLE, Call, Design, Operation, Request, Units
 from prejoin.protocol.prices import EVENTUAL, STRONG, TRANSACTIONAL, read_units, write_units
 from prejoin.workload.model import Workload
 
 _READS = frozenset({Call.GET, Call.QUERY, Call.BATCH_GET, Call.TRANSACT_GET})
 _EXACT = 6
-"""Digits that are kept: sums of parts of units end somewhere."""
+"""Digits to round to: units are sums of fractions."""
 
 
-def predicted(operation: Operation, design: Design, workload: Workload, facts: Facts | None = None) -> Units:
-    """What one call of an operation uses; by the document's figures, unless other facts are given."""
-    facts = facts or Figures(design, workload)
+def predict_units(operation: Operation, design: Design, workload: Workload, facts: Footprint | None = None) -> Units:
+    """The units of one call, from estimates or from the given footprint."""
+    facts = facts or Estimates(design, workload)
     read = write = 0.0
     for request in operation.requests:
         if request.call in _READS:
@@ -33,18 +33,19 @@ def _factor(request: Request) -> float:
     return STRONG if request.consistent else EVENTUAL
 
 
-def units_of(entry: Entry, transactional: bool = False) -> float:
-    """Write units of one item, or of one entry in an index.
+def units_of(entry: EntryWrite, transactional: bool = False) -> float:
+    """Write units of one item, or of one index entry.
 
-    The item is charged by its larger version, twice in a transaction. An index is charged for what changes in it: a
-    put or a delete once, a change of its key twice, what it does not hold not at all; in a transaction the same.
+    An item is charged by its larger version, twice in a transaction. An index is charged for what changes: once for a
+    put or a delete, twice for a changed key, nothing if it does not hold the change. A transaction does not double
+    that.
 
-    >>> units_of(Entry("table", 900, 1100)), units_of(Entry("table", after=300), transactional=True)
+    >>> units_of(EntryWrite("table", 900, 1100)), units_of(EntryWrite("table", after=300), transactional=True)
     (2.0, 2.0)
-    >>> units_of(Entry("gsi1", 300, 300)), units_of(Entry("gsi1", 300, 300, moved=True), transactional=True)
+    >>> units_of(EntryWrite("gsi1", 300, 300)), units_of(EntryWrite("gsi1", 300, 300, moved=True), transactional=True)
     (1.0, 2.0)
-    >>> units_of(Entry("gsi1", 300, 300, same=True)), units_of(Entry("gsi1", before=300)), units_of(Entry("gsi1"))
-    (0.0, 1.0, 0.0)
+    >>> units_of(EntryWrite("gsi1", 300, 300, same=True)), units_of(EntryWrite("gsi1", before=300))
+    (0.0, 1.0)
     """
     larger = max(entry.before, entry.after)
     if entry.slot == TABLE:

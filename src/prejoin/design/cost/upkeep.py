@@ -1,4 +1,4 @@
-"""What it costs to keep a key: units of every write that touches it, and storage, a month, in cents."""
+"""The monthly cost of keeping a candidate key, in cents: the writes that touch it and its storage."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 
 from prejoin.design.cost.assumptions import PRESENT, SEVERAL, count_of, per_second, several, size_of, values_of
 from prejoin.design.solver.candidates import Candidate
-from prejoin.design.solver.read_needs import given_by
+from prejoin.design.solver.needs import given_by
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, STRONG, dollars, read_units, write_units
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Entity, Rate, Verb, Workload, Write
 
 
 def index_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
-    """An entity's entries in an index: each write of an item writes them again, a change of the key twice."""
+    """The cost of an entity's entries in an index: one write for each write of an item, two if the key changes."""
     size = size_of(entity)
     units = sum(
         per_second(write.rate)
@@ -26,7 +26,7 @@ def index_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int
 
 
 def copy_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
-    """A second item: written in one transaction with the first, so both cost twice, and moved when its key changes."""
+    """The cost of a copy: a transaction doubles the units of both items, and a changed key moves the copy."""
     size = size_of(entity)
     units = 0.0
     for write, action in writes_of(workload, entity):
@@ -38,18 +38,18 @@ def copy_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
 
 
 def items_of(workload: Workload, write: Write, action: Action, entity: Entity) -> int:
-    """How many items of an entity one call writes."""
+    """The number of items of an entity that one call writes."""
     return (several(workload, write, entity) or SEVERAL) if action.many else 1
 
 
 def _share(workload: Workload, entity: Entity, candidate: Candidate) -> float:
-    """The part of the items that has the key."""
+    """The fraction of items that have the key."""
     share = math.prod(1 / values_of(workload, entity, name) for name, _ in candidate.when)
     return share * PRESENT ** len(_optional(entity, candidate))
 
 
 def find_cents(rate: Rate | None, entity: Entity) -> int:
-    """What it costs that a write has to find its item first."""
+    """The cost of a write's lookup of its item."""
     reads = per_second(rate) * read_units(size_of(entity))
     return max(1, round(dollars(reads=reads * MONTH_SECONDS) * 100))
 
@@ -66,7 +66,7 @@ def _unknowing(workload: Workload, entity: Entity, candidate: Candidate, copy: b
 def reads_first(
     workload: Workload, entity: Entity, candidate: Candidate, write: Write, action: Action, copy: bool
 ) -> bool:
-    """Whether a write has to read the item first: for a key that it changes a part of, or to know where the copy is."""
+    """Whether a write has to read the item first, to rewrite a key in part or to address a copy."""
     changed = {change.attribute for change in changes(write, action, entity)}
     deciding = {*(name for name, _ in candidate.when), *_optional(entity, candidate)}
     everything = {*candidate.attributes, *deciding}
@@ -90,7 +90,7 @@ def _optional(entity: Entity, candidate: Candidate) -> set[str]:
 
 
 def entries(candidate: Candidate, write: Write, action: Action, entity: Entity) -> int:
-    """How often a write writes an entry with this key: a change of the key deletes one and puts one."""
+    """The number of entries a write causes under this key: a changed key means a delete and a put."""
     if action.verb is not Verb.UPDATE:
         return 1
     changed = {change.attribute for change in changes(write, action, entity)}
@@ -98,7 +98,7 @@ def entries(candidate: Candidate, write: Write, action: Action, entity: Entity) 
 
 
 def writes_of(workload: Workload, entity: Entity) -> list[tuple[Write, Action]]:
-    """All that is done to items of an entity."""
+    """All actions on items of an entity."""
     every = (*workload.writes, *workload.deletes)
     return [
         (write, action)

@@ -1,1 +1,1 @@
-"""The table design as a Markdown document that people review: written from a design, and read back as the same one."""
+"""The table design as a Markdown document for review. It reads back as the same design."""

@@ -1,4 +1,4 @@
-"""What a table-design document holds beside the design: its status, and all that its authors wrote into it."""
+"""The parts of a table-design document that are not the design: its status, and the text of its authors."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from dataclasses import dataclass, field
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic
 from prejoin.workload.model import Model, Section, Status
-from prejoin.workload.read_result import Places
+from prejoin.workload.reading import Places
 
 
 class Validation(Model, frozen=True):
-    """One thing that was checked or proven, and what came of it."""
+    """A check or proof and its result."""
 
     check: str
     result: str
     detail: str = ""
 
 
-class Kept(Model, frozen=True):
-    """What survives when the design is written again."""
+class Annotations(Model, frozen=True):
+    """Everything that is kept when the design is written again."""
 
     title: str = ""
     status: Status | None = None
     source: str = ""
-    """The document that the design was made for."""
+    """The document of the workload."""
     header: dict[str, str] = {}  # noqa: RUF012 - a Struct copies it
-    """Further lines below the title, `Reviewed by: …`."""
+    """Further header lines, such as `Reviewed by: …`."""
     settings: dict[str, str] = {}  # noqa: RUF012 - a Struct copies it
-    """Rows of the configuration that are not ours, as they stand."""
+    """Rows of the configuration that prejoin does not know."""
     prose: dict[str, str] = {}  # noqa: RUF012 - a Struct copies it
-    """Text in a known section, by its title; of an entity, `Keys/Order`."""
+    """Text in a known section, by section title; for an entity, `Keys/Order`."""
     cells: dict[str, dict[str, str]] = {}  # noqa: RUF012 - a Struct copies it
-    """Cells in columns of the author's own, by section and row: `Reads/AP-001`."""
+    """Cells in the authors' own columns, by section and row: `Reads/AP-001`."""
     sections: tuple[Section, ...] = ()
     validation: tuple[Validation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What comes of reading a design: as much of it as can be used, and where each part stands."""
+class DesignReading:
+    """The result of reading a design: its usable part, diagnostics and places."""
 
     design: Design
     diagnostics: tuple[Diagnostic, ...]
     places: Places
-    """By the way to a part: `("items", 0, "facets", 1, "pk")`, `("operations", 3)`."""
-    kept: Kept = field(default_factory=Kept)
+    """Places by the path to a part: `("items", 0, "facets", 1, "pk")`, `("operations", 3)`."""
+    kept: Annotations = field(default_factory=Annotations)

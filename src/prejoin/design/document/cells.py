@@ -1,7 +1,7 @@
-"""Pieces of the document: names, key templates and texts as Markdown has them, and back. Every text has such a form.
+"""Reads and writes the cells of the document: names, key templates and texts in Markdown.
 
-A name or template stands in backticks, a text as it is. What cannot stand so (a line break in a key, a text that is
-only a dash) is written as a JSON string in backticks; so there is nothing that a document could not carry.
+A name or template is in backticks, other text is plain. Text that Markdown cannot carry (a line break in a key, a
+single dash) is a JSON string in backticks, so every text can be written.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from prejoin.workload.document.markdown import Text
 from prejoin.workload.grammar.lexer import WORD, Inexact
 
 NONE = frozenset({"", "-", "–", "—", "n/a", "none"})
-"""What stands for nothing, in a cell that has no backticks."""
+"""Text for an empty cell."""
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)
 _ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 _HTML = re.compile(r"<(?!br\s*+/?>)[A-Za-z/!?]", re.IGNORECASE)
 _PLAIN_TITLE = re.compile(r"[^\s`*_<>\[\]\\#&|~$](?:[^`*_<>\[\]\\&|~$]*[^\s`*_<>\[\]\\#&|~$])?")
 _TYPES = {"s": "S", "string": "S", "n": "N", "number": "N", "b": "B", "binary": "B"}
 BASE_NAMES = frozenset({"table", "main", "main table", "base", "base table"})
-"""What people call the table among its indexes."""
+"""Names that people use for the table among its indexes."""
 _TYPED = re.compile(r"(.*?)(?<!\s)\s*+\(\s*+(\w+)\s*+\)", re.DOTALL)
 
 
@@ -47,7 +47,7 @@ def _fenced(inside: str) -> str:
 
 
 def read_code(text: str) -> str:
-    """What stands in backticks; a text without any is taken as it is.
+    """The text in backticks; other text is returned as it is.
 
     >>> read_code("`USER#{userId}`"), read_code("pk")
     ('USER#{userId}', 'pk')
@@ -81,11 +81,11 @@ def _unquoted(text: str) -> str:
 
 
 def write_prose(text: str) -> str:
-    """A text for people, on one line; escaping what a cell needs is left to the table."""
+    """A text in one line; escaping for the cell is left to the table."""
     if not text:
         return "-"
     line = text.replace("\n", "<br>")
-    # What looks like HTML would be HTML for whoever shows the page.
+    # Text that looks like HTML would be rendered as HTML.
     odd = _ODD.search(line) or has_html(line)
     return line if read_prose(line) == text and not odd else _fenced(_quoted(text))
 
@@ -100,7 +100,7 @@ def has_html(text: str) -> bool:
 
 
 def read_prose(line: str) -> str:
-    """The text that a line is."""
+    """The text of a line."""
     line = line.strip()
     if line.lower() in NONE:
         return ""
@@ -111,12 +111,12 @@ def read_prose(line: str) -> str:
 
 
 def write_title(name: str) -> str:
-    """A name in a heading: as it is where nothing in it could be mistaken."""
+    """A name in a heading, in backticks if it could be mistaken for markup."""
     return name if re.fullmatch(r"[^\W_](?:[\w .-]*\w)?", name) and not _ODD.search(name) else write_code(name)
 
 
 def write_heading(title: str) -> str:
-    """The title of a document in a heading: in backticks if it has markup in it."""
+    """The title of a document in a heading, in backticks if it contains markup."""
     title = " ".join(title.split())
     return title if _PLAIN_TITLE.fullmatch(title) and title.isprintable() else write_code(title)
 
@@ -130,7 +130,7 @@ def write_name(name: str) -> str:
 
 
 def split(text: str, between: str) -> Iterator[tuple[int, str]]:
-    """The pieces between what matches `between` outside of backticks, each with where it begins.
+    """The pieces between matches of `between` outside of backticks, with their offsets.
 
     >>> list(split("`a, b`, c", ","))
     [(0, '`a, b`'), (8, 'c')]
@@ -212,7 +212,7 @@ def write_projection(projection: Projection) -> str:
 
 
 def read_projection(text: str) -> Projection:
-    """What of an item is in an index.
+    """The projection of an index.
 
     >>> read_projection("INCLUDE (`name`, price)").attributes, read_projection("KEYS_ONLY").kind.value
     (('name', 'price'), 'KEYS_ONLY')
@@ -234,7 +234,7 @@ def write_when(whens: Sequence[When]) -> str:
 
 
 def read_when(text: str) -> tuple[When, ...]:
-    """Which items are in a sparse index.
+    """The conditions of a sparse index.
 
     >>> read_when("`status` is `OPEN` or `PAID` and `flag` is there")
     (When(attribute='status', values=('OPEN', 'PAID')), When(attribute='flag', values=()))

@@ -1,4 +1,4 @@
-"""A table-design document while it is read: what has been found so far, and the design and the rest that come of it."""
+"""The state of reading a table-design document, and the design and annotations built from it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from prejoin.design.document import codes, titles
-from prejoin.design.document.annotations import Kept, Reading, Validation
+from prejoin.design import codes
+from prejoin.design.document import headings
+from prejoin.design.document.annotations import Annotations, DesignReading, Validation
 from prejoin.design.document.cells import (
     read_billing,
     read_code,
@@ -19,30 +20,29 @@ from prejoin.design.document.cells import (
 )
 from prejoin.design.model import TABLE, Choice, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import in_order
-from prejoin.workload.document.markdown import Block, Text
-from prejoin.workload.document.tables import Row, TableCodes, read_rows
+from prejoin.workload.document.markdown import MarkdownBlock, Text
+from prejoin.workload.document.tables import TableCodes, TableRow, read_rows
 from prejoin.workload.grammar.answers import read_yes_no
-from prejoin.workload.model import Section as OwnSection
-from prejoin.workload.model import Status
-from prejoin.workload.read_result import Notes, Path
+from prejoin.workload.model import Section, Status
+from prejoin.workload.reading import Notes, Path
 
 T = TypeVar("T")
 _SAY = TableCodes(codes.NEAR, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
 _GENERATED = frozenset(
     re.sub(r"\s+", " ", text)
     for text in (
-        *titles.INTRODUCTIONS.values(),
-        *titles.FORMER_INTRODUCTIONS,
-        titles.NO_INDEXES,
-        titles.NOT_CHECKED,
-        titles.SAMPLE,
+        *headings.INTRODUCTIONS.values(),
+        *headings.FORMER_INTRODUCTIONS,
+        headings.NO_INDEXES,
+        headings.NOT_CHECKED,
+        headings.SAMPLE,
     )
 )
 
 
 @dataclass(slots=True)
-class Stored:
-    """An item while it is read."""
+class ItemDraft:
+    """An item under construction."""
 
     entity: str
     copy: str
@@ -57,8 +57,8 @@ class Stored:
 
 
 @dataclass(slots=True)
-class Draft:
-    """What has been found so far."""
+class DesignDraft:
+    """A design under construction."""
 
     notes: Notes = field(default_factory=Notes)
     title: str = ""
@@ -68,26 +68,26 @@ class Draft:
     settings: dict[str, Text] = field(default_factory=dict)
     own_settings: dict[str, str] = field(default_factory=dict)
     indexes: list[Slot] = field(default_factory=list)
-    items: list[Stored] = field(default_factory=list)
+    items: list[ItemDraft] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     decisions: list[Choice] = field(default_factory=list)
     validation: list[Validation] = field(default_factory=list)
-    mapped: dict[str, list[Row]] = field(default_factory=dict)
-    """The rows of each pattern."""
+    mapped: dict[str, list[TableRow]] = field(default_factory=dict)
+    """The table rows of each pattern."""
     tables: set[str] = field(default_factory=set)
-    """Which of Reads, Writes and Deletes there are."""
+    """Which of the tables Reads, Writes and Deletes exist."""
     prose: dict[str, list[str]] = field(default_factory=dict)
     cells: dict[str, dict[str, str]] = field(default_factory=dict)
-    sections: list[OwnSection] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
 
     def keep(self, place: str, text: str) -> None:
         if text.strip() and re.sub(r"\s+", " ", text.strip()) not in _GENERATED:
             self.prose.setdefault(place, []).append(text.strip("\n"))
 
-    def rows(self, block: Block, place: str, columns: Sequence[str], *must: str) -> tuple[Row, ...] | None:
-        """The rows of a table of ours. One that has none of its columns is the author's own, and kept."""
-        known = titles.names(*columns)
+    def rows(self, block: MarkdownBlock, place: str, columns: Sequence[str], *must: str) -> tuple[TableRow, ...] | None:
+        """The rows of a known table. A table without any of its columns is the author's own, and kept."""
+        known = headings.names(*columns)
         if not any(known.find(cell.text) or known.near(cell.text) for cell in block.header):
             self.keep(place, block.raw)
             return ()
@@ -96,11 +96,11 @@ class Draft:
             self.keep(place, block.raw)
         return found
 
-    def own(self, place: str, name: str, row: Row) -> None:
+    def own(self, place: str, name: str, row: TableRow) -> None:
         if row.own:
             self.cells.setdefault(f"{place}/{name}", {}).update(row.own)
 
-    def cell(self, row: Row, column: str, path: Path, read: Callable[[str], T], default: T) -> T:
+    def cell(self, row: TableRow, column: str, path: Path, read: Callable[[str], T], default: T) -> T:
         cell = row.cells.get(column)
         if not cell:
             return default
@@ -108,21 +108,21 @@ class Draft:
         value = self.notes.attempt(codes.CELL, cell, read)
         return default if value is None else value
 
-    def stored(self, entity: str, copy: str, title: Text) -> tuple[Stored, Path]:
+    def stored(self, entity: str, copy: str, title: Text) -> tuple[ItemDraft, Path]:
         for at, item in enumerate(self.items):
             if (item.entity, item.copy) == (entity, copy):
                 return item, ("items", at)
-        self.items.append(Stored(entity, copy))
+        self.items.append(ItemDraft(entity, copy))
         path = ("items", len(self.items) - 1)
         self.notes.places.mark(path, title)
         return self.items[-1], path
 
-    def reading(self) -> Reading:
+    def reading(self) -> DesignReading:
         design = self._design()
         if not self.items and not any(d.code == codes.UNREADABLE.id for d in self.notes.diagnostics):
             fix = "add `## Keys` and below it a `###` for each entity, with a table of its keys"
             self.notes.say(codes.NO_SECTION, None, "the design has no keys", fix)
-        kept = Kept(
+        kept = Annotations(
             title=self.title,
             status=self.status,
             source=self.source,
@@ -133,7 +133,7 @@ class Draft:
             sections=tuple(self.sections),
             validation=tuple(self.validation),
         )
-        return Reading(design, in_order(self.notes.diagnostics), self.notes.places, kept)
+        return DesignReading(design, in_order(self.notes.diagnostics), self.notes.places, kept)
 
     def _design(self) -> Design:
         base = Slot(

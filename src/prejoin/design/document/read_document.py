@@ -1,6 +1,6 @@
-"""Reads the table-design document: the design as far as it is exact, and a message for each place that is not.
+"""Reads the table-design document into a design, with a diagnostic for each part that is not exact.
 
-The tables below Access Patterns say nothing of their own: operations are planned again from the keys, and compared.
+The tables below Access Patterns are only compared: operations are mapped again from the keys.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from prejoin.design.document import codes, titles
-from prejoin.design.document.annotations import Reading, Validation
+from prejoin.design import codes
+from prejoin.design.document import headings
+from prejoin.design.document.annotations import DesignReading, Validation
 from prejoin.design.document.cells import (
     read_code,
     read_key,
@@ -21,32 +22,38 @@ from prejoin.design.document.cells import (
     read_templates,
     read_when,
 )
-from prejoin.design.document.draft import Draft, Stored
-from prejoin.design.document.stale import stale_rows
+from prejoin.design.document.draft import DesignDraft, ItemDraft
+from prejoin.design.document.operation_rows import stale_rows
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import TABLE, Choice, Facet, Guard, Slot
 from prejoin.diagnostics import has_errors, in_order
-from prejoin.workload.document.markdown import Block, Section, Text, TooLargeError, parse, whole_text
-from prejoin.workload.document.markdown import Item as Entry
+from prejoin.workload.document.markdown import (
+    DocumentTooLargeError,
+    ListItem,
+    MarkdownBlock,
+    MarkdownSection,
+    Text,
+    parse,
+    whole_text,
+)
 from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.document.read_entities import split_label
-from prejoin.workload.document.tables import Row
-from prejoin.workload.model import Section as OwnSection
-from prejoin.workload.model import Status, Workload
-from prejoin.workload.read_result import Path
+from prejoin.workload.document.tables import TableRow
+from prejoin.workload.model import Section, Status, Workload
+from prejoin.workload.reading import Path
 
-_SECTIONS = titles.names(*titles.SECTIONS)
-_SETTINGS = titles.names(*titles.SETTINGS)
-_LABELS = titles.names(*titles.LABELS)
+_SECTIONS = headings.names(*headings.SECTIONS)
+_SETTINGS = headings.names(*headings.SETTINGS)
+_LABELS = headings.names(*headings.LABELS)
 _HEADER_LINE = re.compile(r"\s*+>?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
 _TITLE = re.compile(r"(.*?)(?:(?<!\s)\s*+\(copy\s++(.*+)(?<=\))|(?<!\s)\s++/\s++(.*+))?", re.DOTALL)
 _ABOUT = re.compile(r"(?:\*\*([^*`]+?):?\*\*|((`++).+?(?<!`)\3(?!`)))\s*+:?\s*+", re.DOTALL)
 _INSTEAD = re.compile(r"(?:instead|alternative|rejected)\s*+:\s*+", re.IGNORECASE)
 
 
-def read_document(text: str, workload: Workload) -> Reading:
-    """The design that a document describes, for a workload; with the operation of each pattern where there is no error.
+def read_document(text: str, workload: Workload) -> DesignReading:
+    """The design in a document, for a workload; with mapped operations if there is no error.
 
     >>> read_document("# Shop", Workload(title="Shop")).diagnostics[0].code
     'PJ622'
@@ -55,7 +62,7 @@ def read_document(text: str, workload: Workload) -> Reading:
     found = draft.reading()
     said = [*found.diagnostics]
     if not any(d.code in {codes.UNREADABLE.id, codes.NO_SECTION.id} for d in said):
-        # Not said of what could not be read: that an entity has no key, when its table is not understood.
+        # An entity without a key is not reported if its table could not be read.
         said += misfits(found.design, workload, found.places)
     design = found.design
     if not has_errors(said):
@@ -64,19 +71,19 @@ def read_document(text: str, workload: Workload) -> Reading:
             for row in draft.mapped.get(operation.pattern, ())[:1]:
                 found.places.mark(("operations", at), row.first)
         said += stale_rows(design, workload, draft.mapped, draft.tables)
-    return Reading(design, in_order(said), found.places, found.kept)
+    return DesignReading(design, in_order(said), found.places, found.kept)
 
 
-def parse_document(text: str) -> Reading:
-    """The design as it is written, whatever the workload; without operations."""
+def parse_document(text: str) -> DesignReading:
+    """The design as written, without a workload and without operations."""
     return _parsed(text).reading()
 
 
 # --- Sections -------------------------------------------------------------------------------------------------------
 
 
-def _parsed(text: str) -> Draft:
-    draft = Draft()
+def _parsed(text: str) -> DesignDraft:
+    draft = DesignDraft()
     source = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if len(source) > MOST_CHARACTERS or "\0" in source:
         problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
@@ -84,7 +91,7 @@ def _parsed(text: str) -> Draft:
         return draft
     try:
         sections = parse(source)
-    except TooLargeError as problem:
+    except DocumentTooLargeError as problem:
         draft.notes.say(codes.UNREADABLE, problem.where, str(problem), "split it; see `prejoin explain PJ620`")
         return draft
     for section, below in _grouped(sections):
@@ -92,21 +99,21 @@ def _parsed(text: str) -> Draft:
     return draft
 
 
-def _grouped(sections: tuple[Section, ...]) -> Iterator[tuple[Section, list[Section]]]:
-    """Sections with the deeper ones below them."""
+def _grouped(sections: tuple[MarkdownSection, ...]) -> Iterator[tuple[MarkdownSection, list[MarkdownSection]]]:
+    """Sections with their subsections."""
     at = 0
     while at < len(sections):
         section = sections[at]
         at += 1
-        below: list[Section] = []
-        if section.level >= 2 and _SECTIONS.find(section.title.text) != titles.PATTERNS:
+        below: list[MarkdownSection] = []
+        if section.level >= 2 and _SECTIONS.find(section.title.text) != headings.PATTERNS:
             while at < len(sections) and sections[at].level > section.level:
                 below.append(sections[at])
                 at += 1
         yield section, below
 
 
-def _section(section: Section, below: list[Section], draft: Draft) -> None:
+def _section(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
     if section.level == 0 or (section.level == 1 and not draft.title and not draft.seen):
         _front(section, draft)
         return
@@ -116,22 +123,22 @@ def _section(section: Section, below: list[Section], draft: Draft) -> None:
             message = f"the section `{section.title.text}` is not read"
             draft.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?")
         after = draft.seen[-1] if draft.seen else ""
-        own = OwnSection(section.title.text, whole_text(section, below), after, max(section.level, 2))
+        own = Section(section.title.text, whole_text(section, below), after, max(section.level, 2))
         draft.sections.append(own)
         return
     draft.seen.append(known)
-    if known == titles.KEYS:
+    if known == headings.KEYS:
         _keys(section, below, draft)
         return
-    if known == titles.COLLECTIONS:
+    if known == headings.COLLECTIONS:
         _collections(section, below, draft)
         return
     for block in section.blocks:
-        if block.kind == "list" and known == titles.REVIEW:
+        if block.kind == "list" and known == headings.REVIEW:
             _reviewed(block, draft)
         elif block.kind == "table" and known in _TABLES:
             _TABLES[known](block, known, draft)
-        elif block.kind == "list" and known == titles.DECISIONS:
+        elif block.kind == "list" and known == headings.DECISIONS:
             for entry in block.items:
                 _decision(entry, draft)
         else:
@@ -140,23 +147,23 @@ def _section(section: Section, below: list[Section], draft: Draft) -> None:
         draft.keep(known, f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
 
 
-def _reviewed(block: Block, draft: Draft) -> None:
-    """What a reviewer is told follows from the design; what somebody added to the list is kept."""
+def _reviewed(block: MarkdownBlock, draft: DesignDraft) -> None:
+    """The generated part of the review list is skipped; additions are kept."""
     labels = [split_label(entry.text) for entry in block.items]
     own = [
         entry for entry, label in zip(block.items, labels, strict=True) if not label or label[0].text not in _REVIEWED
     ]
     if own:
-        draft.keep(titles.REVIEW, "\n".join("- " + entry.flat().replace("\n", "<br>") for entry in own))
+        draft.keep(headings.REVIEW, "\n".join("- " + entry.flat().replace("\n", "<br>") for entry in own))
 
 
-def _costs(block: Block, place: str, draft: Draft) -> None:
-    for row in draft.rows(block, place, titles.COST_COLUMNS, "Most Expensive") or ():
+def _costs(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, headings.COST_COLUMNS, "Most Expensive") or ():
         draft.own(place, row.cells["Most Expensive"].text, row)
 
 
-def _front(section: Section, draft: Draft) -> None:
-    """Title, and the lines of the header below it: `> Status: DRAFT`."""
+def _front(section: MarkdownSection, draft: DesignDraft) -> None:
+    """The title, and the header lines below it: `> Status: DRAFT`."""
     if section.level == 1:
         draft.title = section.title.text
         draft.notes.places.mark(("title",), section.title)
@@ -174,7 +181,7 @@ def _front(section: Section, draft: Draft) -> None:
         draft.keep("front", "\n".join(left))
 
 
-def _header(name: str, text: Text, draft: Draft) -> None:
+def _header(name: str, text: Text, draft: DesignDraft) -> None:
     match name.lower():
         case "status":
             try:
@@ -185,13 +192,13 @@ def _header(name: str, text: Text, draft: Draft) -> None:
         case "access patterns":
             draft.source = text.text
         case "summary":
-            pass  # it is counted anew
+            pass  # it is counted again
         case _:
             draft.header[name] = text.text
 
 
-def _configuration(block: Block, place: str, draft: Draft) -> None:
-    for row in draft.rows(block, place, titles.SETTING_COLUMNS, *titles.SETTING_COLUMNS) or ():
+def _configuration(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, headings.SETTING_COLUMNS, *headings.SETTING_COLUMNS) or ():
         name, value = row.cells["Setting"], row.cells.get("Value", Text("", row.first.line, row.first.column))
         known = _SETTINGS.find(name.text)
         draft.own(place, known or name.text, row)
@@ -200,13 +207,13 @@ def _configuration(block: Block, place: str, draft: Draft) -> None:
                 draft.notes.say(codes.NEAR, name, f"`{name.text}` is not read", f"did you mean `{near}`?")
             draft.own_settings[name.text] = value.text
         elif known in draft.settings:
-            draft.notes.say(codes.TWICE, name, f"`{known}` stands there twice", "leave one of them")
+            draft.notes.say(codes.REPEATED, name, f"`{known}` stands there twice", "leave one of them")
         else:
             draft.settings[known] = value
 
 
-def _indexes(block: Block, place: str, draft: Draft) -> None:
-    for row in draft.rows(block, place, titles.INDEX_COLUMNS, "Index", "Partition Key") or ():
+def _indexes(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, headings.INDEX_COLUMNS, "Index", "Partition Key") or ():
         path: Path = ("slots", 1 + len(draft.indexes))
         slot = Slot(
             draft.cell(row, "Index", path, read_code, ""),
@@ -220,20 +227,20 @@ def _indexes(block: Block, place: str, draft: Draft) -> None:
         draft.indexes.append(slot)
 
 
-def _guards(block: Block, place: str, draft: Draft) -> None:
-    for row in draft.rows(block, place, titles.UNIQUE_COLUMNS, "Entity", "Attributes") or ():
+def _guards(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, headings.UNIQUE_COLUMNS, "Entity", "Attributes") or ():
         path: Path = ("guards", len(draft.guards))
         draft.notes.places.mark(path, row.first)
         guard = Guard(
             draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
             draft.cell(row, "Attributes", (*path, "attributes"), lambda text: read_list(text, r"\+|,"), ()),
         )
-        draft.own(place, f"{guard.entity}!{'+'.join(guard.attributes)}", row)
+        draft.own(place, guard.name, row)
         draft.guards.append(guard)
 
 
-def _patterns(block: Block, place: str, draft: Draft) -> None:
-    columns = titles.READ_COLUMNS if place == titles.READS else titles.WRITE_COLUMNS
+def _patterns(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    columns = headings.READ_COLUMNS if place == headings.READS else headings.WRITE_COLUMNS
     for row in draft.rows(block, place, columns, "ID") or ():
         draft.tables.add(place)
         id_ = row.cells["ID"].text.strip("`* ")
@@ -241,68 +248,68 @@ def _patterns(block: Block, place: str, draft: Draft) -> None:
         draft.mapped.setdefault(id_, []).append(row)
 
 
-def _validation(block: Block, place: str, draft: Draft) -> None:
-    for row in draft.rows(block, place, titles.VALIDATION_COLUMNS, "Check", "Result") or ():
+def _validation(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, headings.VALIDATION_COLUMNS, "Check", "Result") or ():
         path: Path = ("validation", len(draft.validation))
-        check, result, detail = (draft.cell(row, c, path, read_prose, "") for c in titles.VALIDATION_COLUMNS)
+        check, result, detail = (draft.cell(row, c, path, read_prose, "") for c in headings.VALIDATION_COLUMNS)
         draft.own(place, check, row)
         draft.validation.append(Validation(check, result, detail))
 
 
-_REVIEWED = frozenset(titles.REVIEW_LABELS)
-_TABLES: dict[str, Callable[[Block, str, Draft], None]] = {
-    titles.REVIEW: _costs,
-    titles.CONFIGURATION: _configuration,
-    titles.INDEXES: _indexes,
-    titles.UNIQUE: _guards,
-    titles.READS: _patterns,
-    titles.WRITES: _patterns,
-    titles.DELETES: _patterns,
-    titles.VALIDATION: _validation,
+_REVIEWED = frozenset(headings.REVIEW_LABELS)
+_TABLES: dict[str, Callable[[MarkdownBlock, str, DesignDraft], None]] = {
+    headings.REVIEW: _costs,
+    headings.CONFIGURATION: _configuration,
+    headings.INDEXES: _indexes,
+    headings.UNIQUE: _guards,
+    headings.READS: _patterns,
+    headings.WRITES: _patterns,
+    headings.DELETES: _patterns,
+    headings.VALIDATION: _validation,
 }
 
 
 # --- Keys -----------------------------------------------------------------------------------------------------------
 
 
-def _keys(section: Section, below: list[Section], draft: Draft) -> None:
+def _keys(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
     for block in section.blocks:
         if block.kind != "table":
-            draft.keep(titles.KEYS, block.raw)
+            draft.keep(headings.KEYS, block.raw)
             continue
-        for row in draft.rows(block, titles.KEYS, titles.ALL_KEY_COLUMNS, "Entity", "Partition Key") or ():
+        for row in draft.rows(block, headings.KEYS, headings.ALL_KEY_COLUMNS, "Entity", "Partition Key") or ():
             entity, copy = _item_name(row.cells["Entity"].text)
             stored, path = draft.stored(entity, copy, row.cells["Entity"])
             _facet(row, stored, path, draft)
-    place = titles.KEYS
+    place = headings.KEYS
     for head in below:
         if head.level > below[0].level:
             draft.keep(place, f"{'#' * head.level} {head.title.text}\n\n{head.raw}")
             continue
-        place = f"{titles.KEYS}/{head.title.text}"
+        place = f"{headings.KEYS}/{head.title.text}"
         _item(head, place, draft)
 
 
-def _item(head: Section, place: str, draft: Draft) -> None:
+def _item(head: MarkdownSection, place: str, draft: DesignDraft) -> None:
     entity, copy = _item_name(head.title.text)
     if any((i.entity, i.copy) == (entity, copy) and i.tag is not None for i in draft.items):
         fix = "put its keys into one table; a second item of it is a copy, `### Order (copy by-user)`"
-        draft.notes.say(codes.TWICE, head.title, f"`{head.title.text}` stands there twice", fix)
+        draft.notes.say(codes.REPEATED, head.title, f"`{head.title.text}` stands there twice", fix)
     stored, path = draft.stored(entity, copy, head.title)
     sample = False
     for block in head.blocks:
         if block.kind == "list":
             _labels(block, stored, path, place, draft)
         elif block.kind == "table":
-            for row in draft.rows(block, place, titles.KEY_COLUMNS, "Partition Key") or ():
+            for row in draft.rows(block, place, headings.KEY_COLUMNS, "Partition Key") or ():
                 _facet(row, stored, path, draft)
                 draft.own(place, stored.facets[-1].slot, row)
         elif not (sample and block.raw.lstrip().startswith("```json")):
             draft.keep(place, block.raw)
-        sample = block.raw.strip() == titles.SAMPLE
+        sample = block.raw.strip() == headings.SAMPLE
 
 
-def _labels(block: Block, stored: Stored, path: Path, place: str, draft: Draft) -> None:
+def _labels(block: MarkdownBlock, stored: ItemDraft, path: Path, place: str, draft: DesignDraft) -> None:
     left = [entry for entry in block.items if not _label(entry, stored, path, draft)]
     if len(left) == len(block.items):
         draft.keep(place, block.raw)
@@ -310,8 +317,8 @@ def _labels(block: Block, stored: Stored, path: Path, place: str, draft: Draft) 
         draft.keep(place, "\n".join("- " + entry.flat().replace("\n", "<br>") for entry in left))
 
 
-def _label(entry: Entry, stored: Stored, path: Path, draft: Draft) -> bool:
-    """Reads one entry of a list; False where it is not for us."""
+def _label(entry: ListItem, stored: ItemDraft, path: Path, draft: DesignDraft) -> bool:
+    """Read one list item; False if it is the author's own."""
     labelled = split_label(entry.text)
     if labelled is None:
         return False
@@ -331,7 +338,7 @@ def _label(entry: Entry, stored: Stored, path: Path, draft: Draft) -> bool:
     return label is not None
 
 
-def _facet(row: Row, stored: Stored, path: Path, draft: Draft) -> None:
+def _facet(row: TableRow, stored: ItemDraft, path: Path, draft: DesignDraft) -> None:
     here: Path = (*path, "facets", len(stored.facets))
     draft.notes.places.mark(here, row.first)
     facet = Facet(
@@ -344,7 +351,7 @@ def _facet(row: Row, stored: Stored, path: Path, draft: Draft) -> None:
 
 
 def _item_name(title: str) -> tuple[str, str]:
-    """Entity and copy of a heading.
+    """The entity and copy in a heading.
 
     >>> _item_name("Order (copy by-user)"), _item_name("`first name`")
     (('Order', 'by-user'), ('first name', ''))
@@ -357,18 +364,18 @@ def _item_name(title: str) -> tuple[str, str]:
     return (read_code(match[1]), read_code((match[2] or "")[:-1] or match[3] or "")) if match else (title, "")
 
 
-def _collections(section: Section, below: list[Section], draft: Draft) -> None:
-    """Pictures of ours, each below the name of its slot; what else stands there is kept."""
-    place = titles.COLLECTIONS
+def _collections(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
+    """Generated samples, below the name of their slot; everything else is kept."""
+    place = headings.COLLECTIONS
     for one in (section, *below):
-        place = place if one is section else f"{titles.COLLECTIONS}/{one.title.text}"
+        place = place if one is section else f"{headings.COLLECTIONS}/{one.title.text}"
         for block in one.blocks:
-            known = titles.names(*titles.COLLECTION_COLUMNS)
+            known = headings.names(*headings.COLLECTION_COLUMNS)
             if block.kind != "table" or not all(known.find(cell.text) for cell in block.header):
                 draft.keep(place, block.raw)
 
 
-def _decision(entry: Entry, draft: Draft) -> None:
+def _decision(entry: ListItem, draft: DesignDraft) -> None:
     draft.notes.places.mark(("decisions", len(draft.decisions)), entry.text)
     line = entry.text.text
     match = _ABOUT.match(line)
@@ -377,11 +384,11 @@ def _decision(entry: Entry, draft: Draft) -> None:
     draft.decisions.append(Choice(about, _with(text, entry.rest), tuple(_alternative(one) for one in entry.items)))
 
 
-def _alternative(entry: Entry) -> str:
+def _alternative(entry: ListItem) -> str:
     text = read_prose(_INSTEAD.sub("", entry.text.text, count=1))
     return _with(text, *(below.flat() for below in entry.items), entry.rest)
 
 
 def _with(text: str, *more: str) -> str:
-    """A text, and what was written below it."""
+    """A text with further paragraphs."""
     return "\n".join((text, *(part for part in more if part)))

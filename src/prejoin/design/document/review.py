@@ -1,4 +1,4 @@
-"""The first page of a table design, for its reviewer: what there is, its price, its risks, and what was assumed."""
+"""The first page of a table design, for reviewers: structures, price, risks and assumptions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from prejoin.keys.template.encoding import Encoding
 from prejoin.workload.model import Workload
 
 MOST_PATTERNS = 5
-"""Patterns that are named as the most expensive."""
+"""The most patterns listed as expensive."""
 MOST_SAID = 8
-"""Risks and assumptions that are told one by one."""
+"""The most risks and assumptions listed."""
 
 
 def dearest(cost: Bill) -> list[PatternCost]:
-    """The patterns that cost most, the dearest first."""
+    """The most expensive patterns first."""
     return sorted((one for one in cost.patterns if one.dollars), key=lambda p: (-p.dollars, p.pattern))[:MOST_PATTERNS]
 
 
 def facts(design: Design, workload: Workload, cost: Bill) -> Iterator[tuple[str, list[str]]]:
-    """What a reviewer wants to know, by label."""
+    """The facts for a reviewer, by label."""
     counted = [
         (len(design.indexes), "index", "indexes"),
         (len(design.copies), "copy", "copies"),
@@ -51,7 +51,7 @@ def facts(design: Design, workload: Workload, cost: Bill) -> Iterator[tuple[str,
 
 
 def _assumed(workload: Workload) -> Iterator[str]:
-    """What was assumed, each thing once, with all that it is about."""
+    """Each assumption once, with all names that it is about."""
     about: dict[Assumption, list[str]] = {}
     for one in assumptions(workload):
         about.setdefault(replace(one, about=""), []).append(one.about)
@@ -65,7 +65,7 @@ def _some(said: list[str]) -> list[str]:
 
 
 def _numbers(design: Design, workload: Workload) -> Iterator[str]:
-    """How numbers are written in the keys of a design: each way once."""
+    """Each number format in the keys of a design."""
     found: dict[str, Encoding] = {}
     for item in design.items:
         entity = workload.entity(item.entity)

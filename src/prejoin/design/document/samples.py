@@ -1,4 +1,4 @@
-"""Sample items: values that a reader can imagine, with the keys that they really have. The same for the same design."""
+"""Sample items with plausible values and their real keys. They are the same for the same design."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
 
-from prejoin.design.document.lifecycle import late
+import msgspec
+
 from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import Design, Facet, Item, Slot, When
 from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
 from prejoin.keys.template.encoding import encode_datetime
 from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant
-from prejoin.workload.lookup import root
-from prejoin.workload.model import Attribute, Entity, Workload
+from prejoin.workload.lookup import changes, root
+from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Verb, Workload, Write
 
 Values = Mapping[str, object]
 _START = datetime(2026, 1, 15, 10, 30, tzinfo=UTC)
 _END = datetime(2099, 12, 31, tzinfo=UTC)
-"""When samples end: not before they are looked at."""
+"""The TTL of samples, in the future."""
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PEOPLE = ("ann", "bob", "cleo", "dan", "eve")
 _WORDS = ("ash", "birch", "cedar", "elm", "fir")
@@ -32,17 +33,17 @@ _WORDS = ("ash", "birch", "cedar", "elm", "fir")
 def sample_values(
     workload: Workload, entity: Entity, design: Design, second: Iterable[str] = (), when: Iterable[When] = ()
 ) -> dict[str, object]:
-    """The attributes of a sample item. Those named in `second` have another value than in the first sample."""
+    """The attributes of a sample item. Those in `second` have another value than in the first sample."""
     others = frozenset(second)
     origins = {a.name: _origin(workload, entity, a) for a in entity.attributes}
     numbers = _numbers(origins, others)
-    coming = tuple(late(workload, entity))
+    coming = tuple(state_attributes(workload, entity))
     grown = {one.state: one for one in reversed(coming)}
     values: dict[str, object] = {}
     for attribute in entity.attributes:
         origin, number = origins[attribute.name], numbers[attribute.name]
         if (state := grown.get(attribute.name)) and attribute.type.values[0] in state.before:
-            number += attribute.type.values.index(state.then[0])  # a sample that has all there can be
+            number += attribute.type.values.index(state.then[0])  # a sample that has every optional attribute
         values[attribute.name] = _value(attribute, f"{origin[0]}.{origin[1]}", origin[1], number)
     for name in _trees(design, entity):
         values[name] = f"/docs/{2025 + (name in others)}"
@@ -53,14 +54,14 @@ def sample_values(
             try:
                 values[one.attribute] = constant(one.values[0], known.type)
             except (ValueError, ArithmeticError):
-                continue  # a value that the attribute cannot have: no item is there, and that is the checks' to say
+                continue  # the attribute cannot have this value: checks report that
     needed = _needed(design, entity).union(one.attribute for one in there)
     absent = {one.attribute for one in coming if values.get(one.state) in one.before}
     return {name: value for name, value in values.items() if name not in absent or name in needed}
 
 
 def _numbers(origins: Mapping[str, tuple[str, str]], others: frozenset[str]) -> dict[str, int]:
-    """Which value of its kind each attribute has: two roles of one entity, follower and followed, are two items.
+    """The number of each attribute's value: two roles of one entity, follower and followed, are two items.
 
     >>> roles = {"follower": ("User", "userId"), "followed": ("User", "userId")}
     >>> [_numbers(roles, frozenset(others)) for others in ([], ["follower"], ["follower", "followed"])]
@@ -79,13 +80,13 @@ def _numbers(origins: Mapping[str, tuple[str, str]], others: frozenset[str]) -> 
 
 
 def _origin(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
-    """Whose value it is: what it refers to, or what it repeats."""
+    """The origin of a value: the attribute that it refers to or repeats."""
     owner, _, name = (attribute.copy_of or attribute.snapshot_of).partition(".")
     return (owner, name) if name else root(workload, entity, attribute)
 
 
 def sample_item(design: Design, workload: Workload, item: Item, second: Iterable[str] = ()) -> dict[str, object]:
-    """An item as it is stored, in JSON: the keys, the type, the attributes. `second` as in `sample_values`."""
+    """A stored item in JSON: keys, type, attributes. `second` as in `sample_values`."""
     entity = workload.entity(item.entity)
     if entity is None:
         return {}
@@ -102,7 +103,7 @@ def sample_item(design: Design, workload: Workload, item: Item, second: Iterable
 
 
 def held_attributes(design: Design, item: Item) -> set[str]:
-    """What a copy holds: what is said, and what its keys and those of its item are made of."""
+    """The attributes of a copy: the listed ones, and those of its keys and of its item's keys."""
     own = design.item(item.entity)
     facets = (*item.facets, *(own.facets[:1] if own else ()))
     return {*item.attributes, *(name for f in facets for text in (*f.pk, *f.sk) for name in fields_of(text))}
@@ -111,7 +112,7 @@ def held_attributes(design: Design, item: Item) -> set[str]:
 def written_key(
     design: Design, entity: Entity, slot: Slot, facet: Facet, values: Values
 ) -> Iterator[tuple[str, object]]:
-    """The attributes of a key with their values; where no key can be made of these, the template."""
+    """The attributes of a key with their values; the template if the values make no key."""
     attributes = (*slot.pk, *slot.sk)
     for attribute, text in zip(attributes, (*facet.pk, *facet.sk), strict=False):
         if text == f"{{{attribute.name}}}" and attribute.name in values:
@@ -125,14 +126,14 @@ def written_key(
 
 
 def varying(entity: Entity, facet: Facet) -> tuple[str, ...]:
-    """The attributes by which two items of one partition differ: those of the sort key alone."""
+    """The attributes that differ between two items of one partition: those of the sort key alone."""
     fixed = {name for text in facet.pk for name in fields_of(text)} | {w.attribute for w in facet.when}
     unique = [(a.name,) for a in entity.attributes if a.unique] + [tuple(a.name for a in entity.id), *entity.unique]
     if any(group and set(group) <= fixed for group in unique):
-        return ()  # there is one such item
+        return ()  # there is only one such item
     names = dict.fromkeys(name for text in facet.sk for name in fields_of(text))
     found = [name for name in names if name not in fixed and entity.attribute(name)]
-    if found:  # the second is another item: what is unique is another, too
+    if found:  # the second sample is another item, so unique values differ, too
         for group in unique:
             if group and not set(group) & set(found):
                 found += [name for name in group if name not in fixed][:1]
@@ -140,7 +141,7 @@ def varying(entity: Entity, facet: Facet) -> tuple[str, ...]:
 
 
 def plain(value: object) -> object:
-    """A value as JSON has it, in the form in which it is stored."""
+    """A value in JSON, in its stored form."""
     match value:
         case datetime():
             return encode_datetime(value)
@@ -232,7 +233,7 @@ def _moment(number: int) -> datetime:
 
 
 def _needed(design: Design, entity: Entity) -> set[str]:
-    """The attributes without which an item has no key; `{attribute?}` can do without."""
+    """The attributes that the keys of an item require; `{attribute?}` is optional."""
     texts = [t for item in design.items if item.entity == entity.name for f in item.facets for t in (*f.pk, *f.sk)]
     return {name for text in texts for name in fields_of(text) if f"{{{name}?" not in text}
 
@@ -242,3 +243,54 @@ def _trees(design: Design, entity: Entity) -> set[str]:
     texts = [t for item in design.items if item.entity == entity.name for f in item.facets for t in (*f.pk, *f.sk)]
     found = (field for text in texts for field in re.findall(r"\{([^{}:?]+)\??:([^{}]*)\}", text))
     return {name for name, spec in found if re.search(r"\btree\b", spec)}
+
+
+class StateAttribute(msgspec.Struct, frozen=True):
+    """An attribute that an item gets in a certain state: a draft has no time of publication."""
+
+    attribute: str
+    state: str
+    """The attribute with the state."""
+    then: tuple[str, ...]
+    """The states in which the item gets the attribute."""
+    before: frozenset[str]
+    """The states in which it cannot have it, because no write leads back to them."""
+
+
+def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttribute]:
+    """The attributes of an entity that come with a state.
+
+    Every update that sets such an attribute sets the state, too, and no write gives it when the item is created.
+    """
+    every = [
+        (write, action)
+        for write in (*workload.writes, *workload.deletes)
+        for action in write.actions
+        if action.entity == entity.name
+    ]
+    updates = [
+        {change.attribute: change for change in changes(write, action, entity)}
+        for write, action in every
+        if action.verb is Verb.UPDATE
+    ]
+    for attribute in entity.attributes:
+        setting = [one for one in updates if (change := one.get(attribute.name)) and change.op is not ChangeOp.REMOVE]
+        if not attribute.optional or not setting or any(_gives(write, action, attribute) for write, action in every):
+            continue
+        for state in entity.attributes:
+            reached = [_constant(one[state.name]) for one in updates if state.name in one]
+            then = [_constant(one[state.name]) if state.name in one else None for one in setting]
+            if state.type.kind is Kind.ENUM and {*reached, *then} <= {*state.type.values}:
+                before = frozenset(state.type.values) - {*reached}
+                yield StateAttribute(attribute.name, state.name, tuple(filter(None, then)), before)
+
+
+def _gives(write: Write, action: Action, attribute: Attribute) -> bool:
+    """Whether an item may have an attribute when it is created."""
+    given = {one.attribute for one in write.inputs} | {change.attribute for change in action.changes}
+    return action.verb in (Verb.CREATE, Verb.PUT) and bool(given & {attribute.name, action.entity})
+
+
+def _constant(change: Change) -> str | None:
+    """The constant that a change sets an attribute to; None if the document gives none."""
+    return change.value.const if change.op is ChangeOp.SET and change.value else None

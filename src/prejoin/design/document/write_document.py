@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from prejoin.design.cost.bill import PatternCost, bill
-from prejoin.design.document import titles
-from prejoin.design.document.annotations import Kept, Validation
+from prejoin.design.document import headings
+from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.document.cells import (
     write_code,
     write_heading,
@@ -23,7 +23,7 @@ from prejoin.design.document.cells import (
     write_title,
     write_when,
 )
-from prejoin.design.document.mapping import Cells, read_rows_of, write_rows_of
+from prejoin.design.document.operation_rows import Cells, read_rows_of, write_rows_of
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.review import dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
@@ -37,20 +37,20 @@ from prejoin.workload.document.write_document import UnwritableError, difference
 from prejoin.workload.model import Pattern, Status, Workload
 
 _WIDEST = 48
-"""Cells are filled up to a column's width as far as this; a long one does not widen all the others."""
+"""Cells are padded up to this width, so that a long one does not widen the column."""
 
 
 def write_document(
-    design: Design, workload: Workload, kept: Kept | None = None, validation: Sequence[Validation] = ()
+    design: Design, workload: Workload, kept: Annotations | None = None, validation: Sequence[Validation] = ()
 ) -> str:
-    """The document of a design, with what its authors wrote into it before, and what was checked.
+    """The document of a design, with its authors' text and the results of checks.
 
     >>> from prejoin.design.model import KeyAttribute
     >>> shop = Design("shop", (Slot("table", (KeyAttribute("pk"),)),))
     >>> write_document(shop, Workload(title="Shop")).splitlines()[0]
     '# Shop: table design'
     """
-    kept = kept or Kept()
+    kept = kept or Annotations()
     document = _Document(design, workload, replace(kept, validation=tuple(validation) or kept.validation))
     text = "\n\n".join(part.strip("\n") for part in document.parts() if part.strip()) + "\n"
     again = parse_document(text)
@@ -63,25 +63,25 @@ def write_document(
 def rewrite_document(
     text: str, design: Design, workload: Workload, source: str = "", validation: Sequence[Validation] = ()
 ) -> str:
-    """A document written again for a design: all that its authors wrote is kept.
+    """The document written again for a changed design, with all text of its authors.
 
-    One that was approved and whose keys are others now is a draft again, and what was checked then is not said of
-    these. Where it kept all its keys and others came to them it stays approved, and says which nobody has looked at.
+    An approved document whose keys changed becomes a draft without its checks. If it only got additions, it stays
+    approved and lists them as not reviewed.
     """
     before = read_document(text, workload)
     kept = before.kept
     if replace(before.design, operations=(), decisions=()) != replace(design, operations=(), decisions=()):
-        status, header = Status.DRAFT, {name: said for name, said in kept.header.items() if name != titles.UNREVIEWED}
+        status, header = Status.DRAFT, {name: said for name, said in kept.header.items() if name != headings.UNREVIEWED}
         if kept.status is Status.APPROVED and keeps(before.design, design):
-            known = [kept.header[titles.UNREVIEWED]] if titles.UNREVIEWED in kept.header else []
+            known = [kept.header[headings.UNREVIEWED]] if headings.UNREVIEWED in kept.header else []
             status, added = Status.APPROVED, [*known, *_added(before.design, design)]
-            header |= {titles.UNREVIEWED: "; ".join(added)} if added else {}
+            header |= {headings.UNREVIEWED: "; ".join(added)} if added else {}
         kept = replace(kept, status=status, header=header, validation=())
     return write_document(design, workload, replace(kept, source=source or kept.source), validation)
 
 
 def _added(before: Design, after: Design) -> Iterator[str]:
-    """What a design has that it had not, a few words each."""
+    """The additions of a design, in a few words each."""
     yield from (slot.name for slot in after.indexes if before.slot(slot.name) is None)
     for item in after.items:
         was = before.item(item.entity, item.copy)
@@ -95,44 +95,50 @@ def _added(before: Design, after: Design) -> Iterator[str]:
 
 
 class _Document:
-    def __init__(self, design: Design, workload: Workload, kept: Kept) -> None:
+    def __init__(self, design: Design, workload: Workload, kept: Annotations) -> None:
         self.design = design
         self.workload = workload
         self.kept = kept
         self._left = dict(kept.prose)
-        """Prose that has not been put anywhere yet."""
+        """Authors' text that is not placed yet."""
 
     def parts(self) -> Iterator[str]:
         kept = self.kept
         yield f"# {kept.title or _title(self.workload)}"
         header = {
-            titles.STATUS: (kept.status or Status.DRAFT).value,
-            titles.SOURCE: kept.source or "access-patterns.md",
-            titles.SUMMARY: self._summary(),
+            headings.STATUS: (kept.status or Status.DRAFT).value,
+            headings.SOURCE: kept.source or "access-patterns.md",
+            headings.SUMMARY: self._summary(),
             **kept.header,
         }
         yield "\n".join(f"> {name}: {text}" for name, text in header.items())
         yield self._left.pop("front", "")
         yield from self._own("")
         bodies = {
-            titles.REVIEW: self._review(),
-            titles.CONFIGURATION: self._configuration(),
-            titles.INDEXES: self._indexes(),
-            titles.KEYS: self._keys(),
-            titles.UNIQUE: self._guards(),
-            titles.COLLECTIONS: self._collections(),
-            titles.PATTERNS: iter(()),
-            titles.READS: self._reads(),
-            titles.WRITES: self._writes(titles.WRITES, self.workload.writes),
-            titles.DELETES: self._writes(titles.DELETES, self.workload.deletes),
-            titles.DECISIONS: iter(["\n".join(map(_decision, self.design.decisions))]),
-            titles.VALIDATION: self._validation(),
+            headings.REVIEW: self._review(),
+            headings.CONFIGURATION: self._configuration(),
+            headings.INDEXES: self._indexes(),
+            headings.KEYS: self._keys(),
+            headings.UNIQUE: self._guards(),
+            headings.COLLECTIONS: self._collections(),
+            headings.PATTERNS: iter(()),
+            headings.READS: self._reads(),
+            headings.WRITES: self._writes(headings.WRITES, self.workload.writes),
+            headings.DELETES: self._writes(headings.DELETES, self.workload.deletes),
+            headings.DECISIONS: iter(["\n".join(map(_decision, self.design.decisions))]),
+            headings.VALIDATION: self._validation(),
         }
         for name, body in bodies.items():
             yield from self._section(name, [part for part in body if part.strip()])
 
     def _section(self, name: str, body: list[str]) -> Iterator[str]:
-        always = name in {titles.CONFIGURATION, titles.INDEXES, titles.KEYS, titles.PATTERNS, titles.VALIDATION}
+        always = name in {
+            headings.CONFIGURATION,
+            headings.INDEXES,
+            headings.KEYS,
+            headings.PATTERNS,
+            headings.VALIDATION,
+        }
         prose = self._left.pop(name, "")
         left = [text for place in list(self._left) if place.startswith(f"{name}/") for text in self._homeless(place)]
         own = list(self._own(name))
@@ -140,22 +146,22 @@ class _Document:
             return
         yield f"{'###' if name in _TABLES else '##'} {name}"
         if body or always:
-            yield textwrap.fill(titles.INTRODUCTIONS.get(name, ""), 120)
-        if name == titles.REVIEW:
-            # All of it is written anew. What people add stands below, before the next heading.
+            yield textwrap.fill(headings.INTRODUCTIONS.get(name, ""), 120)
+        if name == headings.REVIEW:
+            # The generated part is written again. The authors' additions come below it, before the next heading.
             yield from (*body, prose, *left, *own)
         else:
             yield from (prose, *body, *left, *own)
 
     def _own(self, after: str) -> Iterator[str]:
-        """The authors' own sections that follow a known one."""
+        """The authors' own sections after a known one."""
         for section in self.kept.sections:
             if section.after == after:
                 yield f"{'#' * section.level} {section.title}"
                 yield section.text
 
     def _homeless(self, place: str) -> Iterator[str]:
-        """What was written about an item or index that is no more: it stays, for someone to move or delete."""
+        """Text about an item or index that no longer exists. It is kept, for someone to move or delete."""
         text = self._left.pop(place, "")
         if text:
             yield f"{place.partition('/')[2]}:\n\n{text}"
@@ -178,7 +184,7 @@ class _Document:
             )
         yield "\n".join(lines)
         rows = [(one.pattern, self._cost(one)) for one in dearest(cost)]
-        yield self._table(titles.REVIEW, titles.COST_COLUMNS, rows)
+        yield self._table(headings.REVIEW, headings.COST_COLUMNS, rows)
 
     def _cost(self, one: PatternCost) -> Cells:
         pattern = self.workload.pattern(one.pattern)
@@ -208,15 +214,15 @@ class _Document:
             write_code(design.ttl_attribute) if design.ttl_attribute else "-",
             write_prose(base.purpose),
         )
-        rows = {**dict(zip(titles.SETTINGS, values, strict=True)), **self.kept.settings}
+        rows = {**dict(zip(headings.SETTINGS, values, strict=True)), **self.kept.settings}
         if not base.purpose:
             del rows["Purpose"]
         cells = [(name, {"Setting": name, "Value": value}) for name, value in rows.items()]
-        yield self._table(titles.CONFIGURATION, titles.SETTING_COLUMNS, cells)
+        yield self._table(headings.CONFIGURATION, headings.SETTING_COLUMNS, cells)
 
     def _indexes(self) -> Iterator[str]:
         rows = [(slot.name, self._index(slot)) for slot in self.design.indexes]
-        yield self._table(titles.INDEXES, titles.INDEX_COLUMNS, rows) if rows else titles.NO_INDEXES
+        yield self._table(headings.INDEXES, headings.INDEX_COLUMNS, rows) if rows else headings.NO_INDEXES
 
     def _index(self, slot: Slot) -> Cells:
         serves = [o.pattern for o in self.design.operations if any(r.slot == slot.name for r in o.requests)]
@@ -234,22 +240,22 @@ class _Document:
         for item in self.design.items:
             title = item_title(item)
             yield f"### {title}"
-            yield self._left.pop(f"{titles.KEYS}/{title}", "")
+            yield self._left.pop(f"{headings.KEYS}/{title}", "")
             labels = [f"- **Type**: {write_code(item.tag)}"]
             if item.attributes:
                 labels.append(f"- **Holds**: {write_list(item.attributes)}")
             if item.known:
                 labels.append(f"- **Attributes**: {write_list(item.known)}")
             yield "\n".join(labels)
-            place = f"{titles.KEYS}/{title}"
-            yield self._table(place, titles.KEY_COLUMNS, [(f.slot, _facet(f)) for f in item.facets])
+            place = f"{headings.KEYS}/{title}"
+            yield self._table(place, headings.KEY_COLUMNS, [(f.slot, _facet(f)) for f in item.facets])
             if sample := sample_item(self.design, self.workload, item):
-                yield titles.SAMPLE
+                yield headings.SAMPLE
                 yield f"```json\n{json.dumps(sample, indent=2, ensure_ascii=_has_surrogates(sample))}\n```"
 
     def _guards(self) -> Iterator[str]:
-        rows = [(f"{g.entity}!{'+'.join(g.attributes)}", self._guard(g)) for g in self.design.guards]
-        yield self._table(titles.UNIQUE, titles.UNIQUE_COLUMNS, rows)
+        rows = [(g.name, self._guard(g)) for g in self.design.guards]
+        yield self._table(headings.UNIQUE, headings.UNIQUE_COLUMNS, rows)
 
     def _guard(self, guard: Guard) -> Cells:
         pk = sk = example = ""
@@ -264,7 +270,7 @@ class _Document:
                 pk, sk = (template.text if template else "" for template in templates)
                 example = templates[0].build(values)
             except (TemplateError, KeyValueError):
-                pass  # the reader says so; here it only has no example
+                pass  # the reader reports that; here the example is omitted
         return {
             "Entity": write_name(guard.entity),
             "Attributes": write_list(guard.attributes, " + "),
@@ -274,19 +280,19 @@ class _Document:
         }
 
     def _collections(self) -> Iterator[str]:
-        """Each slot with a few items in it, as one sees them there."""
+        """Sample items of each slot, in key order."""
         for slot in self.design.slots:
             rows = sorted(row for item in self.design.items for row in self._pictured(slot, item))
             if not rows:
                 continue
             title = write_title(slot.name)
             yield f"### {title}"
-            yield self._left.pop(f"{titles.COLLECTIONS}/{title}", "")
+            yield self._left.pop(f"{headings.COLLECTIONS}/{title}", "")
             cells = [
                 ("", {"Partition Key": write_list(pk), "Sort Key": write_list(sk), "Item": item})
                 for pk, sk, item in rows
             ]
-            yield self._table(f"{titles.COLLECTIONS}/{title}", titles.COLLECTION_COLUMNS, cells)
+            yield self._table(f"{headings.COLLECTIONS}/{title}", headings.COLLECTION_COLUMNS, cells)
 
     def _pictured(self, slot: Slot, item: Item) -> Iterator[tuple[list[str], list[str], str]]:
         facet = item.facet(slot.name)
@@ -303,11 +309,11 @@ class _Document:
 
     def _reads(self) -> Iterator[str]:
         rows = [(p.id, row) for p in self.workload.reads for row in self._mapped(p)]
-        yield self._table(titles.READS, titles.READ_COLUMNS, rows)
+        yield self._table(headings.READS, headings.READ_COLUMNS, rows)
 
     def _writes(self, name: str, patterns: Sequence[Pattern]) -> Iterator[str]:
         rows = [(p.id, row) for p in patterns for row in self._mapped(p)]
-        yield self._table(name, titles.WRITE_COLUMNS, rows)
+        yield self._table(name, headings.WRITE_COLUMNS, rows)
 
     def _mapped(self, pattern: Pattern) -> Iterator[Cells]:
         operation = self.design.operation(pattern.id)
@@ -320,10 +326,10 @@ class _Document:
             (v.check, {"Check": write_prose(v.check), "Result": write_prose(v.result), "Detail": write_prose(v.detail)})
             for v in self.kept.validation
         ]
-        yield self._table(titles.VALIDATION, titles.VALIDATION_COLUMNS, rows) if rows else titles.NOT_CHECKED
+        yield self._table(headings.VALIDATION, headings.VALIDATION_COLUMNS, rows) if rows else headings.NOT_CHECKED
 
     def _table(self, place: str, columns: Sequence[str], rows: Sequence[tuple[str, Cells]]) -> str:
-        """A table of ours, with the columns that its authors added."""
+        """A table with the authors' additional columns."""
         if not rows:
             return ""
         own = [self.kept.cells.get(f"{place}/{name}", {}) for name, _ in rows]
@@ -336,20 +342,20 @@ class _Document:
         return _aligned([escape_cell(c) for c in used], cells)
 
 
-_TABLES = frozenset({titles.READS, titles.WRITES, titles.DELETES})
+_TABLES = frozenset({headings.READS, headings.WRITES, headings.DELETES})
 _OPTIONAL = frozenset({"Only When", "Remarks", "Over", "Detail", "Purpose", "Serves", "Action", "Kind"})
-"""Columns that are left out where nothing stands in them."""
+"""Columns that are omitted if they are empty."""
 
 
 def item_title(item: Item) -> str:
-    """The heading of an item: its entity, and which copy of it."""
+    """The heading of an item: its entity and its copy."""
     title = write_title(item.entity)
     return f"{title} (copy {write_title(item.copy)})" if item.copy else title
 
 
 def _title(workload: Workload) -> str:
     title = " ".join(workload.title.split())
-    return f"{write_heading(title)}: {titles.TITLE}" if title else titles.TITLE.capitalize()
+    return f"{write_heading(title)}: {headings.TITLE}" if title else headings.TITLE.capitalize()
 
 
 def _counted(count: int, word: str) -> str:
@@ -371,7 +377,7 @@ def _facet(facet: Facet) -> Mapping[str, str]:
 
 
 def _decision(choice: Choice) -> str:
-    """`- **Order**: lives under its user.`, and below it what else there was."""
+    """A decision, `- **Order**: lives under its user.`, with its alternatives below."""
     bold = choice.about and not set(choice.about) & set("*`\\_[]<>\n") and choice.about == choice.about.strip(" :")
     about = f"**{choice.about}**" if bold and write_code(choice.about)[1] != '"' else write_code(choice.about)
     text = write_prose(choice.text) if choice.text else write_code("")
@@ -381,7 +387,7 @@ def _decision(choice: Choice) -> str:
 
 def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [
-        max(3, *(min(len(row[at]), _WIDEST) for row in (header, *rows)))  # `---` takes three
+        max(3, *(min(len(row[at]), _WIDEST) for row in (header, *rows)))  # `---` needs three
         for at in range(len(header))
     ]
     lines = [header, ["-" * width for width in widths], *rows]

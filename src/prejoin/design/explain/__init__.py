@@ -1,23 +1,21 @@
-"""Why a design is as it is: per entity, index, copy, pattern and partition, in words and as data."""
+"""Explains a design, for each entity, index, copy, pattern and partition, as text and as data."""
 
-from prejoin.design.explain.alternatives import considered, without
-from prejoin.design.explain.decisions import choices, told
-from prejoin.design.explain.explanation import explain, explain_design
+from prejoin.design.explain.alternatives import add_alternatives, without
+from prejoin.design.explain.explanation import annotate, choices, explain, explain_design
 from prejoin.design.explain.model import Alternative, Explanation
-from prejoin.design.explain.text import as_markdown, as_text
-from prejoin.design.explain.why import UnknownTopicError, topics, why
+from prejoin.design.explain.text import UnknownTopicError, as_markdown, as_text, topics, why
 
 __all__ = [
     "Alternative",
     "Explanation",
     "UnknownTopicError",
+    "add_alternatives",
+    "annotate",
     "as_markdown",
     "as_text",
     "choices",
-    "considered",
     "explain",
     "explain_design",
-    "told",
     "topics",
     "why",
     "without",

@@ -1,7 +1,4 @@
-"""Other designs for the same workload, solved and priced: what was considered, and what dropping a pattern would save.
-
-Each of these is solved anew, so they are made on demand, and there are few of them.
-"""
+"""Alternative designs for the same workload, solved and priced on demand; and the cost of one access pattern."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from prejoin.design.explain.phrases import count, in_order, listed, money
 from prejoin.design.layout.key_words import upper
 from prejoin.design.model import Design
 from prejoin.design.solver.candidates import Candidate, base_candidates
-from prejoin.design.solver.choice import BASE, OWN, Placed, answers
 from prejoin.design.solver.integer_program import InfeasibleError
-from prejoin.design.solver.read_needs import questions
+from prejoin.design.solver.needs import read_needs
+from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answers
 from prejoin.design.solver.solve import Solution, solve
 from prejoin.workload.lookup import root
 from prejoin.workload.model import (
@@ -33,15 +30,15 @@ from prejoin.workload.model import (
 )
 
 MOST_SOLVED = 8
-"""Other designs that are solved for one explanation."""
+"""The most designs solved for one explanation."""
 
 
 def without(
     workload: Workload, pattern: str, solution: Solution | None = None, kept: Design | None = None
 ) -> Alternative:
-    """What the table would be without an access pattern: what asking for it costs, all in all.
+    """The table without an access pattern: the difference is the pattern's total cost.
 
-    A design that was kept is kept without it, too.
+    An approved design is kept in both.
     """
     if workload.pattern(pattern) is None:
         raise LookupError(f"there is no access pattern {pattern}")
@@ -67,21 +64,21 @@ def _dropped(workload: Workload, pattern: str) -> Workload:
     )
 
 
-def considered(
+def add_alternatives(
     workload: Workload,
     solution: Solution,
     explanation: Explanation,
     kept: Design | None = None,
     most: int = MOST_SOLVED,
 ) -> Explanation:
-    """The explanation with the alternatives of the whole, of the copies and of the entities' keys, in that order.
+    """The explanation with alternatives for the whole, for copies and for the entities' keys, in that order.
 
-    No more designs are solved than `most`; a design that was kept is kept by the others, too.
+    At most `most` designs are solved. All of them keep an approved design.
     """
     tries = _Tries(workload, solution, kept, most)
     whole: dict[object, Alternative] = {}
     for one in _as_a_whole(tries):
-        whole.setdefault((one.structures, one.dollars, one.unserved), one)  # the same design is told once
+        whole.setdefault((one.structures, one.dollars, one.unserved), one)  # equal designs are listed once
     staying = {item.entity for item in kept.copies} if kept else set()
     copies = tuple(
         replace(about, alternatives=tuple(tries.tried(f"no copy of {about.entity}", Without("copies", about.entity))))
@@ -96,7 +93,7 @@ def considered(
 
 
 class _Tries:
-    """Other designs, solved as long as there is something left of the effort."""
+    """Solves alternative designs until the limit is reached."""
 
     def __init__(self, workload: Workload, solution: Solution, kept: Design | None, most: int) -> None:
         self.workload = workload
@@ -106,7 +103,7 @@ class _Tries:
         self._paid = total(workload, solution.design)
 
     def tried(self, what: str, pin: Pin) -> Iterator[Alternative]:
-        """The design with one more decision, if it is another one."""
+        """The design with one more decision, if it differs."""
         if self._left <= 0:
             return
         self._left -= 1
@@ -122,7 +119,7 @@ class _Tries:
 
 
 def _as_a_whole(tries: _Tries) -> Iterator[Alternative]:
-    """One index fewer, no copies, least money; of what is kept there is no less."""
+    """One index fewer, no copies, least money. An approved design is not reduced."""
     design, kept = tries.solution.design, tries.kept or Design("")
     if len(design.indexes) > len(kept.indexes):
         most = sum(not slot.local for slot in design.indexes) - 1
@@ -136,18 +133,18 @@ def _as_a_whole(tries: _Tries) -> Iterator[Alternative]:
 
 
 def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
-    """The next best key of an entity in the table: the one that answers most of its reads by itself."""
+    """The next best key of an entity in the table: the one that serves most of its reads."""
     workload, solution = tries.workload, tries.solution
     entity = workload.entity(name)
     assert entity is not None
     if any(isinstance(d.pin, FixedKey | Under) and d.pin.entity == name for d in workload.decisions):
-        return  # that was decided
-    asked, _ = questions(workload)
+        return  # the document decided that
+    asked, _ = read_needs(workload)
     needs = [need for question in asked for need in question.needs if need.entity == name]
     chosen = next(p.candidate for p in solution.chosen.placed if (p.entity, p.item, p.slot) == (name, OWN, BASE))
 
     def served(candidate: Candidate) -> list[str]:
-        return in_order(n.read for n in needs if answers(Placed(name, OWN, BASE, candidate), n))
+        return in_order(n.read for n in needs if placement_answers(Placement(name, OWN, BASE, candidate), n))
 
     now = served(chosen)
     others = [(reads, c) for c in base_candidates(workload, entity, needs) if (reads := served(c)) and reads != now]
@@ -158,7 +155,7 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
 
 
 def _pinned(workload: Workload, design: Design, entity: Entity, candidate: Candidate) -> FixedKey:
-    """A key as somebody could decide it, in the words that keys are made of."""
+    """A candidate as a decision, in the words that keys use."""
     between = design.separator
     words = []
     for name in candidate.pk:

@@ -1,4 +1,4 @@
-"""What each part of a design costs in a month: the bill, taken apart by what is asked why it is there."""
+"""The monthly cost of each part of a design."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.bill import Amplification, Bill, amplification, bill
-from prejoin.design.cost.estimates import Figures
+from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import units_of
-from prejoin.design.explain.model import Written
+from prejoin.design.explain.model import WriteExplanation
 from prejoin.design.explain.phrases import amount, count
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Call, Design, Units
@@ -29,17 +29,19 @@ class Costs(msgspec.Struct, frozen=True):
     writing: float
     storing: float
     indexes: dict[str, float]
-    """What is written to each, and what it stores."""
+    """By index: writes to it and its storage."""
     copies: dict[str, float]
-    """By `Order/lookup`: what there would be less to pay without it, apart from what it serves."""
-    written: dict[str, tuple[Written, ...]]
+    """By copy, `Order/lookup`: the saving without it."""
+    written: dict[str, tuple[WriteExplanation, ...]]
+    write_sentences: dict[str, tuple[str, ...]]
+    """By entity: the sentences about creating and deleting an item, one for both if they are equal."""
 
     @property
     def total(self) -> float:
         return _rounded(self.bill.total)
 
     def units(self, pattern: str) -> Units:
-        """Of one call."""
+        """Units of one call."""
         found = self.bill.pattern(pattern)
         return found.units if found else Units()
 
@@ -55,10 +57,12 @@ def costs_of(workload: Workload, design: Design) -> Costs:
     for item in design.copies:
         rest = replace(design, items=tuple(one for one in design.items if one is not item))
         less = _keeping(workload, bill(workload, map_patterns(rest, workload)))
-        copies[f"{item.entity}/{item.copy}"] = _rounded(keeping - less)
-    written: dict[str, tuple[Written, ...]] = {}
+        copies[item.name] = _rounded(keeping - less)
+    written: dict[str, tuple[WriteExplanation, ...]] = {}
+    clauses: dict[str, dict[str, list[str]]] = {}
     for one in amplification(workload, design):
         written[one.entity] = (*written.get(one.entity, ()), _written(one))
+        clauses.setdefault(one.entity, {}).setdefault(_clause(one), []).append(_DOING[one.verb])
     reads = sum((dollars(reads=one.calls * one.units.read) for one in whole.patterns), Decimal())
     return Costs(
         whole,
@@ -68,6 +72,10 @@ def costs_of(workload: Workload, design: Design) -> Costs:
         {slot.name: _index(workload, design, whole, slot.name) for slot in design.indexes},
         copies,
         written,
+        {
+            name: tuple(f"{' or '.join(doing).capitalize()} {clause}" for clause, doing in found.items())
+            for name, found in clauses.items()
+        },
     )
 
 
@@ -76,13 +84,13 @@ def total(workload: Workload, design: Design) -> float:
 
 
 def _keeping(workload: Workload, whole: Bill) -> Decimal:
-    """Writes and storage: what it takes to keep what is there, whoever reads it."""
+    """The cost of writes and storage, without reads."""
     reads = {read.id for read in workload.reads}
     return whole.kept + sum((one.dollars for one in whole.patterns if one.pattern not in reads), Decimal())
 
 
 def _index(workload: Workload, design: Design, whole: Bill, name: str) -> float:
-    figures = Figures(design, workload)
+    figures = Estimates(design, workload)
     units = 0.0
     for operation in design.operations:
         cost = whole.pattern(operation.pattern)
@@ -94,14 +102,18 @@ def _index(workload: Workload, design: Design, whole: Bill, name: str) -> float:
     return _rounded(dollars(writes=units) + whole.slot(name))
 
 
-def _written(one: Amplification) -> Written:
+def _written(one: Amplification) -> WriteExplanation:
+    text = f"{_DOING[one.verb]} {_clause(one)}"
+    return WriteExplanation(one.verb, one.items, one.entries, one.units, one.alone, text)
+
+
+def _clause(one: Amplification) -> str:
     parts = [count(one.items, "item") if one.items > 1 else "one item"]
     if one.entries:
         parts.append(count(one.entries, "index entry", "index entries"))
     more = f", where the item alone would cost {amount(one.alone)}" if one.units != one.alone else ""
     how = " in a transaction" if one.transaction else ""
-    text = f"{_DOING[one.verb]} one writes {' and '.join(parts)}{how}: {count(one.units, 'write unit')}{more}."
-    return Written(one.verb, one.items, one.entries, one.units, one.alone, text)
+    return f"one writes {' and '.join(parts)}{how}: {count(one.units, 'write unit')}{more}."
 
 
 def _rounded(number: Decimal | float) -> float:

@@ -1,4 +1,4 @@
-"""Each entity: why its items live where they do, how many there are, what makes them unique, what a write becomes."""
+"""Explains each entity: its key, its number of items, what makes them unique, and what a write amounts to."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from prejoin.design.cost.assumptions import count_of, size_of
 from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.costs import Costs
-from prejoin.design.explain.keys import worded
-from prejoin.design.explain.model import AboutEntity, AboutKey, Written
+from prejoin.design.explain.keys import key_shape
+from prejoin.design.explain.model import AboutEntity, AboutKey
 from prejoin.design.explain.phrases import coded, count, in_order, listed, size, verb
 from prejoin.design.model import TABLE, Design
 from prejoin.keys import Plan
@@ -19,7 +19,7 @@ from prejoin.workload.model import Entity, FixedKey, Under, Verb, Workload
 def entities(
     workload: Workload, design: Design, keys: Sequence[AboutKey], planned: Mapping[str, Plan], costs: Costs
 ) -> tuple[AboutEntity, ...]:
-    """All entities that the table holds, in the order of the document."""
+    """The explanations of all entities in the table, in document order."""
     found = []
     for entity in workload.entities:
         mine = [key for key in keys if key.entity == entity.name]
@@ -34,7 +34,7 @@ def entities(
             *_unique(workload, entity, own, design),
             *_stored(workload, entity),
             *_elsewhere(mine),
-            *_written(written),
+            *costs.write_sentences.get(entity.name, ()),
         )
         guards = tuple("+".join(g.attributes) for g in design.guards if g.entity == entity.name)
         found.append(AboutEntity(entity.name, own, size_of(entity), count_of(workload, entity), guards, written, said))
@@ -42,15 +42,15 @@ def entities(
 
 
 def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Plan], separator: str) -> Iterator[str]:
-    """Who lies beside it, and which reads want that."""
+    """The other entities in its partition, and the reads that need them there."""
     beside = [
         k
         for k in keys
-        if k is not own and k.slot == own.slot and worded(k.pk) == worded(own.pk) and k.entity != own.entity
+        if k is not own and k.slot == own.slot and key_shape(k.pk) == key_shape(own.pk) and k.entity != own.entity
     ]
-    wanted = in_order(read for read in own.patterns if read in planned and len(planned[read].ask.entities) > 1)
+    wanted = in_order(read for read in own.patterns if read in planned and len(planned[read].lookup.entities) > 1)
     if wanted:
-        others = dict.fromkeys(e for read in wanted for e in planned[read].ask.entities if e != own.entity)
+        others = dict.fromkeys(e for read in wanted for e in planned[read].lookup.entities if e != own.entity)
         reads = f"{listed(wanted)} {verb(wanted, 'reads', 'read')}"
         yield f"It lies beside {listed(others)}, in an item collection that {reads} in one request."
         if own.sk.startswith(separator):
@@ -62,7 +62,7 @@ def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Pla
 
 
 def _decided(workload: Workload, entity: Entity) -> Iterator[str]:
-    """What the document decided about its place."""
+    """The document's decisions about its key."""
     for decision in workload.decisions:
         if isinstance(decision.pin, Under) and decision.pin.entity == entity.name:
             yield f"The document says that it lives under {decision.pin.parent}."
@@ -71,7 +71,7 @@ def _decided(workload: Workload, entity: Entity) -> Iterator[str]:
 
 
 def _unique(workload: Workload, entity: Entity, own: AboutKey, design: Design) -> Iterator[str]:
-    """What keeps two items from being one, or one from being two."""
+    """What prevents two items from sharing a key, and duplicates."""
     ids = [a.name for a in entity.id]
     made = [a.name for a in entity.id if a.generated]
     key = {part.attribute for part in (*own.partition, *own.sort)}
@@ -107,13 +107,3 @@ def _elsewhere(mine: Sequence[AboutKey]) -> Iterator[str]:
     parts = [f"in {listed(indexes)}" if indexes else "", f"as the copy {listed(copies)}" if copies else ""]
     if any(parts):
         yield f"It is found {' and '.join(p for p in parts if p)}, too."
-
-
-def _written(written: Sequence[Written]) -> Iterator[str]:
-    """What creating and deleting one takes; in one sentence where it is the same."""
-    said: dict[str, list[str]] = {}
-    for one in written:
-        doing, _, rest = one.text.partition(" ")
-        said.setdefault(rest, []).append(doing)
-    for rest, verbs in said.items():
-        yield f"{' or '.join(verbs).capitalize()} {rest}"

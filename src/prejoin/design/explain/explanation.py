@@ -1,48 +1,51 @@
-"""The explanation of a design, all of it: `explain(workload, solution)`."""
+"""The explanation of a design, `explain(workload, solution)`, with the claims about its quality and its decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from prejoin.design.cost.assumptions import assumptions
-from prejoin.design.explain.claims import compared
+from prejoin.design.cost.objective import BETWEEN_EQUALS, IN_WORDS
 from prejoin.design.explain.costs import Costs, costs_of
 from prejoin.design.explain.entities import entities
-from prejoin.design.explain.keys import keyed, plans
-from prejoin.design.explain.model import Explanation
+from prejoin.design.explain.keys import key_explanations, plans
+from prejoin.design.explain.model import AboutIndex, Alternative, Because, Explanation
 from prejoin.design.explain.partitions import partitions
 from prejoin.design.explain.patterns import patterns
 from prejoin.design.explain.phrases import count, listed, money, verb
 from prejoin.design.explain.structures import copies, indexes
 from prejoin.design.mapping.validate import must_fit
-from prejoin.design.model import Design
+from prejoin.design.model import Choice, Design
+from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.solve import Solution
 from prejoin.workload.model import Workload
 
 MOST_NAMED = 3
-"""Patterns that are named as the dearest."""
+"""The most patterns named as the most expensive."""
 
 
 def explain(workload: Workload, solution: Solution) -> Explanation:
-    """Why the design is as it is, and what it costs. Alternatives are solved on demand (`considered`, `without`)."""
+    """Explain a design and its cost. Alternatives are added on demand (`add_alternatives`, `without`)."""
     return explain_design(workload, solution.design, solution)
 
 
 def explain_design(workload: Workload, design: Design, solution: Solution | None = None) -> Explanation:
-    """The same for any design with its operations. How good it is, is said only of one that was solved.
+    """Explain any mapped design. Only a solved one has claims about its quality.
 
-    A DesignError where it is not one for this workload.
+    Raises DesignError if it does not fit the workload.
     """
     must_fit(design, workload)
     costs = costs_of(workload, design)
     planned = plans(workload, design)
-    keys = keyed(workload, design, planned)
+    keys = key_explanations(workload, design, planned)
     return Explanation(
         table=design.table,
         structures=len(design.indexes) + len(design.copies),
         dollars=costs.total,
         exact=solution is not None and solution.exact,
-        text=(*_words(design, costs), *(compared(workload, solution) if solution else ())),
+        text=(*_words(design, costs), *(claim_sentences(workload, solution) if solution else ())),
         entities=entities(workload, design, keys, planned, costs),
         indexes=indexes(workload, design, keys, costs),
         copies=copies(workload, design, keys, costs),
@@ -53,7 +56,7 @@ def explain_design(workload: Workload, design: Design, solution: Solution | None
 
 
 def _assumed(workload: Workload) -> Iterator[str]:
-    """What was assumed, each kind of it said once for all that it is about."""
+    """All assumptions, one sentence for each kind."""
     kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
     for one in assumptions(workload):
         kinds.setdefault((one.what, one.why), {}).setdefault(one.value, []).append(one.about)
@@ -79,7 +82,7 @@ def _words(design: Design, costs: Costs) -> Iterator[str]:
 
 
 def _dearest(costs: Costs) -> Iterator[str]:
-    """The patterns that more than half of the money is for."""
+    """The patterns that account for more than half of the cost."""
     found: list[str] = []
     paid = 0.0
     for one in sorted(costs.bill.patterns, key=lambda one: (-one.dollars, one.pattern)):
@@ -89,3 +92,76 @@ def _dearest(costs: Costs) -> Iterator[str]:
         found.append(f"{one.pattern} ({money(one.dollars)})")
     if paid * 2 > costs.total:
         yield f"Most of that is for {listed(found)}."
+
+
+def claim(workload: Workload, solution: Solution) -> str:
+    """What is proven about a solved design, as a clause; empty if it has no indexes and copies.
+
+    The solver compares combinations of candidate keys. Other keys exist, so nothing is claimed about all designs.
+    """
+    chosen = solution.chosen
+    keys = f"the {chosen.candidates:,} candidate keys"
+    if constraints_of(workload).money:
+        found = "the cheapest" if solution.ended else "the cheapest found before the search reached its limit"
+        return f"{found} of the combinations of {keys}, by what they cost to keep"
+    if not solution.design.indexes and not solution.design.copies:
+        return ""
+    if not solution.ended:
+        return f"the best found before the search reached its limit; {keys} need at least {chosen.least}"
+    return f"no combination of {keys} serves as much with fewer indexes and copies"
+
+
+def claim_sentences(workload: Workload, solution: Solution) -> tuple[str, ...]:
+    """The claim as sentences, with the criteria that decide between equal designs."""
+    known = claim(workload, solution)
+    first = (f"{known[0].upper()}{known[1:]}.",) if known else ()
+    if constraints_of(workload).money:
+        return first
+    equals = f"Between equals the solver goes by estimates of {BETWEEN_EQUALS}."
+    return (*first, f"Designs are compared by {IN_WORDS}. {equals}")
+
+
+def annotate(design: Design, explanation: Explanation) -> Design:
+    """The design with its decisions and the purpose of each index."""
+    purposes = {index.index: purpose(index) for index in explanation.indexes}
+    slots = tuple(replace(slot, purpose=purposes.get(slot.name, slot.purpose)) for slot in design.slots)
+    return replace(design, slots=slots, decisions=choices(explanation))
+
+
+def purpose(index: AboutIndex) -> str:
+    """The purpose of an index in a line: `User by email (AP-002); Order by status, in the order of placedAt
+    (AP-008)`.
+    """
+    found = []
+    for key in index.keys:
+        by = dict.fromkeys(p.attribute for p in (*key.partition, *key.sort) if p.because is Because.GIVEN)
+        order = dict.fromkeys(p.attribute for p in key.sort if p.because in (Because.RANGE, Because.ORDER))
+        text = f"{key.entity} by {listed(by)}" if by else f"all {key.entity} items"
+        text += f", in the order of {listed(order)}" if order else ""
+        found.append(f"{text} ({', '.join(key.patterns)})" if key.patterns else text)
+    return "; ".join(found)
+
+
+def choices(explanation: Explanation) -> tuple[Choice, ...]:
+    """The decisions about the table, each entity, index, copy and busy partition, in that order."""
+    return tuple(_choices(explanation))
+
+
+def _choices(explanation: Explanation) -> Iterator[Choice]:
+    yield Choice("table", " ".join(explanation.text), _texts(explanation.alternatives))
+    for entity in explanation.entities:
+        yield Choice(entity.entity, " ".join(entity.text), _texts(entity.alternatives))
+    for index in explanation.indexes:
+        yield Choice(index.index, " ".join(index.text), _texts(index.alternatives))
+    for copy in explanation.copies:
+        yield Choice(f"{copy.entity}/{copy.copy}", " ".join(copy.text), _texts(copy.alternatives))
+    for partition in explanation.partitions:
+        if partition.shards > 1 or partition.bucket or partition.enough > 1:
+            yield Choice(f"partition {partition.pk}", " ".join(partition.text))
+    for pattern in explanation.patterns:
+        if not pattern.served or pattern.alternatives:
+            yield Choice(pattern.pattern, " ".join(pattern.text), _texts(pattern.alternatives))
+
+
+def _texts(alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
+    return tuple(one.text for one in alternatives)

@@ -1,4 +1,4 @@
-"""Every key of a design with what put each attribute there: the reads that it answers, or what makes it unique."""
+"""Explains every key of a design: the reads it serves, and the reason for each attribute."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from prejoin import keys
 from prejoin.design.cost.assumptions import count_of
-from prejoin.design.cost.estimates import Figures
+from prejoin.design.cost.estimates import Estimates
 from prejoin.design.explain.model import AboutKey, Because, KeyPart
 from prejoin.design.explain.phrases import coded, in_order, listed, share, verb
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_reads import ask_of
-from prejoin.design.model import TABLE, Design, Request
+from prejoin.design.model import TABLE, Design, ItemName, Request
 from prejoin.keys import Plan, Refusal
 from prejoin.workload.model import Entity, Read, Workload
 
@@ -22,7 +22,7 @@ _FIELD = re.compile(r"\{[^{}]*\}")
 
 
 def plans(workload: Workload, design: Design) -> dict[str, Plan]:
-    """How the planner answers each read that some key serves."""
+    """The plan of each read that is served."""
     facets = planner_facets(design, workload)
     wanted = {operation.pattern for operation in design.operations}
     found = {}
@@ -41,8 +41,8 @@ def _planned(read: Read, workload: Workload, facets: Sequence[keys.Facet]) -> Pl
     return None if isinstance(answer, Refusal) else answer
 
 
-def keyed(workload: Workload, design: Design, planned: Mapping[str, Plan]) -> tuple[AboutKey, ...]:
-    """All keys, in the order of the design's items."""
+def key_explanations(workload: Workload, design: Design, planned: Mapping[str, Plan]) -> tuple[AboutKey, ...]:
+    """The explanations of all keys, in the order of the design's items."""
     shares = _shares(workload, design)
     found = []
     for facet in planner_facets(design, workload):
@@ -55,7 +55,7 @@ def keyed(workload: Workload, design: Design, planned: Mapping[str, Plan]) -> tu
 
 
 def _also(design: Design, facet: keys.Facet, planned: Mapping[str, Plan]) -> list[str]:
-    """Patterns that read by a key on their way: writes that find an item first, joins that follow an id."""
+    """Patterns that use a key in a further request: writes that find an item first, and joins."""
     found = []
     for operation in design.operations:
         for request in operation.requests[1 if operation.pattern in planned else 0 :]:
@@ -66,16 +66,17 @@ def _also(design: Design, facet: keys.Facet, planned: Mapping[str, Plan]) -> lis
 
 
 def _meant(facet: keys.Facet, request: Request) -> bool:
-    """Whether a request is for this key: its words are the same, the names of what is given may be others."""
-    condition = request.sk.rpartition(" ")[2]
+    """Whether a request uses this key: the words are the same, the attribute names may differ."""
+    condition = request.sort_condition
+    start = key_shape(condition.high or condition.low) if condition else ""
     sk = facet.sk.text if facet.sk else ""
-    return worded(request.pk) == worded(facet.pk.text) and worded(sk).startswith(worded(condition))
+    return key_shape(request.pk) == key_shape(facet.pk.text) and key_shape(sk).startswith(start)
 
 
-def worded(template: str) -> str:
-    """A key without the names in it: partitions of the same words are the same, whatever each entity calls the id.
+def key_shape(template: str) -> str:
+    """A key template without attribute names: two partitions are the same if their words are.
 
-    >>> worded("USER#{userId}") == worded("USER#{followerId}")
+    >>> key_shape("USER#{userId}") == key_shape("USER#{followerId}")
     True
     """
     return _FIELD.sub("{}", template)
@@ -97,20 +98,22 @@ def _about(entity: Entity, facet: keys.Facet, mine: Mapping[str, Plan], also: Se
     return replace(about, text=tuple(_sentences(about, entity)))
 
 
-def _parts(entity: Entity, field: keys.Field, mine: Mapping[str, Plan], also: Sequence[str] = ()) -> Iterator[KeyPart]:
-    """Why a field is in a key: each reason with the reads that have it."""
+def _parts(
+    entity: Entity, field: keys.KeyField, mine: Mapping[str, Plan], also: Sequence[str] = ()
+) -> Iterator[KeyPart]:
+    """The reasons for a field in a key, each with its reads."""
     if field.encoding.derived:
         yield KeyPart(field.name, Because.SPREAD)
         return
     why: dict[Because, list[str]] = {Because.GIVEN: list(also)} if also else {}
     for read, plan in mine.items():
-        asked = plan.ask.name(entity.name, field.attribute)
-        if asked in plan.ask.given - plan.filtered:
+        asked = plan.lookup.name(entity.name, field.attribute)
+        if asked in plan.lookup.given - plan.filtered:
             why.setdefault(Because.GIVEN, []).append(read)
             continue
         if plan.within and asked == plan.within.attribute:
             why.setdefault(Because.RANGE, []).append(read)
-        if any(asked == order.attribute and order.entity in ("", entity.name) for order in plan.ask.order):
+        if any(asked == order.attribute and order.entity in ("", entity.name) for order in plan.lookup.order):
             why.setdefault(Because.ORDER, []).append(read)
     for because, reads in sorted(why.items(), key=lambda one: list(Because).index(one[0])):
         yield KeyPart(field.attribute, because, tuple(in_order(reads)))
@@ -120,12 +123,12 @@ def _parts(entity: Entity, field: keys.Field, mine: Mapping[str, Plan], also: Se
 
 
 def _shares(workload: Workload, design: Design) -> dict[tuple[str, str, str], float]:
-    """The part of an entity's items that is in each slot, as it is billed."""
+    """The fraction of an entity's items in each slot, as billed."""
     found = {}
-    for item, slot, entries, _ in Figures(design, workload).stored():
-        name, _, copy = item.partition("/")
-        if entity := workload.entity(name):
-            found[name, copy, slot] = min(1.0, entries / count_of(workload, entity))
+    for item, slot, entries, _ in Estimates(design, workload).stored():
+        name = ItemName.parse(item)
+        if (entity := workload.entity(name.entity)) and not name.guard:
+            found[name.entity, name.copy, slot] = min(1.0, entries / count_of(workload, entity))
     return found
 
 
@@ -159,7 +162,7 @@ def _partition_words(about: AboutKey, entity: Entity) -> Iterator[str]:
 
 
 def _sort_words(about: AboutKey) -> Iterator[str]:
-    """One sentence: what each attribute of the sort key is for, in their order."""
+    """One sentence with the reason for each attribute of the sort key."""
     said: list[tuple[list[str], list[str]]] = []
     for part in about.sort:
         why = _why(part)

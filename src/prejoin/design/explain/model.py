@@ -1,4 +1,4 @@
-"""The explanation of a design as plain frozen data: facts that a program may use, and sentences made of them."""
+"""The explanation of a design as frozen data: facts for programs, and sentences made from them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from prejoin.workload.model import Model, Verb
 
 
 class Because(StrEnum):
-    """Why an attribute stands in a key."""
+    """The reason for an attribute in a key."""
 
     GIVEN = "given"
-    """Reads know its value."""
+    """Reads give its value."""
     RANGE = "range"
-    """Reads ask for a range of it."""
+    """Reads give a range of it."""
     ORDER = "order"
-    """Reads want the items in its order."""
+    """Reads are sorted by it."""
     UNIQUE = "unique"
-    """It belongs to the id: without it two items would have the same key."""
+    """It belongs to the id and makes the key unique."""
     SPREAD = "spread"
-    """It cuts a partition into shards or units of time."""
+    """It splits a partition into shards or time buckets."""
     ABOVE = "above"
-    """It is the id of what the item belongs to, or else part of a key that was asked for."""
+    """It is the id of a parent, or part of a decided key."""
 
 
 class KeyPart(Model, frozen=True):
-    """An attribute in a key, and what put it there. Of several reasons each is a part of its own."""
+    """An attribute in a key and one reason for it."""
 
     attribute: str
     because: Because
@@ -34,7 +34,7 @@ class KeyPart(Model, frozen=True):
 
 
 class AboutKey(Model, frozen=True):
-    """One key of an entity's items: in the table or in an index, of its own items or of a copy."""
+    """One key of an entity's item or copy, in the table or in an index."""
 
     entity: str
     slot: str
@@ -44,37 +44,37 @@ class AboutKey(Model, frozen=True):
     partition: tuple[KeyPart, ...] = ()
     sort: tuple[KeyPart, ...] = ()
     patterns: tuple[str, ...] = ()
-    """The reads that it answers."""
+    """The reads that it serves."""
     share: float = 1.0
-    """The part of the items that is there; less than all where the key is sparse."""
+    """The fraction of items that have it; less than one for a sparse key."""
     sparse: str = ""
-    """Which those are, in words."""
+    """The condition of a sparse key, in words."""
     text: tuple[str, ...] = ()
 
 
-class Written(Model, frozen=True):
-    """What creating or deleting one item becomes: write amplification."""
+class WriteExplanation(Model, frozen=True):
+    """The write amplification of creating or deleting one item."""
 
     verb: Verb
     items: int
-    """In the table: its own, its copies and its guards."""
+    """Items in the table: its own, its copies and its guards."""
     entries: float
-    """In the indexes; a part of one where only some items are in an index."""
+    """Index entries; a fraction where only some items are in an index."""
     units: float
     alone: float
-    """What the item without them would be."""
+    """The units of the item alone."""
     text: str = ""
 
 
 class Alternative(Model, frozen=True):
-    """Another way, and what it would change: fewer is less than nought."""
+    """An alternative and its differences; negative numbers mean fewer or cheaper."""
 
     text: str
     structures: int = 0
     dollars: float = 0.0
-    """A month."""
+    """Dollars a month."""
     unserved: tuple[str, ...] = ()
-    """What would not be served any more."""
+    """Patterns that it would not serve."""
 
 
 class AboutEntity(Model, frozen=True):
@@ -83,7 +83,7 @@ class AboutEntity(Model, frozen=True):
     size: int
     count: int
     guards: tuple[str, ...] = ()
-    writes: tuple[Written, ...] = ()
+    writes: tuple[WriteExplanation, ...] = ()
     text: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 
@@ -94,7 +94,7 @@ class AboutIndex(Model, frozen=True):
     keys: tuple[AboutKey, ...]
     projection: str
     dollars: float
-    """A month: what is written to it, and what it stores."""
+    """Dollars a month: writes to it and its storage."""
     text: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 
@@ -104,7 +104,7 @@ class AboutCopy(Model, frozen=True):
     copy: str
     patterns: tuple[str, ...]
     kept_by: tuple[str, ...]
-    """The writes that write it too."""
+    """The patterns that also write it."""
     keys: tuple[AboutKey, ...]
     dollars: float
     text: tuple[str, ...] = ()
@@ -112,47 +112,47 @@ class AboutCopy(Model, frozen=True):
 
 
 class AboutPartition(Model, frozen=True):
-    """The busiest partition of a key, and whether it bears what falls on it."""
+    """The busiest partition of a key and its load."""
 
     entity: str
     slot: str
     pk: str
     copy: str = ""
     write_units: float = 0.0
-    """A second, on the busiest partition before it is cut."""
+    """Write units a second, before it is split."""
     read_units: float = 0.0
     shards: int = 1
     bucket: str = ""
     enough: int = 1
-    """The number of shards that would be enough."""
+    """The number of shards that is enough."""
     text: tuple[str, ...] = ()
 
 
 class AboutPattern(Model, frozen=True):
     pattern: str
     name: str
-    """What it is for, as the document says."""
+    """The description in the document."""
     served: bool
     per_second: float
     units: Units
-    """Of one call."""
+    """Units of one call."""
     dollars: float
-    """A month."""
+    """Dollars a month."""
     slots: tuple[str, ...] = ()
     outside: bool = False
-    """The document says that something else answers it."""
+    """Whether something else answers it, by a decision."""
     text: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
-    """Other ways to answer it; for one that is not served, the ways there are, the cheapest first."""
+    """Other ways to answer it, the cheapest first."""
 
 
 class Explanation(Model, frozen=True):
     table: str
     structures: int
     dollars: float
-    """A month, all in all."""
+    """Dollars a month."""
     exact: bool
-    """Whether it is known that no design at all serves as much with fewer indexes and copies."""
+    """Whether it is proven that no design serves as much with fewer indexes and copies."""
     text: tuple[str, ...] = ()
     entities: tuple[AboutEntity, ...] = ()
     indexes: tuple[AboutIndex, ...] = ()

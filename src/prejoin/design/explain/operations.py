@@ -1,20 +1,18 @@
-"""What a pattern becomes, told in a sentence or two for someone who has never sent a request to DynamoDB."""
+"""Describes the requests of a pattern in plain sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from prejoin.design.explain.phrases import count, listed
-from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, Request
-from prejoin.workload.model import Op
+from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation, Request, SortCondition
 
 _DONE = {Did.PUT: "puts", Did.UPDATE: "updates", Did.DELETE: "deletes", Did.CHECK: "checks"}
-_ASKING = frozenset(op.value.rpartition(" ")[2] for op in Op if op not in (Op.EXISTS, Op.NOT_EXISTS))
 _WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.TRANSACT_WRITE})
 
 
 def operation_words(operation: Operation) -> Iterator[str]:
-    """One sentence for each request, and what there is to know about it."""
+    """One sentence for each request, and notes on it."""
     for at, request in enumerate(operation.requests):
         lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
         if request.call in _WRITES:
@@ -22,39 +20,34 @@ def operation_words(operation: Operation) -> Iterator[str]:
         else:
             yield lead + _read(request)
             if request.filters:
-                kept = listed(map(_filter, request.filters))
+                kept = listed(request.filters)
                 yield f"Items are left out unless {kept}; those are read and paid for, too."
 
 
 def _read(request: Request) -> str:
     where = "the table" if request.slot == TABLE else request.slot
     what = listed(request.entities)
+    condition = request.sort_condition
     if not request.pk:
         return f"{request.call} of {what}, by the ids that the first one found."
     if request.call in (Call.GET, Call.BATCH_GET):
-        sk = f" / `{request.sk.removeprefix('= ')}`" if request.sk else ""
+        sk = f" / `{condition.low}`" if condition else ""
         return f"{request.call}: {what} by the whole key, `{request.pk}`{sk}{_how(request)}."
     number = "One Query"
     if request.shards > 1:
         number = f"{request.shards} Queries side by side, one a shard"
     if request.bucket:
         number = f"A Query for each {request.bucket}" + (" and shard" if request.shards > 1 else "")
-    sk = f", sort key {_condition(request.sk)}" if request.sk else ""
+    sk = f", sort key {_condition(condition)}" if condition else ""
     lie = " side by side" if len(request.entities) > 1 else ""
     return f"{number} on {where}: {what}{lie} in partition `{request.pk}`{sk}{_how(request)}."
 
 
-def _filter(text: str) -> str:
-    """A filter on what the caller gives ends with the operator."""
-    return f"{text} what is given" if text.rpartition(" ")[2] in _ASKING else text
-
-
-def _condition(text: str) -> str:
-    op, _, rest = text.partition(" ")
-    low, two, high = rest.partition(" and ")
-    if op == "between":
-        return f"between `{low}` and `{high}`" if two else f"from one `{low}` to another"
-    return f"{op.replace('_', ' ')} `{rest}`"
+def _condition(condition: SortCondition) -> str:
+    if condition.op == "between":
+        low, high = condition.low, condition.high
+        return f"between `{low}` and `{high}`" if high else f"from one `{low}` to another"
+    return f"{condition.op.replace('_', ' ')} `{condition.low}`"
 
 
 def _how(request: Request) -> str:
@@ -84,24 +77,21 @@ def _action(action: ItemAction) -> str:
 
 
 def _plain(condition: str) -> str:
-    """A condition on the key is one on the item: a new one must not be there, a changed one must."""
+    """A condition in words. A condition on the key is about the item's existence."""
     if condition.startswith("attribute_not_exists("):
         return "there is none yet"
     return "it is there" if condition.startswith("attribute_exists(") else condition
 
 
 def _named(action: ItemAction) -> str:
-    entity, copied, copy = action.item.partition("/")
-    if copied:
-        return f"the copy {copy} of {entity}"
-    entity, guarded, attributes = action.item.partition("!")
-    if guarded:
-        return f"the guard of {entity}'s {listed(attributes.split('+'))}"
-    return entity
+    name = action.target
+    if name.copy:
+        return f"the copy {name.copy} of {name.entity}"
+    return f"the guard of {name.entity}'s {listed(name.guard)}" if name.guard else name.entity
 
 
 def shape(operation: Operation) -> str:
-    """In a few words: `Query gsi1`, `TransactWriteItems of 4`."""
+    """The requests in a few words: `Query gsi1`, `TransactWriteItems of 4`."""
     found = []
     for request in operation.requests:
         if request.call in _WRITES:

@@ -1,4 +1,4 @@
-"""Hot partitions, with the arithmetic: what falls on the busiest, what one bears, the shards that are enough."""
+"""Explains hot partitions with the arithmetic: the load of the busiest, the limit, and the shards it needs."""
 
 from __future__ import annotations
 
@@ -11,31 +11,36 @@ from prejoin.design.cost.assumptions import per_second
 from prejoin.design.explain.model import AboutKey, AboutPartition, Because
 from prejoin.design.explain.phrases import amount, count, share
 from prejoin.design.layout.sharding import MOST_WRITES, Heat, heat
+from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import TABLE, Design
 from prejoin.design.solver.candidates import Candidate
+from prejoin.keys import Facet
 from prejoin.workload.model import Workload
 
 MOST_READS = 3000
-"""Read units a second that one partition bears; DynamoDB's limit."""
+"""DynamoDB's limit of read units a second for one partition."""
 
 WORTH_TELLING = 0.01
-"""The part of the limit from which on a partition is told about, unless it is cut."""
+"""The fraction of the limit from which a partition is reported, unless it is split."""
 
 
 def partitions(workload: Workload, design: Design, keys: tuple[AboutKey, ...]) -> tuple[AboutPartition, ...]:
-    """The keys whose items are not spread by an id, and those that a pattern says to have a busiest one."""
-    return tuple(found for key in keys if (found := _partition(workload, design, key)))
+    """The keys whose items are not spread by an id, and those with a declared hottest key."""
+    facets = {(facet.entity, facet.copy, facet.slot): facet for facet in planner_facets(design, workload)}
+    return tuple(
+        found for key in keys if (found := _partition(workload, design, key, facets[key.entity, key.copy, key.slot]))
+    )
 
 
-def _partition(workload: Workload, design: Design, key: AboutKey) -> AboutPartition | None:
+def _partition(workload: Workload, design: Design, key: AboutKey, facet: Facet) -> AboutPartition | None:
     entity = workload.entity(key.entity)
     assert entity is not None
     if entity.singleton:
         return None
     pk = tuple(dict.fromkeys(part.attribute for part in key.partition if part.because is not Because.SPREAD))
-    cuts = [part.attribute for part in key.partition if part.because is Because.SPREAD]
-    shards = math.prod(int(c.rpartition("(")[2].rstrip(")")) for c in cuts if ":shard(" in c)
-    bucket = next((c.partition(":")[2] for c in cuts if ":shard(" not in c), "")
+    cuts = [field.encoding for field in facet.pk.fields if field.encoding.derived]
+    shards = math.prod(cut.shards for cut in cuts if cut.shards)
+    bucket = next((cut.bucket for cut in cuts if not cut.shards), "")
     warm = heat(workload, entity, Candidate(key.entity, pk))
     reads = [_read_heat(workload, design, key, pattern, warm.share) for pattern in key.patterns]
     busiest = max(warm.hottest / MOST_WRITES, sum(reads) / MOST_READS)
@@ -47,15 +52,15 @@ def _partition(workload: Workload, design: Design, key: AboutKey) -> AboutPartit
 
 
 def _said(workload: Workload, key: AboutKey) -> bool:
-    """Whether the document says of a read of this key that much of it is for one."""
+    """Whether the document declares a hottest key for a read of this key."""
     return any((p := workload.pattern(name)) and p.rate and p.rate.hottest for name in key.patterns)
 
 
 def _read_heat(workload: Workload, design: Design, key: AboutKey, pattern: str, constant: float) -> float:
-    """Read units a second that a read brings to the busiest partition; before it is cut into shards."""
+    """Read units a second of a read on the busiest partition, before it is split."""
     read, operation = workload.pattern(pattern), design.operation(pattern)
     if read is None:
-        return 0.0  # the design is of an earlier document
+        return 0.0  # the design belongs to an earlier document
     part = read.rate.hottest / 100 if read.rate and read.rate.hottest else constant
     if operation is None or operation.units is None or not part:
         return 0.0

@@ -1,21 +1,30 @@
-"""Each access pattern: what it becomes, what a call costs and a month of it; and those that no key serves."""
+"""Explains each access pattern: its requests and cost, the price of a join, and why a pattern is not served."""
 
 from __future__ import annotations
 
-from prejoin.design.cost.assumptions import per_second
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from prejoin.design.cost.assumptions import count_by, per_second, size_of, value_sizes
+from prejoin.design.cost.units import predict_units
+from prejoin.design.cost.upkeep import index_cents
 from prejoin.design.explain.costs import Costs
-from prejoin.design.explain.joins import join_words
 from prejoin.design.explain.model import AboutPattern, Alternative
 from prejoin.design.explain.operations import operation_words
-from prejoin.design.explain.phrases import count, money, rate
-from prejoin.design.explain.unserved import unserved_words
+from prejoin.design.explain.phrases import amount, coded, count, listed, money, rate, verb
 from prejoin.design.explain.workarounds import alternatives
-from prejoin.design.model import Design, Units
-from prejoin.workload.model import Combine, Pattern, Read, Workload
+from prejoin.design.model import Design, Operation, Units
+from prejoin.design.solver.candidates import index_candidates
+from prejoin.design.solver.needs import read_needs
+from prejoin.protocol.prices import MONTH_SECONDS, dollars, write_units
+from prejoin.workload.grammar.statements import write_pin
+from prejoin.workload.lookup import bare_name, bindings, changes, foreign_key
+from prejoin.workload.model import AtMost, Combine, Consistency, Entity, Pattern, Read, Verb, Without, Workload
 
 
 def patterns(workload: Workload, design: Design, costs: Costs) -> tuple[AboutPattern, ...]:
-    """All patterns of the document, those out of scope too."""
+    """The explanations of all patterns, including those out of scope."""
     return tuple(_pattern(workload, design, costs, pattern) for pattern in workload.patterns)
 
 
@@ -46,3 +55,133 @@ def _price(often: float, units: Units, dollars: float) -> str:
     parts = [(units.read, "read unit"), (units.write, "write unit")]
     cost = " and ".join(count(number, kind) for number, kind in parts if number) or "no units"
     return f"A call costs {cost}; {rate(often)}, that is {money(dollars)} a month."
+
+
+def join_words(
+    workload: Workload, design: Design, read: Read, operation: Operation
+) -> tuple[tuple[str, ...], tuple[Alternative, ...]]:
+    """The sentences about a join's second request, and the alternative without it."""
+    if len(read.entities) < 2 or len(operation.requests) < 2:
+        return (), ()
+    first, second = map(workload.entity, read.entities[:2])
+    if first is None or second is None:
+        return (), ()
+    all_units = predict_units(operation, design, workload).read
+    alone = predict_units(replace(operation, requests=operation.requests[:1]), design, workload).read
+    later = all_units - alone
+    cost = _month(read, later)
+    said = (
+        f"No key lays {second.name} beside {first.name}: it is under an id of its own, so it takes a second request.",
+        f"That one is {amount(later)} of the {amount(all_units)} read units: {money(cost)} a month.",
+    )
+    other = _repeated(workload, design, read, first, second, cost)
+    return said, (other,) if other else ()
+
+
+def _repeated(
+    workload: Workload, design: Design, read: Read, first: Entity, second: Entity, saved: float
+) -> Alternative | None:
+    """The alternative that repeats attributes of the second entity in each item of the first."""
+    via = read.via or next((a.name for a in first.attributes if a.referenced_entity == second.name), "")
+    named = [
+        bare_name(name)
+        for name in read.needs
+        if second.attribute(bare_name(name)) and not first.attribute(bare_name(name))
+    ]
+    wanted = named or [a.name for a in second.attributes if not a.id]
+    if not via or not wanted:
+        return None
+    key = foreign_key(workload, first, second) or frozenset()
+    fan = count_by(workload, first, key if bare_name(via) in key else [bare_name(via)])
+    item = design.item(first.name)
+    places = len(item.facets) if item else 1
+    larger = size_of(first) + sum(len(name) + value_sizes(second)[name] for name in wanted)
+    rewritten, by = 0.0, list[str]()
+    for write in workload.writes:
+        for action in write.actions:
+            if action.entity == second.name and action.verb in (Verb.UPDATE, Verb.PUT):
+                changed = {change.attribute for change in changes(write, action, second)}
+                if action.verb is Verb.PUT or changed & set(wanted):
+                    rewritten += per_second(write.rate) * fan * write_units(larger) * places
+                    by.append(write.id)
+    by = list(dict.fromkeys(by))
+    more = float(dollars(writes=rewritten * MONTH_SECONDS))
+    text = (
+        f"repeat {coded(wanted)} of {second.name} in each {first.name}: no second request, {money(saved)} a month less"
+    )
+    return Alternative(text + _rewriting(by, fan, more), dollars=more - saved)
+
+
+def _rewriting(by: Sequence[str], fan: float, more: float) -> str:
+    if not by:
+        return "; no access pattern changes them"
+    return f"; but {listed(by)} would then write about {amount(fan)} more items each time, {money(more)} a month more"
+
+
+def _month(read: Read, units: float) -> float:
+    return float(dollars(reads=units * per_second(read.rate) * MONTH_SECONDS))
+
+
+def unserved_words(workload: Workload, design: Design, pattern: Pattern, operation: Operation) -> Iterator[str]:
+    yield f"Not served: {operation.problem}."
+    dressed = list(_dressed(workload, pattern)) if isinstance(pattern, Read) else []
+    yield from dressed
+    if dressed or not operation.remedy:
+        return
+    yield f"What would have to change: {operation.remedy}."
+    if isinstance(pattern, Read):
+        yield from _consistent(pattern)
+        yield from _another_index(workload, pattern)
+        yield from _limits(workload, design, pattern)
+
+
+def _dressed(workload: Workload, read: Read) -> Iterator[str]:
+    """The sentences about a join that is declared as a collection: one entity has no attribute for the input."""
+    if len(read.entities) < 2 or read.combine is Combine.JOIN:
+        return
+    for one in read.inputs:
+        bound = bindings(workload, read.entities, one.attribute)
+        strangers = [name for name in read.entities if name not in bound]
+        if bound and strangers and not one.filter:
+            yield (
+                f"{strangers[0]} has nothing that `{one.attribute}` could be, so no partition holds it beside "
+                f"{next(iter(bound))}: this is a join, and takes a second request or a repeated attribute."
+            )
+            yield f"What would have to change: call it a Join, or give {strangers[0]} the `{one.attribute}`."
+            return
+
+
+def _consistent(read: Read) -> Iterator[str]:
+    if read.consistency is not None and read.consistency is not Consistency.EVENTUAL:
+        yield f"It is to be read with {read.consistency.value.lower()} consistency, which no index allows."
+
+
+def _another_index(workload: Workload, read: Read) -> Iterator[str]:
+    """The cost of an index that would serve the read with eventual consistency."""
+    asked, _ = read_needs(replace(workload, reads=(read,)))
+    if len(asked) != 1 or len(asked[0].needs) != 1:
+        return
+    (need,) = asked[0].needs
+    entity = workload.entity(need.entity)
+    found = index_candidates(workload, entity, [need]) if entity else []
+    if entity and found:
+        best = min(found, key=lambda one: (index_cents(workload, entity, one), len(one.pk), one))
+        cost = money(index_cents(workload, entity, best) / 100)
+        names = coded(best.pk) or "a constant"
+        yield f"An index of {entity.name} with the partition made of {names} would cost {cost} a month to keep."
+
+
+def _limits(workload: Workload, design: Design, pattern: Pattern) -> Iterator[str]:
+    """The decisions that do not allow another key."""
+    indexes, copies = len(design.indexes), len(design.copies)
+    there = {"GSIs": indexes, "copies": copies, "structures": indexes + copies}
+    entities = {*pattern.entities}
+    found = []
+    for decision in workload.decisions:
+        pin = decision.pin
+        full = isinstance(pin, AtMost) and pin.what in there and there[pin.what] >= pin.count
+        barred = isinstance(pin, Without) and pin.what in there and pin.entity in entities
+        if pin and (full or barred):
+            found.append(f"`{write_pin(pin)}`")
+    if found:
+        yield f"The document leaves no room for another key: {listed(found)} {verb(found, 'is', 'are')} decided."

@@ -1,4 +1,4 @@
-"""Numbers, sizes, rates and money as a person says them. Nothing here knows about designs."""
+"""Numbers, sizes, rates and money in words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def verb(of: Sequence[object], one: str, many: str) -> str:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Each once, numbers in them by their value.
+    """Unique names in order, with numbers in them by value.
 
     >>> in_order(["AP10", "AP2", "AP2"])
     ['AP2', 'AP10']
@@ -78,7 +78,7 @@ def size(number: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """How often, by the period in which it happens at least once.
+    """A rate, in the shortest period in which it happens at least once.
 
     >>> rate(20), rate(0.1), rate(0.0001)
     ('20 times a second', '6 times a minute', '8.6 times a day')

@@ -1,4 +1,4 @@
-"""Indexes and copies: who needs them, what is in them, what they cost, and what keeps a copy right."""
+"""Explains indexes and copies: their reads, contents and cost, and how a copy stays current."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.model import AboutCopy, AboutIndex, AboutKey
 from prejoin.design.explain.phrases import coded, in_order, listed, money, verb
-from prejoin.design.layout.projection import WORTH, projected
+from prejoin.design.layout.projection import WORTH, with_projections
 from prejoin.design.model import Design, Projection, ProjectionKind, Slot
 from prejoin.workload.model import Consistency, Read, Workload
 
@@ -57,8 +57,8 @@ def _projection_words(workload: Workload, design: Design, slot: Slot, patterns: 
 
 
 def _all_the_same(workload: Workload, design: Design, slot: Slot) -> str:
-    """Why everything, if its reads would do with less."""
-    narrow = projected(design, workload).slot(slot.name)
+    """Why an index holds whole items although its reads need less."""
+    narrow = with_projections(design, workload).slot(slot.name)
     if narrow is None or narrow.projection.kind is ProjectionKind.ALL:
         return f"to hold only what its reads need would save less than {money(WORTH)} a month, if that"
     return f"{_projected(narrow.projection)} would be enough for its reads, and cheaper"
@@ -69,7 +69,7 @@ def copies(workload: Workload, design: Design, keys: Sequence[AboutKey], costs: 
     for item in design.copies:
         mine = tuple(key for key in keys if (key.entity, key.copy) == (item.entity, item.copy))
         patterns = tuple(in_order(read for key in mine for read in key.patterns))
-        name = f"{item.entity}/{item.copy}"
+        name = item.name
         kept = tuple(o.pattern for o in design.operations if any(a.item == name for r in o.requests for a in r.actions))
         dollars = costs.copies[name]
         said = tuple(_copy_words(workload, design, mine, kept, dollars))
@@ -95,7 +95,7 @@ def _copy_words(
 
 
 def _not_an_index(workload: Workload, own: AboutKey, others: Sequence[AboutKey]) -> Iterator[str]:
-    """Why a copy: an index is one more key for an item, a copy is one more key in every index, too."""
+    """Why this is a copy and not an index: a copy also has its own key in every index."""
     strong = [r for r in own.patterns if _strong(workload.pattern(r))]
     beside = [r for r in own.patterns if _several(workload.pattern(r))]
     used = [key for key in others if key.patterns]

@@ -1,4 +1,4 @@
-"""The explanation as lines of text, and as Markdown: the same sentences, in the order in which one asks."""
+"""The explanation as plain text and as Markdown, and the answer to "why …?" for one topic."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from prejoin.design.explain.model import (
     Alternative,
     Explanation,
 )
+from prejoin.design.explain.phrases import listed
+from prejoin.workload.lookup import suggest
 
 WIDTH = 100
 
 
-class Block:
-    """A heading and what is said under it."""
+class TextBlock:
+    """A heading and its sentences."""
 
     def __init__(
         self, title: str, sentences: Iterable[str], others: Iterable[Alternative] = (), label: str = "Instead"
@@ -31,7 +33,7 @@ class Block:
 
 
 def as_text(explanation: Explanation, width: int = WIDTH) -> list[str]:
-    """Plain lines for a terminal."""
+    """The lines for a terminal."""
     lines: list[str] = []
     for title, blocks in sections(explanation):
         lines += ["", title, "=" * len(title)] if lines else [title, "=" * len(title)]
@@ -41,7 +43,7 @@ def as_text(explanation: Explanation, width: int = WIDTH) -> list[str]:
 
 
 def as_markdown(explanation: Explanation, level: int = 2) -> list[str]:
-    """Lines of Markdown, with headings from a level on."""
+    """The lines of Markdown, with headings from `level` on."""
     lines: list[str] = []
     for title, blocks in sections(explanation):
         lines += ([""] if lines else []) + [f"{'#' * level} {title}"]
@@ -52,8 +54,8 @@ def as_markdown(explanation: Explanation, level: int = 2) -> list[str]:
     return lines
 
 
-def block_lines(block: Block, width: int = WIDTH) -> list[str]:
-    """A block as text: its title, and each sentence indented."""
+def block_lines(block: TextBlock, width: int = WIDTH) -> list[str]:
+    """The lines of a block: its title and its indented sentences."""
     lead = [block.title] if block.title else []
     indent = "  " if block.title else ""
     return lead + [line for sentence in (*block.sentences, *block.others) for line in _wrapped(sentence, indent, width)]
@@ -70,43 +72,43 @@ def _wrapped(sentence: str, indent: str, width: int) -> list[str]:
     )
 
 
-def sections(explanation: Explanation) -> Iterator[tuple[str, list[Block]]]:
-    """The headings, each with its blocks; those that have nothing to say are left out."""
-    yield "The table", [Block("", explanation.text, explanation.alternatives)]
-    found: Sequence[tuple[str, list[Block]]] = (
+def sections(explanation: Explanation) -> Iterator[tuple[str, list[TextBlock]]]:
+    """The headings with their blocks, without empty ones."""
+    yield "The table", [TextBlock("", explanation.text, explanation.alternatives)]
+    found: Sequence[tuple[str, list[TextBlock]]] = (
         ("Entities", [entity_block(one) for one in explanation.entities]),
         ("Indexes", [index_block(one) for one in explanation.indexes]),
         ("Copies", [copy_block(one) for one in explanation.copies]),
         ("Access patterns", [pattern_block(one) for one in explanation.patterns]),
         ("Busy partitions", [partition_block(one) for one in explanation.partitions]),
-        ("What was assumed", [Block("", explanation.assumed)] if explanation.assumed else []),
+        ("What was assumed", [TextBlock("", explanation.assumed)] if explanation.assumed else []),
     )
     yield from ((title, blocks) for title, blocks in found if blocks)
 
 
-def entity_block(about: AboutEntity) -> Block:
-    return Block(f"{about.entity}: {_key(about.key)}", about.text, about.alternatives)
+def entity_block(about: AboutEntity) -> TextBlock:
+    return TextBlock(f"{about.entity}: {_key(about.key)}", about.text, about.alternatives)
 
 
-def index_block(about: AboutIndex) -> Block:
+def index_block(about: AboutIndex) -> TextBlock:
     keys = [f"{_whose(key)}: {_key(key)}. {' '.join(key.text)}" for key in about.keys]
-    return Block(about.index, [*about.text, *keys], about.alternatives)
+    return TextBlock(about.index, [*about.text, *keys], about.alternatives)
 
 
-def copy_block(about: AboutCopy) -> Block:
+def copy_block(about: AboutCopy) -> TextBlock:
     own = about.keys[0]
     title = f"{about.entity}, copy {about.copy}: {_key(own)}"
-    return Block(title, [*about.text, *own.text], about.alternatives)
+    return TextBlock(title, [*about.text, *own.text], about.alternatives)
 
 
-def pattern_block(about: AboutPattern) -> Block:
+def pattern_block(about: AboutPattern) -> TextBlock:
     title = f"{about.pattern}{': ' + about.name if about.name else ''}"
-    return Block(title, about.text, about.alternatives, "Instead" if about.served else "Possible")
+    return TextBlock(title, about.text, about.alternatives, "Instead" if about.served else "Possible")
 
 
-def partition_block(about: AboutPartition) -> Block:
+def partition_block(about: AboutPartition) -> TextBlock:
     copy = f", copy {about.copy}," if about.copy else ""
-    return Block(f"{about.entity}{copy} in {about.slot}: `{about.pk}`", about.text)
+    return TextBlock(f"{about.entity}{copy} in {about.slot}: `{about.pk}`", about.text)
 
 
 def _whose(key: AboutKey) -> str:
@@ -115,3 +117,54 @@ def _whose(key: AboutKey) -> str:
 
 def _key(key: AboutKey) -> str:
     return f"`{key.pk}` / `{key.sk}`" if key.sk else f"`{key.pk}`"
+
+
+class UnknownTopicError(LookupError):
+    """The topic does not exist; `meant` is the nearest known one."""
+
+    def __init__(self, topic: str, meant: str | None, known: tuple[str, ...]) -> None:
+        self.topic = topic
+        self.meant = meant
+        self.known = known
+        hint = f"did you mean {meant}?" if meant else f"ask about {listed(known)}"
+        super().__init__(f"there is no entity, index, copy or access pattern `{topic}`: {hint}")
+
+
+def topics(explanation: Explanation) -> tuple[str, ...]:
+    """The names of all topics."""
+    return (
+        *(one.entity for one in explanation.entities),
+        *(one.index for one in explanation.indexes),
+        *(f"{one.entity}/{one.copy}" for one in explanation.copies),
+        *(one.pattern for one in explanation.patterns),
+    )
+
+
+def why(explanation: Explanation, topic: str, width: int = WIDTH) -> list[str]:
+    """The lines about a topic; raises UnknownTopicError with a suggestion."""
+    known = topics(explanation)
+    name = _meant(topic, known)
+    if name is None:
+        raise UnknownTopicError(topic, suggest(topic.strip(), known), known)
+    blocks = _blocks(explanation, name)
+    lines = [["", *block_lines(block, width)] for block in blocks]
+    return [line for group in lines for line in group][1:]
+
+
+def _meant(topic: str, known: tuple[str, ...]) -> str | None:
+    """The known topic, with any case if that is unambiguous."""
+    word = topic.strip().removesuffix("?").removeprefix("why ").strip()
+    if word in known:
+        return word
+    same = [one for one in known if one.casefold() == word.casefold()]
+    return same[0] if len(same) == 1 else None
+
+
+def _blocks(explanation: Explanation, name: str) -> list[TextBlock]:
+    """The blocks of an entity with its copies and partitions, of an index with its partitions, or of a pattern."""
+    found = [entity_block(one) for one in explanation.entities if one.entity == name]
+    found += [index_block(one) for one in explanation.indexes if one.index == name]
+    found += [copy_block(c) for c in explanation.copies if name in (c.entity, f"{c.entity}/{c.copy}")]
+    found += [pattern_block(one) for one in explanation.patterns if one.pattern == name]
+    found += [partition_block(one) for one in explanation.partitions if name in (one.entity, one.slot)]
+    return found

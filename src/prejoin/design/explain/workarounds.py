@@ -1,4 +1,4 @@
-"""A read that no key serves: the ways there are all the same, priced, and what would have to change."""
+"""Workarounds for a read that no key serves, priced."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_by, count_of, per_second, size_of
-from prejoin.design.cost.estimates import Figures
-from prejoin.design.cost.units import predicted
+from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.units import predict_units
 from prejoin.design.explain.model import Alternative
 from prejoin.design.explain.operations import shape
 from prejoin.design.explain.phrases import count, listed, money
 from prejoin.design.mapping.facets import planner_facets
-from prejoin.design.mapping.map_reads import map_read, plain
+from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.model import TABLE, Design, Operation, ProjectionKind
 from prejoin.keys import fields_of
 from prejoin.protocol.prices import EVENTUAL, MONTH_SECONDS, READ_UNIT_SIZE, STRONG, dollars, read_units
 from prejoin.workload.grammar.statements import write_pin
-from prejoin.workload.lookup import bindings
+from prejoin.workload.lookup import bare_name, bindings
 from prejoin.workload.model import (
     RANGES,
     Accept,
@@ -34,10 +34,10 @@ from prejoin.workload.model import (
 )
 
 _MOST = 3
-"""Ways that are told; there is always one, to read everything."""
+"""The most workarounds listed. There is always at least one, the Scan."""
 
 
-class Way(msgspec.Struct, frozen=True):
+class Workaround(msgspec.Struct, frozen=True):
     """One way to answer a read that no key serves."""
 
     how: tuple[str, ...]
@@ -46,12 +46,12 @@ class Way(msgspec.Struct, frozen=True):
     """The requests, in a few words."""
     units: float
     accept: str = ""
-    """The word of the decision that makes it part of the design: `filter`."""
+    """The word of the decision that accepts it: `filter`."""
 
 
-def ways(workload: Workload, design: Design, read: Read) -> list[Way]:
-    """The cheapest first. The last resort, a Scan, is among them only if nothing is cheaper."""
-    found: dict[str, Way] = {}
+def workarounds(workload: Workload, design: Design, read: Read) -> list[Workaround]:
+    """The workarounds, the cheapest first. A Scan is listed only if nothing is cheaper."""
+    found: dict[str, Workaround] = {}
     for way in (*_relaxed(workload, design, read), *_apart(workload, design, read), _scan(workload, design, read)):
         if way.does not in found or way.units < found[way.does].units:
             found[way.does] = way
@@ -59,9 +59,9 @@ def ways(workload: Workload, design: Design, read: Read) -> list[Way]:
 
 
 def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Alternative, ...]:
-    """The ways as they are told, with their price."""
+    """The workarounds as alternatives with prices."""
     found = []
-    for way in ways(workload, design, read):
+    for way in workarounds(workload, design, read):
         cost = float(dollars(reads=way.units * per_second(read.rate) * MONTH_SECONDS))
         text = f"{way.does}, {listed(way.how)}: {count(way.units, 'read unit')} a call, {money(cost)} a month"
         if way.accept:
@@ -70,8 +70,8 @@ def alternatives(workload: Workload, design: Design, read: Read) -> tuple[Altern
     return tuple(found)
 
 
-def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
-    """What keys can serve if the read asks for less, and the rest is done afterwards."""
+def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Workaround]:
+    """The read with fewer demands, with the rest done by the application."""
     for left, unsorted, later, joined in product((False, True), repeat=4):
         asked, how = read, []
         if left:
@@ -91,11 +91,11 @@ def _relaxed(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
         operation = _mapped(workload, design, asked, left)
         if operation is None:
             continue
-        units = predicted(operation, design, workload).read
+        units = predict_units(operation, design, workload).read
         if later:
             units += _again(workload, read)
         accept = "filter" if left and len(how) == 1 else "second request" if joined and len(how) == 1 else ""
-        yield Way(tuple(how), shape(operation), units, accept)
+        yield Workaround(tuple(how), shape(operation), units, accept)
 
 
 def _filterable(read: Read) -> bool:
@@ -103,14 +103,14 @@ def _filterable(read: Read) -> bool:
 
 
 def _filtering(read: Read) -> Read:
-    """With all ranges but the first left to a filter, where there are two; with the one, where there is one."""
+    """The read with its second and further ranges as filters; or its only range."""
     ranges = [i for i in read.inputs if i.op in RANGES and not i.filter and not i.optional]
     others = ranges[1:] if len(ranges) > 1 else ranges
     return replace(read, inputs=tuple(replace(i, filter=True) if i in others else i for i in read.inputs))
 
 
 def _mapped(workload: Workload, design: Design, read: Read, filtering: bool) -> Operation | None:
-    """What the planner makes of a read, if it is let filter what is given."""
+    """The operation of a read, if inputs may become filters; None if it is not served."""
     if filtering:
         pin = Decision(Accept(read.id, "filter"))
         workload = replace(workload, decisions=(*workload.decisions, pin))
@@ -118,8 +118,8 @@ def _mapped(workload: Workload, design: Design, read: Read, filtering: bool) -> 
     return operation if operation.served else None
 
 
-def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
-    """One entity after the other, each by itself."""
+def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Workaround]:
+    """One request for each entity."""
     if len(read.entities) < 2:
         return
     units, calls = 0.0, []
@@ -130,42 +130,42 @@ def _apart(workload: Workload, design: Design, read: Read) -> Iterator[Way]:
         operation = _mapped(workload, design, alone, filtering=False)
         if operation is None or not known:
             return
-        units += predicted(operation, design, workload).read
+        units += predict_units(operation, design, workload).read
         calls.append(shape(operation))
-    yield Way(("each entity in a request of its own",), ", then ".join(calls), units, "second request")
+    yield Workaround(("each entity in a request of its own",), ", then ".join(calls), units, "second request")
 
 
 def _again(workload: Workload, read: Read) -> float:
-    """Units of reading what was found once more, consistently."""
+    """Read units of reading all results again, consistently."""
     units = 0.0
     for name in read.entities:
         entity = workload.entity(name)
         if entity is not None:
-            given = [plain(i.attribute) for i in read.inputs if i.op is Op.EQ]
+            given = [bare_name(i.attribute) for i in read.inputs if i.op is Op.EQ]
             many = min(read.limit or read.page or count_of(workload, entity), count_by(workload, entity, given))
             units += many * read_units(size_of(entity), STRONG)
     return units
 
 
-def _scan(workload: Workload, design: Design, read: Read) -> Way:
-    """Everything, of the smallest place that has all items that are asked for."""
+def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
+    """A Scan of the smallest slot that holds all items of the read."""
     consistent = read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL)
     places = {TABLE: 0.0}
     for slot in design.indexes:
         whole = slot.projection.kind is ProjectionKind.ALL and not consistent
         if whole and all(_all_in(workload, design, name, slot.name) for name in read.entities):
             places[slot.name] = 0.0
-    for _, name, entries, size in Figures(design, workload).stored():
+    for _, name, entries, size in Estimates(design, workload).stored():
         if name in places:
             places[name] += entries * size
     name, stored = min(places.items(), key=lambda one: (one[1], one[0] != TABLE))
     units = max(1, math.ceil(stored / READ_UNIT_SIZE)) * (STRONG if consistent else EVENTUAL)
     where = "the table" if name == TABLE else name
-    return Way(("everything read, and left out unless it is asked for",), f"Scan of {where}", units, "scan")
+    return Workaround(("everything read, and left out unless it is asked for",), f"Scan of {where}", units, "scan")
 
 
 def _all_in(workload: Workload, design: Design, name: str, slot: str) -> bool:
-    """Whether an index has every item of an entity: its key is neither sparse nor made of what may be missing."""
+    """Whether an index holds every item of an entity: no sparse condition and no optional key attribute."""
     entity, item = workload.entity(name), design.item(name)
     facet = item.facet(slot) if item else None
     if entity is None or facet is None or facet.when:

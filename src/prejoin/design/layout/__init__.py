@@ -1,1 +1,1 @@
-"""The table's layout: chosen keys as templates, words in keys, projections, shards, growth of a table in use."""
+"""The layout of the table: key templates with their words, projections, shards, and growth of a table in use."""

@@ -1,37 +1,40 @@
-"""What a new design adds to one that is in use: indexes to make, keys and items to write for what is there already."""
+"""What a new design adds to a table in use: indexes, keys, items and attributes, and the backfill they need."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_of
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, Slot
 from prejoin.keys import fields_of
-from prejoin.workload.model import Model, Workload
+from prejoin.workload.model import Attribute, Model, Workload
 
 
 class NewKey(Model, frozen=True):
-    """An item of an entity gets a key in an index, in which it was not before."""
+    """A new key of an entity's items in an index."""
 
     entity: str
     slot: str
     attributes: tuple[str, ...]
-    """What is to be written into each item."""
+    """The attributes to write into each item."""
     facet: Facet
     copy: str = ""
 
 
 class Backfill(Model, frozen=True):
-    """Items that are there already and have to be written again, or for which others have to be written."""
+    """Existing items that have to be written again, or that need further items."""
 
     entity: str
     items: int
-    """How many there are, as the document says or is assumed."""
+    """The number of items, from the document or assumed."""
     why: tuple[str, ...]
 
 
 class Growth(Model, frozen=True):
-    """The change from one design to another, all of which adds; what is there stays as it is."""
+    """The additions from one design to another. Existing keys do not change."""
 
     indexes: tuple[Slot, ...] = ()
     entities: tuple[str, ...] = ()
@@ -45,7 +48,7 @@ class Growth(Model, frozen=True):
 
 
 def keeps(before: Design, after: Design) -> bool:
-    """Whether every key of a design is in another one as it was, of all the entities that are in both.
+    """Whether a design keeps every key of another one, for the entities that are in both.
 
     >>> from prejoin.design.model import KeyAttribute
     >>> user = Item("User", "User", (Facet(TABLE, ("USER#{userId}",)),))
@@ -73,12 +76,12 @@ def _settings(design: Design) -> object:
 
 
 def _same_place(one: Slot | None, other: Slot | None) -> bool:
-    """Whether an index is as it was: DynamoDB changes neither its keys nor what it holds."""
+    """Whether an index is unchanged: DynamoDB changes neither its keys nor its projection."""
     return one is not None and other is not None and replace(one, purpose="") == replace(other, purpose="")
 
 
 def growth(before: Design, after: Design, workload: Workload) -> Growth:
-    """What has to be done to a table of one design, so that it is one of the other."""
+    """The changes to a table of one design that make it a table of the other."""
     old = {slot.name for slot in before.slots}
     there = {item.entity for item in before.items}
     keys, copies, why = [], [], dict[str, list[str]]()
@@ -122,10 +125,9 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
 
 
 def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> str:
-    """Which of the items that are there can have a key: those that have what it is made of.
+    """The existing items that can have a key: those with all of its attributes.
 
-    What was in a key before is in each of them. Of anything else the design before does not say whether they have it:
-    it may be new itself.
+    Every item has the attributes of its old keys. For others the old design does not say so: they may be new.
     """
     known = workload.entity(entity)
     old = [f for item in before.items if item.entity == entity for f in item.facets if f.slot == TABLE or not f.when]
@@ -142,3 +144,53 @@ def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> st
     lacking = [name for name in needed if name not in there]
     said += [f"that has {' and '.join(lacking)}"] if lacking else []
     return f" {' and '.join(said)}" if said else ""
+
+
+class NewAttribute(msgspec.Struct, frozen=True):
+    """A new attribute of an entity that has items already."""
+
+    entity: str
+    attribute: Attribute
+    keyed: tuple[str, ...] = ()
+    """The indexes whose keys contain the attribute, or whose sparse condition tests it."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether an item without the attribute can be read."""
+        return self.attribute.optional or self.attribute.default is not None
+
+
+def with_recorded_attributes(item: Item, workload: Workload) -> Item:
+    """The item with a record of its entity's current attributes."""
+    entity = workload.entity(item.entity)
+    return replace(item, known=tuple(a.name for a in entity.attributes)) if entity else item
+
+
+def record_attributes(design: Design, workload: Workload) -> Design:
+    """The design with a record of the attributes of each entity."""
+    items = tuple(item if item.copy else with_recorded_attributes(item, workload) for item in design.items)
+    return replace(design, items=items)
+
+
+def new_attributes_of(before: Design, workload: Workload, after: Design | None = None) -> Iterator[NewAttribute]:
+    """The attributes that are new since a design was written, if it recorded them.
+
+    `after` is the design that replaces it; its index keys may contain the new attributes.
+    """
+    for item in before.items:
+        entity = workload.entity(item.entity)
+        if entity is None or item.copy or not item.known:
+            continue
+        own = [i for i in (after or before).items if i.entity == item.entity]
+        for attribute in entity.attributes:
+            if attribute.name in item.known or attribute.id:
+                continue
+            keyed = dict.fromkeys(
+                facet.slot
+                for one in own
+                for facet in one.facets
+                if attribute.name in {n for text in (*facet.pk, *facet.sk) for n in fields_of(text)}
+                or attribute.name in {when.attribute for when in facet.when}
+                if facet.slot != TABLE
+            )
+            yield NewAttribute(entity.name, attribute, tuple(keyed))

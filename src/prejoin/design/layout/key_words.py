@@ -1,7 +1,13 @@
-"""The words of the keys: partitions by whose id they are made of, sort keys by the type of the item.
+"""Literal words of the keys: partitions are named after the entity whose id they hold, sort keys after the type.
 
-In a sort key the type comes first, `ORDER#{orderId}`; or, where several types are read side by side in a part of the
-partition, after what that part is made of, `ORDER#{orderId}` and `ORDER#{orderId}#ITEM#{itemId}`.
+In a sort key the type comes first, `ORDER#{orderId}`. If several types are read together from a part of the partition,
+the type follows the attributes of that part: `ORDER#{orderId}` and `ORDER#{orderId}#ITEM#{itemId}`.
+
+Words also decide the order of types in a partition, so they decide whether types that are read together are neighbours.
+For each partition, each read of several types is a set that must be contiguous. Finding such an order is the
+consecutive-ones problem (Booth and Lueker, 1976). The sets are few and small, so a bounded depth-first search
+(`in_order`) is enough. Where there is no order, `apart` names a minimal set of reads that exclude each other: the
+solver gets it as a cut.
 """
 
 from __future__ import annotations
@@ -15,26 +21,37 @@ from prejoin import keys
 from prejoin.design.layout.sharding import bucket_of, shards_of
 from prejoin.design.model import Facet, When
 from prejoin.design.solver.candidates import Candidate, serves
-from prejoin.design.solver.choice import BASE, OWN, Chosen, Placed, Task, Together, asked_key, lies
-from prejoin.design.solver.read_needs import Need, Question, Tail
+from prejoin.design.solver.needs import Need, ReadNeeds, SortAttribute
+from prejoin.design.solver.placement import (
+    BASE,
+    OWN,
+    CollectionPlace,
+    Placement,
+    Problem,
+    Selection,
+    key_as_asked,
+    lies_in,
+)
 from prejoin.types import Kind
 from prejoin.workload.lookup import chain, root
 from prejoin.workload.model import Attribute, Direction, Entity, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 _MOST_STEPS = 20_000
-"""How many orders of the types of one partition are tried out, or begun."""
+"""The most partial orders of the types in one partition that are tried."""
 
 Unit = TypeVar("Unit", bound=Hashable)
 
 
 class Alike:
-    """Attributes that hold the same values: along references, and because a read of several entities asks so."""
+    """Groups attributes that hold the same values: by references, or because a read of several entities equates
+    them.
+    """
 
-    def __init__(self, task: Task) -> None:
-        self._workload = task.workload
+    def __init__(self, problem: Problem) -> None:
+        self._workload = problem.workload
         self._heads: dict[tuple[str, str], tuple[str, str]] = {}
-        for question in task.questions:
+        for question in problem.reads:
             for need in question.needs if len(question.needs) > 1 else ():
                 for attribute in need.given:
                     name = question.ask.name(need.entity, attribute)
@@ -63,9 +80,9 @@ class Alike:
 
 
 def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
-    """The number of digits of the largest value of an integer that is never negative; 0 where no bound says so.
+    """The number of digits of the largest value of an integer that is never negative; 0 without a bound.
 
-    The bounds are its own, or those of the id that it holds.
+    The bounds are the attribute's own, or those of the id that it holds.
 
     >>> from prejoin.types import Type
     >>> copy = Attribute("copyNumber", Type(Kind.INTEGER), max=9999)
@@ -82,38 +99,38 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
     return 0
 
 
-class Words:
-    """The keys of a choice as templates."""
+class KeyWords:
+    """The selected keys as templates."""
 
-    def __init__(self, task: Task, chosen: Chosen, separator: str) -> None:
-        self._workload = task.workload
-        self._questions = task.questions
-        self._needs = tuple(need for one in (*task.questions, *task.finds) for need in one.needs)
-        self._frozen = task.frozen
+    def __init__(self, problem: Problem, chosen: Selection, separator: str) -> None:
+        self._workload = problem.workload
+        self._questions = problem.reads
+        self._needs = tuple(need for one in (*problem.reads, *problem.finds) for need in one.needs)
+        self._fixed = problem.fixed
         self._separator = separator
-        self._same = Alike(task)
+        self._same = Alike(problem)
         self._ordered = {
             self._same.root(entity, attribute)
             for need in self._needs
-            if (entity := task.workload.entity(need.entity))
+            if (entity := problem.workload.entity(need.entity))
             for one in need.tail
             if (attribute := entity.attribute(one.attribute))
         }
-        """What some read has a range of, or is sorted by."""
-        self._words: dict[Placed, tuple[str, ...]] = {}
-        """What stands before the attributes that all types of a group have in common, and after them."""
-        rooms: dict[tuple[int, str], list[Placed]] = {}
+        """Attributes that some read sorts by or has a range of."""
+        self._words: dict[Placement, tuple[str, ...]] = {}
+        """The words before and after the attributes that all types of a group share."""
+        rooms: dict[tuple[int, str], list[Placement]] = {}
         self.rooms = rooms
-        """What shares a partition, by the slot and what that is made of."""
+        """The placements in each partition, by slot and partition."""
         for placed in chosen.placed:
             rooms.setdefault((placed.slot, self._room(placed)), []).append(placed)
-        self.apart: list[frozenset[Together]] = []
-        """Ways of which not all can be: what they find cannot all lie side by side."""
-        asked = {q.read.id: q for q in task.questions}
+        self.apart: list[frozenset[CollectionPlace]] = []
+        """Places that exclude each other: their types cannot all be neighbours."""
+        asked = {q.read.id: q for q in problem.reads}
         for (slot, _), there in rooms.items():
             sets = []
-            ways: dict[frozenset[Placed], Together] = {}
-            ends: dict[Placed, set[int]] = {}
+            ways: dict[frozenset[Placement], CollectionPlace] = {}
+            ends: dict[Placement, set[int]] = {}
             for way in (way for way in chosen.together if way.slot == slot):
                 question = asked[way.read]
                 found = [next((p for p in there if _is_meant(p, question, n, way)), None) for n in question.needs]
@@ -129,10 +146,10 @@ class Words:
             if all(p.item == OWN and not p.candidate.mingled for p in there) and in_order(there, whole) is None:
                 self.apart.append(frozenset(ways[one] for one in _fewest(there, whole)))
 
-    def facet(self, placed: Placed, slot: str) -> Facet:
+    def facet(self, placed: Placement, slot: str) -> Facet:
         candidate = placed.candidate
         if candidate.fixed:
-            return self._frozen.facets[placed.entity, placed.item, placed.slot]
+            return self._fixed.facets[placed.entity, placed.item, placed.slot]
         entity = self._entity(candidate.entity)
         sparse = self._sparse(placed)
         late = candidate.mingled
@@ -144,21 +161,21 @@ class Words:
         when = tuple(When(attribute, (value,)) for attribute, value in candidate.when)
         return Facet(slot, (self.partition(placed),), (sk,), when)
 
-    def _room(self, placed: Placed) -> str:
-        """A partition, with whose ids it is made of in place of the names that an entity has for them."""
+    def _room(self, placed: Placement) -> str:
+        """A partition, with the origin of each attribute in place of the entity's name for it."""
         entity = self._entity(placed.entity)
         roots = {a.name: "/".join(self._same.root(entity, a)) for a in entity.attributes}
         return keys.renamed(self.partition(placed), roots)
 
-    def partition(self, placed: Placed) -> str:
-        """The partition key as a template; the words are those of keys that are there already, if there are such."""
+    def partition(self, placed: Placement) -> str:
+        """The partition key as a template. It uses the words of existing keys, if there are any."""
         if placed.candidate.fixed:
-            return self._frozen.facets[placed.entity, placed.item, placed.slot].pk[0]
+            return self._fixed.facets[placed.entity, placed.item, placed.slot].pk[0]
         own = self._signature(placed.entity, placed.candidate)
-        for (entity, item, slot), candidate in self._frozen.candidates.items():
+        for (entity, item, slot), candidate in self._fixed.candidates.items():
             if slot == placed.slot and candidate.pk and self._signature(entity, candidate) == own:
                 names = dict(zip(candidate.pk, placed.candidate.pk, strict=True))
-                return keys.renamed(self._frozen.facets[entity, item, slot].pk[0], names)
+                return keys.renamed(self._fixed.facets[entity, item, slot].pk[0], names)
         return self._partition(placed.candidate)
 
     def _signature(self, name: str, candidate: Candidate) -> tuple[object, ...]:
@@ -170,7 +187,7 @@ class Words:
         names = self._parents_first(entity, candidate.pk)
         parts = [part for name in names for part in (self._word(entity, name), self._given(entity, name))]
         if not candidate.pk:
-            # What holds all items of an entity says so; of a singleton there is one anyway. No id follows the word.
+            # A partition with all items of an entity is named so. A singleton has one item anyway.
             whole = "_".join(upper(name) for name in (entity.name, *(name for name, _ in candidate.when)))
             parts = [whole] if entity.singleton or candidate.when else ["ALL", whole]
         parts += [upper(value) for _, value in candidate.when]
@@ -178,15 +195,15 @@ class Words:
         return self._separator.join(parts)
 
     def _cut(self, entity: Entity, candidate: Candidate) -> list[str]:
-        """What a partition is cut into, that would be too hot: units of time, or shards."""
+        """Time buckets or shards that split a partition which would be too hot."""
         if entity.singleton or not entity.id:
             return []
         found = []
         if bucket := bucket_of(self._workload, entity, candidate, self._questions):
             found.append(f"{{{bucket[0]}:{bucket[1]}}}")
-        # What is written now all falls into the bucket of now.
+        # All current writes go to the current bucket.
         shards = shards_of(self._workload, entity, candidate)
-        # Part of an id that the partition is made of already spreads nothing.
+        # An attribute of the partition itself spreads nothing.
         spread = next((a for a in entity.id if a.name not in candidate.pk), entity.id[0])
         return [*found, *([f"{{{spread.name}:shard({shards})}}"] if shards > 1 else [])]
 
@@ -200,14 +217,14 @@ class Words:
         if whose and (found := whose.attribute(field)) and found.id and self._names(whose, found):
             return upper(owner)
         word = upper(field)
-        # Another entity's word means its id, and two attributes that are written alike are two.
+        # The name of another entity means its id, and two attributes with the same upper-case name need two words.
         every = self._workload.entities
         if any(upper(one.name) == word and len(own_id(self._workload, one)) == 1 for one in every):
             word = f"{upper(owner)}_{word}"
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
 
-    def _field(self, entity: Entity, one: Tail, sparse: bool, mingled: bool) -> str:
+    def _field(self, entity: Entity, one: SortAttribute, sparse: bool, mingled: bool) -> str:
         attribute = entity.attribute(one.attribute)
         assert attribute is not None
         missing = "?" if attribute.optional and not sparse else ""
@@ -219,35 +236,34 @@ class Words:
         return f"{{{one.attribute}{missing}{':' * bool(specs)}{','.join(specs)}}}"
 
     def _digits(self, entity: Entity, attribute: Attribute, mingled: bool) -> int:
-        """The digits that a number is padded to, if the document gives its bounds; 0 where it does not.
+        """The number of digits for padding, if the document gives bounds; 0 if it does not.
 
-        Several entities in one order have to write it alike, and a design that grows from one in use writes numbers as
-        they are written there.
+        Several entities in one order must use the same padding, and a design in use keeps its format.
         """
         alike = [(entity, attribute)]
         if mingled:
             alike += [(e, a) for e in self._workload.entities if (a := e.attribute(attribute.name))]
         bounds = {padded_to(self._workload, *one) for one in alike}
-        return 0 if self._frozen.facets or len(bounds) > 1 else bounds.pop()
+        return 0 if self._fixed.facets or len(bounds) > 1 else bounds.pop()
 
     def _given(self, entity: Entity, name: str) -> str:
-        """A field of a partition key, whose value is always given as a whole."""
+        """A field of a partition key, whose value is always known as a whole."""
         attribute = entity.attribute(name)
         return f"{{{name}:plain}}" if attribute and self._is_plain(entity, attribute, partition=True) else f"{{{name}}}"
 
     def _is_plain(self, entity: Entity, attribute: Attribute, partition: bool = False) -> bool:
-        """Whether a number is written as people write it: nothing is in its order, in any entity that has it.
+        """Whether a number is written without padding: no read depends on its order, in any entity that has it.
 
-        In a design that grows from one in use, numbers stay as they are written there.
+        A design in use keeps its format.
         """
-        if not attribute.type.numeric or self._frozen.facets:
+        if not attribute.type.numeric or self._fixed.facets:
             return False
         return partition or self._same.root(entity, attribute) not in self._ordered
 
     def _parents_first(self, entity: Entity, names: Sequence[str]) -> list[str]:
-        """The parts of a partition with what is above before what is below it: the tenant, then its ticket.
+        """The attributes of a partition, parents before children: the tenant, then its ticket.
 
-        What is above is part of more ids. The order goes by whose ids they are, so it is the same for all that share a
+        A parent is part of more ids. The order depends only on origins, so it is the same for all entities in a
         partition.
         """
         every = self._workload.entities
@@ -265,7 +281,9 @@ class Words:
         return sorted(names, key=place)
 
     def _names(self, entity: Entity, attribute: Attribute) -> bool:
-        """Whether a part of an id is what an entity is known by: all of it, or what it has beside its parents' ids."""
+        """Whether an attribute identifies its entity: it is the whole id, or the only part that is not a parent's
+        id.
+        """
         ids = own_id(self._workload, entity)
         if len(ids) == 1:
             return ids[0] is attribute
@@ -273,17 +291,17 @@ class Words:
         return own == [attribute] and upper(attribute.name) in (upper(entity.name), f"{upper(entity.name)}_ID")
 
     def _is_tenant(self, entity: Entity, attribute: Attribute) -> bool:
-        """Whether an attribute is the tenant, with which all partition keys begin."""
+        """Whether an attribute is the tenant, which every partition key begins with."""
         tenant = self._workload.tenant
         if tenant is None or attribute.name != tenant.attribute:
             return False
         return is_owned(self._workload, entity.name) or entity is self._workload.tenant_entity
 
-    def _sparse(self, placed: Placed) -> frozenset[str]:
-        """The optional attributes without which an item need not be in an index.
+    def _sparse(self, placed: Placement) -> frozenset[str]:
+        """The optional attributes without which an item may be missing from an index.
 
-        Every read of that key asks for a value or a range of them, and an item without one is in no such answer. A read
-        that is only sorted by one has to find the others, too.
+        Every read of that key gives a value or a range for them, so an item without one is in no result. A read that is
+        only sorted by one must find the others, too.
         """
         if placed.slot == BASE:
             return frozenset()
@@ -297,20 +315,20 @@ class Words:
         return found
 
     def _name(
-        self, there: Sequence[Placed], sets: Sequence[tuple[bool, frozenset[Placed]]], ends: dict[Placed, int]
+        self, there: Sequence[Placement], sets: Sequence[tuple[bool, frozenset[Placement]]], ends: dict[Placement, int]
     ) -> None:
-        """Words for the items of one partition, so that what is read together lies side by side.
+        """Assign words to the items of one partition, so that types which are read together are neighbours.
 
-        Where that is read in pages, the one item of its type is on the first: it lies at the end where reading begins.
+        If such a read has pages, the single item of its type comes first in reading order, so that it is on page one.
         """
-        plain: dict[Placed, str] = {}
+        plain: dict[Placement, str] = {}
         taken = [self._there(one) for one in there if one.candidate.fixed]
         for one in there:
             twins = [p for p in there if p.entity == one.entity and p.item < one.item]
             plain[one] = upper(one.entity) + (f"_{len(twins) + 1}" if twins else "")
             while plain[one] in taken and not one.candidate.fixed:
                 plain[one] += "_2"
-        groups: dict[str, list[Placed]] = {}
+        groups: dict[str, list[Placement]] = {}
         for one in there:
             label = self._label(one) if one.candidate.mingled else ""
             groups.setdefault(label or f" {plain[one]}", []).append(one)
@@ -336,25 +354,25 @@ class Words:
             first = sorted(members, key=lambda one: (len(one.candidate.sk) > one.candidate.mingled, plain[one]))
             within = side_by_side(first, inner)
             for at, one in enumerate(within):
-                # What the part is made of is the id of the first: it needs no word of its own.
+                # The part consists of the id of the first type, which needs no word of its own.
                 own = at == 0 and len(one.candidate.sk) == one.candidate.mingled
                 word = "" if own else plain[one] if within == first else f"{at}{plain[one]}"
                 self._words[one] = (head, word)
 
-    def _there(self, placed: Placed) -> str:
-        """The word with which a sort key begins that is there already."""
-        facet = self._frozen.facets[placed.entity, placed.item, placed.slot]
+    def _there(self, placed: Placement) -> str:
+        """The word that an existing sort key begins with."""
+        facet = self._fixed.facets[placed.entity, placed.item, placed.slot]
         text = facet.sk[0] if facet.sk else ""
         word = re.split(r"[{" + re.escape(self._separator) + "]", text.removeprefix(self._separator))[0]
         return f"{self._separator}{word}" if text.startswith(self._separator) else word
 
-    def _label(self, placed: Placed) -> str:
-        """What comes before the type: for all that is read side by side the same."""
+    def _label(self, placed: Placement) -> str:
+        """The words before the type: the same for all types that are read together."""
         entity = self._entity(placed.entity)
         names = [one.attribute for one in placed.candidate.sk[: placed.candidate.mingled]]
         return self._separator.join(self._word(entity, name) for name in names)
 
-    def _head(self, label: str, members: Sequence[Placed], plain: dict[Placed, str]) -> str:
+    def _head(self, label: str, members: Sequence[Placement], plain: dict[Placement, str]) -> str:
         if members[0].candidate.fixed:
             return self._there(members[0])
         if label.startswith(" "):
@@ -364,21 +382,22 @@ class Words:
         return f"{first}S" if first in alone else first
 
 
-def _is_meant(placed: Placed, question: Question, need: Need, way: Together) -> bool:
+def _is_meant(placed: Placement, question: ReadNeeds, need: Need, way: CollectionPlace) -> bool:
     if not placed.candidate.fixed:
-        return lies(placed, question, need, way)
-    pk, rest = asked_key(placed, question, len(way.rest))
+        return lies_in(placed, question, need, way)
+    pk, rest = key_as_asked(placed, question, len(way.rest))
     return placed.entity == need.entity and (frozenset(pk), rest) == (frozenset(way.names), way.rest)
 
 
-def _end(question: Question) -> int:
-    """At which end of a partition the reading of it begins: the lower, -1, or the upper."""
+def _end(question: ReadNeeds) -> int:
+    """The end of a partition where a read begins: -1 for the lower end, 1 for the upper."""
     sort = question.read.sort
     return 1 if sort and sort[0].direction is Direction.DESC else -1
 
 
 def in_this_order(words: Sequence[str], separator: str) -> list[str]:
-    """Words that sort as these stand: some begin with the separator, which is below all letters; else numbers do.
+    """Words in this sort order: some get the separator as a prefix, which sorts below all letters; else all get
+    numbers.
 
     >>> in_this_order(["ADDRESS", "ORDER"], "#"), in_this_order(["USER", "ADDRESS", "ORDER"], "#")
     (['ADDRESS', 'ORDER'], ['#USER', 'ADDRESS', 'ORDER'])
@@ -393,7 +412,9 @@ def in_this_order(words: Sequence[str], separator: str) -> list[str]:
 
 
 def _beside(heads: dict[str, str], fixed: set[str], sets: Sequence[frozenset[str]]) -> dict[str, str]:
-    """Words for what is new, beside words that stay: its own; or after one of these, where it has to lie there."""
+    """Words for new types beside fixed ones: the usual word, or a fixed word as a prefix where they must be
+    neighbours.
+    """
     free = [label for label in heads if label not in fixed]
     words = [heads[label] for label in heads if label in fixed]
     options = [[heads[label], *(f"{word}_{heads[label]}" for word in words)] for label in free]
@@ -413,7 +434,7 @@ def _contiguous(order: Sequence[str], wanted: frozenset[str]) -> bool:
 
 
 def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit]:
-    """The first order in which each set is contiguous, the usual one before others; the usual one if there is none.
+    """The first order in which each set is contiguous; the usual order if there is none.
 
     >>> side_by_side("abc", [frozenset("ac"), frozenset("bc")])
     ['a', 'c', 'b']
@@ -422,7 +443,7 @@ def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list
 
 
 def in_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit] | None:
-    """The first order in which each set is contiguous; None if there is none, or none was found.
+    """The first order in which each set is contiguous; None if there is none within the step limit.
 
     >>> in_order("abcd", [frozenset("ab"), frozenset("ac"), frozenset("ad")])
     """
@@ -446,7 +467,7 @@ def in_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Uni
 
 
 def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[frozenset[Unit]]:
-    """Sets that cannot all be contiguous, none of which could be left out."""
+    """A minimal subset of sets that cannot all be contiguous."""
     left = list(dict.fromkeys(sets))
     for one in list(left):
         rest = [other for other in left if other != one]
@@ -456,6 +477,6 @@ def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[froz
 
 
 def upper(name: str) -> str:
-    """A name as a word of a key: `OrderItem` is `ORDER_ITEM`."""
+    """A name as a word of a key: `OrderItem` becomes `ORDER_ITEM`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return re.sub(r"[^\w]+", "_", spaced).strip("_").upper() or "ITEM"

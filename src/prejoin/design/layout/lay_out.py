@@ -1,4 +1,4 @@
-"""Chosen keys as a design: slots, templates with their words, items and guards. Words say what a key is about."""
+"""Turns selected keys into a design: slots, key templates, items and guards."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from prejoin.design.layout.key_words import Words
-from prejoin.design.layout.new_attributes import with_known
+from prejoin.design.layout.growth import with_recorded_attributes
+from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.design.solver.candidates import extendable
-from prejoin.design.solver.choice import BASE, OWN, Chosen, Placed, Task
 from prejoin.design.solver.fixed_keys import free_name, key_names, names_in
+from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection
 from prejoin.workload.model import Workload
 
 
-def lay_out(task: Task, chosen: Chosen) -> Design:
-    """The design of a choice. Its operations are the planner's to say."""
-    workload, kept = task.workload, task.frozen.design
+def lay_out(problem: Problem, chosen: Selection) -> Design:
+    """The design of a selection, without operations."""
+    workload, kept = problem.workload, problem.fixed.design
     names = names_in(workload)
     separator = names.get("separator", kept.separator)
-    words = Words(task, chosen, separator)
-    slots = _slots(task, chosen)
+    words = KeyWords(problem, chosen, separator)
+    slots = _slots(problem, chosen)
     items: list[Item] = []
     for entity in workload.entities:
         own = [p for p in chosen.placed if p.entity == entity.name]
         for number in sorted({p.item for p in own}):
             placed = sorted((p for p in own if p.item == number), key=lambda p: p.slot)
             facets = tuple(words.facet(p, slots[p.slot].name) for p in placed)
-            found = _item(task, placed[0], facets, items)
-            items.append(found if found.copy else with_known(found, workload))
+            found = _item(problem, placed[0], facets, items)
+            items.append(found if found.copy else with_recorded_attributes(found, workload))
     return msgspec.structs.replace(
         kept,
         table=names.get("table", _table_name(workload) if kept.table == TABLE else kept.table),
@@ -45,11 +45,11 @@ def lay_out(task: Task, chosen: Chosen) -> Design:
     )
 
 
-def _item(task: Task, placed: Placed, facets: tuple[Facet, ...], before: Sequence[Item]) -> Item:
-    """An item with its keys: one that is there already stays what it is."""
+def _item(problem: Problem, placed: Placement, facets: tuple[Facet, ...], before: Sequence[Item]) -> Item:
+    """An item with its keys. An existing item keeps its name and type."""
     name, number = placed.entity, placed.item
-    there = task.frozen.design.item(name) if number == OWN else None
-    if 0 < number <= len(copies := task.frozen.copies(name)):
+    there = problem.fixed.design.item(name) if number == OWN else None
+    if 0 < number <= len(copies := problem.fixed.copies(name)):
         there = copies[number - 1]
     if there:
         return msgspec.structs.replace(there, facets=facets)
@@ -61,22 +61,22 @@ def _item(task: Task, placed: Placed, facets: tuple[Facet, ...], before: Sequenc
     return Item(name, f"{name}.{copy}", facets, copy)
 
 
-def _slots(task: Task, chosen: Chosen) -> tuple[Slot, ...]:
-    """The table and its indexes, those that are there already first; new ones are called as the others are."""
-    found = list(task.frozen.design.slots)
-    pk, sk = key_names(task.workload)
-    if not any(place[2] == BASE for place in task.frozen.facets):
+def _slots(problem: Problem, chosen: Selection) -> tuple[Slot, ...]:
+    """The table and its indexes, existing ones first. New indexes continue the naming of existing ones."""
+    found = list(problem.fixed.design.slots)
+    pk, sk = key_names(problem.workload)
+    if not any(place[2] == BASE for place in problem.fixed.facets):
         found[:1] = [Slot(TABLE, (KeyAttribute(pk),), (KeyAttribute(sk),))]
     while len(found) <= chosen.indexes:
         number = len(found)
-        ours = [KeyAttribute(free_name(f"gsi{number}{name}", task.workload)) for name in (pk, sk)]
+        ours = [KeyAttribute(free_name(f"gsi{number}{name}", problem.workload)) for name in (pk, sk)]
         usual = Slot(f"gsi{number}", (ours[0],), (ours[1],))
         found.append(_like(found[-1], number) or usual)
     return tuple(found)
 
 
 def _like(last: Slot, number: int) -> Slot | None:
-    """A slot with the next number, if the last is numbered: after `GSI1` with `GSI1PK` comes `GSI2` with `GSI2PK`."""
+    """A slot with the next number, if the last one is numbered: `GSI2` with `GSI2PK` follows `GSI1` with `GSI1PK`."""
     before, now = str(number - 1), str(number)
     texts = [last.name, *(attribute.name for attribute in (*last.pk, *last.sk))]
     if number == 1 or len(texts) != 3 or any(text.count(before) != 1 for text in texts):
@@ -85,7 +85,7 @@ def _like(last: Slot, number: int) -> Slot | None:
     return Slot(name, (KeyAttribute(pk),), (KeyAttribute(sk),))
 
 
-def _copy_name(placed: Placed) -> str:
+def _copy_name(placed: Placement) -> str:
     return "by-" + "-".join(re.sub(r"\W+", "-", name) for name in (placed.candidate.pk or ("all",)))
 
 
@@ -94,8 +94,8 @@ def _table_name(workload: Workload) -> str:
     return text if len(text) >= 3 else "table"
 
 
-def _guards(workload: Workload, chosen: Chosen) -> Iterable[Guard]:
-    """Items that make values unique: what is said to be, and ids that are only a part of the table's key."""
+def _guards(workload: Workload, chosen: Selection) -> Iterable[Guard]:
+    """Guards for unique values, and for natural ids that are only a part of the table's key."""
     for entity in workload.entities:
         base = next(p.candidate for p in chosen.placed if (p.entity, p.item, p.slot) == (entity.name, OWN, BASE))
         groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)

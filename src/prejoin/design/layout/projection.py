@@ -1,6 +1,6 @@
-"""Projections: what each index holds beside its keys, `projected(design, workload)`. Chosen after the keys.
+"""Projections of the indexes: `with_projections(design, workload)`, after the keys are selected.
 
-An index holds everything, unless all that is read from it says what it wants, and to hold only that is worth it.
+An index holds whole items, unless every read from it names the attributes it wants and a narrower index is worth it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from prejoin.protocol.limits import INDEX_PROJECTED_ATTRIBUTES, PROJECTED_ATTRIB
 from prejoin.workload.model import Read, Workload
 
 WORTH = Decimal(1)
-"""Dollars a month that a narrower index has to save: what it does not hold, no later read can have from it."""
+"""The least monthly saving in dollars for a narrower index: later reads cannot get what it does not hold."""
 
 
-def projected(design: Design, workload: Workload, kept: Design | None = None) -> Design:
-    """The mapped design with the cheapest projection of each index that serves all that is read from it.
+def with_projections(design: Design, workload: Workload, kept: Design | None = None) -> Design:
+    """The mapped design with the cheapest projection of each index that still serves all of its reads.
 
-    The indexes of a design that is kept hold what they hold: DynamoDB does not change that.
+    Indexes of an approved design keep their projections, because DynamoDB cannot change them.
     """
     whole = bill(workload, design).total
     found: list[tuple[Decimal, str, Projection]] = []
@@ -47,18 +47,18 @@ def _with(design: Design, workload: Workload, projections: dict[str, Projection]
 
 
 def _narrower(slot: Slot, design: Design, workload: Workload) -> list[Projection]:
-    """The projections of an index with which every pattern is still answered as before; the planner is the judge."""
-    needed = wanted(slot, design, workload)
+    """The projections of an index with which the planner still answers every pattern in the same way."""
+    needed = attributes_read(slot, design, workload)
     if needed is None:
         return []
     there = [e for i in design.items if i.facet(slot.name) and (e := workload.entity(i.entity))]
     attributes = {a.name: a for entity in there for a in entity.attributes}
-    # Whether an item has expired is seen by the attribute that says when.
+    # The TTL attribute shows whether an item has expired.
     ending = {a.name for entity in there for a in entity.attributes if a.ttl}
     keys = {key.name for s in (design.slots[0], slot) for key in (*s.pk, *s.sk)}
     included = sorted(((needed & set(attributes)) | ending) - keys)
     found = [] if ending else [Projection(ProjectionKind.KEYS_ONLY)]
-    # Several types of items are told apart by the attribute that says it.
+    # The type attribute tells several types of items apart.
     named = (design.type_attribute, *included)
     if len(named) <= INDEX_PROJECTED_ATTRIBUTES:
         found.append(Projection(ProjectionKind.INCLUDE, named))
@@ -70,8 +70,8 @@ def _asked(operation: Operation) -> Operation:
     return replace(operation, units=None)
 
 
-def wanted(slot: Slot, design: Design, workload: Workload) -> frozenset[str] | None:
-    """The attributes that are read from an index; None where that is all of them, or nobody reads it."""
+def attributes_read(slot: Slot, design: Design, workload: Workload) -> frozenset[str] | None:
+    """The attributes that are read from an index; None if that is all of them, or if nothing reads it."""
     found: set[str] = set()
     asked = False
     for operation in design.operations:

@@ -1,4 +1,4 @@
-"""Hot partitions: how much is written to one partition of a key, and what it is cut into so that it bears that."""
+"""Hot partitions: the load on the busiest partition of a key, and the shards or time buckets that it needs."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ import msgspec
 from prejoin.design.cost.assumptions import per_second, size_of
 from prejoin.design.cost.upkeep import entries, items_of, writes_of
 from prejoin.design.solver.candidates import Candidate, serves
-from prejoin.design.solver.read_needs import Question
+from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
+from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import AtMost, Entity, Op, Rate, Read, Spread, Without, Workload
 
 MOST_WRITES = 1000
-"""Write units a second that one partition bears; DynamoDB's limit."""
+"""DynamoDB's limit of write units a second for one partition."""
 MOST_SHARDS = 200
 _STARTING = frozenset({Op.GT, Op.GE, Op.BETWEEN})
 
 
 class Heat(msgspec.Struct, frozen=True):
-    """What is written to the busiest partition of a key, a second, and how that comes about."""
+    """The writes to the busiest partition of a key in a second."""
 
     writes: float
     units: float
-    """Write units, of all items of the entity."""
+    """Write units of all items of the entity."""
     share: float
-    """The part of them that falls on the busiest partition."""
+    """The fraction of them in the busiest partition."""
 
     @property
     def hottest(self) -> float:
@@ -36,7 +37,7 @@ class Heat(msgspec.Struct, frozen=True):
 
     @property
     def shards(self) -> int:
-        """How many are enough.
+        """The number of shards that is enough.
 
         >>> Heat(555, 4440, 1.0).shards
         5
@@ -45,7 +46,7 @@ class Heat(msgspec.Struct, frozen=True):
 
 
 def heat(workload: Workload, entity: Entity, candidate: Candidate) -> Heat:
-    """How hot a key is: busiest rates, the size of the items, and how many partitions share the writes."""
+    """The load of a key: peak rates, item size, and the number of partitions that share the writes."""
     writes = units = 0.0
     hottest = 0.0
     for write, action in writes_of(workload, entity):
@@ -59,14 +60,14 @@ def heat(workload: Workload, entity: Entity, candidate: Candidate) -> Heat:
 
 
 def shards_of(workload: Workload, entity: Entity, candidate: Candidate) -> int:
-    """How many shards a partition is cut into: as many as somebody decided, else as are enough."""
+    """The number of shards of a partition: as decided, or as many as it needs."""
     pins = [d.pin for d in workload.decisions]
     if Without("shards", entity.name) in pins:
         return 1
     enough = heat(workload, entity, candidate).shards
     decided = [pin.shards for pin in pins if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards]
     most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
-    # A partition of one id among many is not cut: no two of its items would be parted by what all of them share.
+    # A partition of a single id is not split: all of its items have the same shard.
     if decided and (enough > 1 or _share(entity, candidate)):
         return decided[0]
     return min([enough, *(max(1, count) for count in most)])
@@ -77,7 +78,7 @@ def _busiest(rate: Rate | None) -> float:
 
 
 def _share(entity: Entity, candidate: Candidate) -> float:
-    """What of the writes the busiest partition gets: everything, or one member of an enum's part, or nearly nothing."""
+    """The fraction of writes in the busiest partition: all for a constant or an enum, nearly none for an id."""
     if not candidate.pk:
         return 1.0
     share = 1.0
@@ -85,17 +86,17 @@ def _share(entity: Entity, candidate: Candidate) -> float:
         attribute = entity.attribute(name)
         members = len(attribute.type.values) if attribute else 0
         if not members:
-            return 0.0  # one of many: ids, e-mails
-        share = 1.0  # new items all have the same status
+            return 0.0  # one of many values, such as an id
+        share = 1.0  # new items usually have the same status
     return share
 
 
 def bucket_of(
-    workload: Workload, entity: Entity, candidate: Candidate, questions: Sequence[Question]
+    workload: Workload, entity: Entity, candidate: Candidate, questions: Sequence[ReadNeeds]
 ) -> tuple[str, str] | None:
-    """The time that a partition is cut by, if all that is asked of it says from when on.
+    """The time attribute and unit that split a partition, if every read of it gives a start time.
 
-    A partition of everything is; one of fewer items where that is decided.
+    That applies to a partition of all items; to a smaller one if it is decided.
     """
     pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
     decided = next((pin.bucket for pin in pins if pin.bucket), "")
@@ -105,20 +106,20 @@ def bucket_of(
         return None
     found = {starts_of(entity, question.read) for question in asked_of(entity, candidate, questions)}
     starts = found.pop() if len(found) == 1 else ()
-    # A key says of which bucket it is only if it holds the time itself.
+    # The bucket of an item follows from its key only if the key holds the time.
     times = [name for name in starts if not candidate.pk or name in {one.attribute for one in candidate.sk}]
     return (times[0], decided or "day") if times else None
 
 
-def asked_of(entity: Entity, candidate: Candidate, questions: Sequence[Question]) -> list[Question]:
-    """The questions that a key of an entity serves."""
+def asked_of(entity: Entity, candidate: Candidate, questions: Sequence[ReadNeeds]) -> list[ReadNeeds]:
+    """The reads that a key of an entity serves."""
     return [q for q in questions if any(n.entity == entity.name and serves(candidate, n) for n in q.needs)]
 
 
 def starts_of(entity: Entity, read: Read) -> tuple[str, ...]:
-    """The time that a read gives the start of; nothing where it gives none."""
+    """The time attribute whose start a read gives; empty if it gives none."""
     for one in read.inputs:
-        attribute = entity.attribute(one.attribute.rpartition(".")[2])
+        attribute = entity.attribute(bare_name(one.attribute))
         known = one.op in _STARTING and not one.filter and not one.optional
         if known and attribute and attribute.type.kind in (Kind.DATETIME, Kind.DATE):
             return (attribute.name,)

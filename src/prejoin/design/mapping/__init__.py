@@ -1,1 +1,1 @@
-"""Access patterns mapped to requests: which key answers a read, which items a write touches."""
+"""The mapping of access patterns to requests: which key answers a read, and which items a write touches."""

@@ -1,4 +1,4 @@
-"""What a write knows of the items it is about: which they are, what of them its caller gives, what it has to read."""
+"""How a write addresses its items: which they are, what the caller gives, and what has to be read first."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from prejoin import keys
 from prejoin.design.mapping.facets import ending, held_by
-from prejoin.design.model import Design, Item
-from prejoin.design.model import Facet as Places
-from prejoin.keys import Ask, Facet, Plan, fields_of
+from prejoin.design.model import Design, Facet, Item
+from prejoin.keys import Lookup, Plan, fields_of
 from prejoin.workload.lookup import chain, changes, means, root, target
 from prejoin.workload.model import (
     Action,
@@ -27,14 +26,14 @@ from prejoin.workload.model import (
 from prejoin.workload.tenants import own_id
 
 NEW = frozenset({Verb.CREATE, Verb.PUT})
-"""Verbs whose items are given whole."""
+"""Verbs with whole items as input."""
 
 
 def actions_of(workload: Workload, write: Write) -> tuple[Action, ...]:
-    """What a write does, each item once: DynamoDB takes an item but once in a transaction.
+    """The actions of a write, each item once, because a DynamoDB transaction takes an item only once.
 
-    Two updates of one entity are of two items where two inputs name them (who follows, who is followed); else they are
-    of one item, and one update.
+    Two updates of one entity mean two items if two inputs name them (follower and followed). Otherwise they mean one
+    item and become one update.
     """
     found: list[Action] = []
     for action in write.actions:
@@ -49,7 +48,7 @@ def actions_of(workload: Workload, write: Write) -> tuple[Action, ...]:
 
 
 def _whole_id(workload: Workload, action: Action, name: str) -> tuple[str, ...]:
-    """The inputs that hold the id of an action's item, if one holds all of it but the tenant."""
+    """The inputs that hold the id of an action's item, if one of them holds all of it but the tenant."""
     entity = workload.entity(action.entity)
     if entity is None or workload.tenant is None:
         return (name,)
@@ -57,7 +56,7 @@ def _whole_id(workload: Workload, action: Action, name: str) -> tuple[str, ...]:
 
 
 def _again(one: Action, other: Action) -> bool:
-    """Whether two actions do the same to the same entity, and nothing says that they mean two items."""
+    """Whether two actions update the same entity, and neither names its item."""
     same = one.entity == other.entity and one.verb is other.verb is Verb.UPDATE
     return same and not (one.by or other.by or one.many or other.many)
 
@@ -67,7 +66,7 @@ def _position(actions: list[Action], action: Action) -> int:
 
 
 def _named_by(workload: Workload, write: Write, action: Action, count: int) -> list[str]:
-    """The inputs that each name another item of the action's entity, if there are as many as are wanted."""
+    """The inputs that each name another item of the action's entity, if there are exactly `count`."""
     entity = workload.entity(action.entity)
     own = own_id(workload, entity) if entity else ()
     if entity is None or len(own) != 1 or own[0].name in _inputs(write):
@@ -77,14 +76,14 @@ def _named_by(workload: Workload, write: Write, action: Action, count: int) -> l
 
 
 def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
-    """The attributes of an action's items whose values, before the write, its caller knows."""
+    """The attributes of an action's items whose values before the write are known to the caller."""
     entity = workload.entity(action.entity)
     if entity is None:
         return frozenset()
     given = _inputs(write)
     if action.verb in NEW or entity.name in given:
         return frozenset(a.name for a in entity.attributes)
-    # What an attribute is set to is not what is there.
+    # The new value of an attribute is not its current value.
     ids = {a.name for a in entity.id}
     changed = {change.attribute for change in changes(write, action, entity)} - ids
     own = [a for a in entity.attributes if a.name in given and a.name not in changed]
@@ -102,7 +101,7 @@ def known(workload: Workload, write: Write, action: Action) -> frozenset[str]:
 
 
 def looked_at(workload: Workload, checks: Iterable[Check]) -> list[tuple[Entity, list[Check]]]:
-    """Conditions on whole items, by the entity they name; of a write without those on the items that it writes."""
+    """Conditions on whole items, by entity."""
     found: dict[str, list[Check]] = {}
     for check in checks:
         if check.entity and check.kind is not CheckKind.UNIQUE:
@@ -111,12 +110,12 @@ def looked_at(workload: Workload, checks: Iterable[Check]) -> list[tuple[Entity,
 
 
 def is_absence(checks: Iterable[Check]) -> bool:
-    """Whether conditions on an item that is not written say that there is none."""
+    """Whether the conditions say that an item must not exist."""
     return any(check.kind is CheckKind.NOT_EXISTS and not check.attribute for check in checks)
 
 
 def known_of_checked(workload: Workload, write: Write, entity: Entity) -> frozenset[str]:
-    """The attributes of an item that is only checked which the caller gives, or which a new item refers to."""
+    """The attributes of a condition's item that the caller gives, or that a new item refers to."""
     names = set(known(workload, write, Action(Verb.UPDATE, entity.name)))
     for action in write.actions:
         new = workload.entity(action.entity) if action.verb in NEW and not action.many else None
@@ -126,12 +125,12 @@ def known_of_checked(workload: Workload, write: Write, entity: Entity) -> frozen
 
 
 def links(workload: Workload, write: Write, action: Action, entity: Entity) -> dict[str, str]:
-    """The attributes of an action's items that come from an input, and from which."""
+    """The attributes of an action's items that come from an input, with the input."""
     inputs = _inputs(write)
     if action.verb in NEW:
         return {a.name: a.name for a in entity.attributes if a.name in inputs}
     named = known(workload, write, action)
-    # An input is what an attribute is set to, where it is set: what it was before, a condition says under another name.
+    # The input of a changed attribute is its new value; a condition gives the current value under another name.
     changed = {change.attribute for change in changes(write, action, entity)} - {a.name for a in entity.id}
     found = {a.name: a.name for a in entity.attributes if a.name in inputs and a.name in named - changed}
     if action.by:
@@ -149,7 +148,7 @@ def links(workload: Workload, write: Write, action: Action, entity: Entity) -> d
 
 
 def said_equal(write: Write, entity: Entity) -> dict[str, Check]:
-    """The conditions that say what an attribute is: who writes under `status = DRAFT` knows the status."""
+    """The conditions that fix an attribute's value: a write with `status = DRAFT` knows the status."""
     return {
         check.attribute: check
         for check in write.checks
@@ -167,12 +166,12 @@ def _inputs(write: Write) -> dict[str, None]:
 
 
 def _identity(workload: Workload, entity: Entity) -> tuple[str, str]:
-    """Where the only id of an entity comes from: that of a user's counters is the user's."""
+    """The origin of an entity's only id: the id of a user's counters is the user's."""
     return root(workload, entity, own_id(workload, entity)[0])
 
 
 def _places(workload: Workload, write: Write) -> dict[str, list[tuple[str, str]]]:
-    """The attributes that each input holds a value of, along the references of the entities that are touched."""
+    """The attributes whose values each input holds, along the references of the entities of the write."""
     found: dict[str, list[tuple[str, str]]] = {}
     touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
     for name in _inputs(write):
@@ -186,27 +185,27 @@ def _places(workload: Workload, write: Write) -> dict[str, list[tuple[str, str]]
 # --- What has to be found or read before ----------------------------------------------------------------------------
 
 
-def finding(facets: Iterable[Facet], entity: Entity, names: frozenset[str]) -> Plan | None:
-    """How the items with these attributes are found: by the key of the table, or of an index; then they are known."""
+def finding(facets: Iterable[keys.Facet], entity: Entity, names: frozenset[str]) -> Plan | None:
+    """The plan that finds the items with these attributes, by the table's key or an index."""
     own = [f for f in facets if f.entity == entity.name]
     if not names:
         return None
-    found = keys.plan(own, Ask.of(entity.name, equal=names, filtered=names))
+    found = keys.plan(own, Lookup.of(entity.name, equal=names, filtered=names))
     return found if isinstance(found, Plan) else None
 
 
 def unknown(write: Write, action: Action, entity: Entity, design: Design, names: frozenset[str]) -> set[str]:
-    """What of an item has to be read first, for its index keys, copies and guards are made of it.
+    """The attributes of an item that must be read first, because index keys, copies or guards contain them.
 
-    A put may replace an item with other values, whatever its caller gives. An index key is set anew, and so needs only
-    what it will be made of; a copy or a guard has to be found under what it was made of.
+    A put may replace an item with other values, whatever the caller gives. An index key is written anew, so only its
+    new values are needed. A copy or a guard is addressed by its old values.
     """
     item = design.item(entity.name)
     if item is None:
         return set()
     copies = [i for i in design.items if i.entity == entity.name and i.copy]
     guards = [set(g.attributes) for g in design.guards if g.entity == entity.name]
-    # A guard ends with its item, and may be another's by then: who puts or exchanges one has to know when.
+    # A guard expires with its item and may then belong to another: to put or exchange one needs the expiry.
     ends = {ending(design, entity)} - {""} if guards else set()
     needed: set[str] = set()
     match action.verb:
@@ -219,7 +218,7 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
             changed = changes(write, action, entity)
             touched = {change.attribute for change in changed}
             settled = {c.attribute for c in changed if c.op in (ChangeOp.SET, ChangeOp.REMOVE)}
-            names -= touched - settled  # what an amount is added to is read, whatever it was when it was found
+            names -= touched - settled  # an increment needs the current value, whatever it was when the item was found
             for facet in item.facets[1:]:
                 needed |= _rewritten(facet, design, entity, touched) - settled
             for copy in copies:
@@ -234,7 +233,7 @@ def unknown(write: Write, action: Action, entity: Entity, design: Design, names:
 def _of_copy(
     copy: Item, holds: frozenset[str], design: Design, entity: Entity, touched: set[str], settled: set[str]
 ) -> set[str]:
-    """What an update has to know of a copy: where it is; or all of it, where it moves and is written anew."""
+    """The attributes that an update needs of a copy: its key; or all of it, if it moves."""
     if touched & placing(copy.facets[0]):
         return set(holds)
     if not touched & holds:
@@ -243,8 +242,8 @@ def _of_copy(
     return placing(copy.facets[0]).union(*keys_)
 
 
-def _rewritten(facet: Places, design: Design, entity: Entity, touched: set[str]) -> set[str]:
-    """What the keys in an index that a change rewrites are made of, and what decides whether there are any."""
+def _rewritten(facet: Facet, design: Design, entity: Entity, touched: set[str]) -> set[str]:
+    """The attributes of the index keys that a change rewrites, and of their sparse conditions."""
     if facet.when or _may_lack(facet, entity):
         return placing(facet) if touched & placing(facet) else set()
     slot = design.slot(facet.slot)
@@ -252,30 +251,30 @@ def _rewritten(facet: Places, design: Design, entity: Entity, touched: set[str])
     found: set[str] = set()
     for attribute, text in zip(names, (*facet.pk, *facet.sk), strict=False):
         parts = set(fields_of(text))
-        if touched & parts and text != f"{{{attribute}}}":  # an attribute that is a key itself is no text of others
+        if touched & parts and text != f"{{{attribute}}}":  # an attribute that is itself a key is not a template
             found |= parts
     return found
 
 
-def _may_lack(facet: Places, entity: Entity) -> bool:
-    """Whether items without an optional attribute are not in a facet, because its key cannot do without."""
+def _may_lack(facet: Facet, entity: Entity) -> bool:
+    """Whether items without an optional attribute are missing from a facet."""
     texts = (*facet.pk, *facet.sk)
     return any(
         a.optional and any(re.search(rf"{{{re.escape(a.name)}[:}}]", text) for text in texts) for a in entity.attributes
     )
 
 
-def placing(facet: Places) -> set[str]:
+def placing(facet: Facet) -> set[str]:
     """The attributes that decide where an item is in a facet, and whether it is there."""
     return attributes_of(facet) | {when.attribute for when in facet.when}
 
 
-def attributes_of(facet: Places) -> set[str]:
-    """The attributes that the keys of a facet are made of."""
+def attributes_of(facet: Facet) -> set[str]:
+    """The attributes in the keys of a facet."""
     return {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
 
 
 def held(copy: Item, design: Design, entity: Entity) -> frozenset[str]:
-    """The attributes that a copy holds."""
+    """The attributes of a copy."""
     found = held_by(design, entity, copy)
     return frozenset(a.name for a in entity.attributes) if found is None else found

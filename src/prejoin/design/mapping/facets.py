@@ -1,4 +1,4 @@
-"""A design's keys as the planner knows them: templates bound to the types of the workload's attributes."""
+"""Converts a design's keys to the planner's facets: templates bound to the types of the attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prejoin.workload.constants import constant_or_text
 from prejoin.workload.model import Entity, Workload
 
 _MOMENTS = frozenset({Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL})
-"""What can say when an item ends: a time, or the seconds since 1970."""
+"""Types of a TTL attribute: a time, or the seconds since 1970."""
 
 
 def types_of(entity: Entity) -> Mapping[str, Type]:
@@ -20,7 +20,7 @@ def types_of(entity: Entity) -> Mapping[str, Type]:
 
 
 def planner_facets(design: Design, workload: Workload) -> tuple[keys.Facet, ...]:
-    """All facets of a design, in the order of its items; TemplateError where one names an unknown attribute."""
+    """All facets of a design, in the order of its items; TemplateError if one names an unknown attribute."""
     found = []
     for item in design.items:
         entity = workload.entity(item.entity)
@@ -31,7 +31,7 @@ def planner_facets(design: Design, workload: Workload) -> tuple[keys.Facet, ...]
 
 
 def usable_facets(design: Design, workload: Workload) -> Iterator[keys.Facet]:
-    """The facets of a design that may be unsound: without those that no key can be made of, which checks tell of."""
+    """The facets of a design that may have mistakes, without those that cannot be keys. Checks report those."""
     for item in design.items:
         entity = workload.entity(item.entity)
         for facet in (*item.facets, *_unsaid(design, entity, item)) if entity else ():
@@ -57,7 +57,7 @@ def planner_facet(design: Design, entity: Entity, item: Item, facet: Facet) -> k
 
 
 def is_natural(texts: Iterable[str], attributes: Iterable[KeyAttribute]) -> bool:
-    """Whether a key is attributes as they stand: the key attributes of the slot are the item's own.
+    """Whether the key attributes of the slot are attributes of the entity itself.
 
     >>> is_natural(["{email}"], [KeyAttribute("email")]), is_natural(["{email}"], [KeyAttribute("GSI1PK")])
     (True, False)
@@ -66,15 +66,15 @@ def is_natural(texts: Iterable[str], attributes: Iterable[KeyAttribute]) -> bool
 
 
 def ending(design: Design, entity: Entity) -> str:
-    """The attribute that says when items of an entity end; empty where none does."""
+    """The TTL attribute of an entity; empty if it has none."""
     attribute = entity.attribute(design.ttl_attribute)
     return attribute.name if attribute and attribute.ttl and attribute.type.kind in _MOMENTS else ""
 
 
 def unsaid_ending(design: Design, workload: Workload) -> str:
-    """The attribute that a table's items end by though no entity says so; empty where one does.
+    """The TTL attribute of a table if no entity declares it; empty if one does.
 
-    Empty also where an entity has text of that name: DynamoDB takes no notice of it, and a schema would refuse.
+    It is also empty if an entity has text of that name: DynamoDB ignores it, and a schema would refuse it.
     """
     stored = [e for e in workload.entities if design.item(e.name)]
     named = [a for e in stored if (a := e.attribute(design.ttl_attribute))]
@@ -96,10 +96,10 @@ def _form(design: Design, entity: Entity, texts: tuple[str, ...], attributes: tu
 
 
 def _unsaid(design: Design, entity: Entity, item: Item) -> Iterator[Facet]:
-    """Where an item is in an index without being keyed for it: it has the attributes that are the index's keys."""
+    """The facet of an item that is in an index without a key for it: it has the attributes of the index's key."""
     types, held = types_of(entity), held_by(design, entity, item)
     for slot in design.indexes:
-        # A local index has the table's partitions, whatever they are made of.
+        # A local index has the table's partitions.
         names = [a.name for a in (slot.sk if slot.local else (*slot.pk, *slot.sk))]
         if item.facet(slot.name) is None and all(n in types and (held is None or n in held) for n in names):
             pk, sk = (tuple(f"{{{a.name}}}" for a in side) for side in (slot.pk, slot.sk))
@@ -107,8 +107,8 @@ def _unsaid(design: Design, entity: Entity, item: Item) -> Iterator[Facet]:
 
 
 def _when(entity: Entity, item: Item, facet: Facet, pk: keys.KeyForm, sk: keys.KeyForm | None) -> tuple[keys.When, ...]:
-    """What holds for the items that are there: what is said, and that they have what the key is made of."""
-    # Where there is no copy, there is none in an index.
+    """The sparse conditions of a facet: the stated ones, and the presence of its key attributes."""
+    # A copy that does not exist is not in an index, either.
     said = [*(item.facets[0].when if item.copy and facet.slot != TABLE else ()), *facet.when]
     found = [keys.When(w.attribute, when_values(w, entity)) for w in said]
     known = {w.attribute for w in found}
@@ -120,7 +120,7 @@ def _when(entity: Entity, item: Item, facet: Facet, pk: keys.KeyForm, sk: keys.K
 
 
 def when_values(when: When, entity: Entity) -> frozenset[object] | None:
-    """The values of a sparse key, as items have them; None where any will do."""
+    """The values of a sparse condition with the attribute's type; None if any value will do."""
     attribute = entity.attribute(when.attribute)
     try:
         values = [constant_or_text(text, attribute.type) if attribute else text for text in when.values]
@@ -131,7 +131,7 @@ def when_values(when: When, entity: Entity) -> frozenset[object] | None:
 
 
 def _holds(design: Design, item: Item, facet: Facet, entity: Entity) -> frozenset[str] | None:
-    """The attributes that can be read there beside the keys; None: all."""
+    """The attributes that can be read in a slot beside the keys; None for all."""
     held = held_by(design, entity, item)
     slot = design.slot(facet.slot)
     if slot is not None and slot.projection.kind is not ProjectionKind.ALL:
@@ -143,9 +143,9 @@ def _holds(design: Design, item: Item, facet: Facet, entity: Entity) -> frozense
 
 
 def held_by(design: Design, entity: Entity, item: Item) -> frozenset[str] | None:
-    """What an item has, None where that is everything.
+    """The attributes that an item has; None for all.
 
-    A copy has what it is said to hold, what its keys and those of its item are made of, and when it ends.
+    A copy has its listed attributes, those of its keys and of its item's keys, and the TTL attribute.
     """
     if not item.attributes:
         return None
@@ -158,6 +158,6 @@ def held_by(design: Design, entity: Entity, item: Item) -> frozenset[str] | None
 
 
 def _natural_names(design: Design, slot: Slot) -> frozenset[str]:
-    """The names of the keys that are in an index in any case: an attribute that is one itself is there, too."""
+    """The names of the key attributes that an index always holds."""
     table = design.slot(TABLE)
     return frozenset(a.name for one in (slot, table) if one for a in (*one.pk, *one.sk))

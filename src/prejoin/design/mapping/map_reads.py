@@ -1,4 +1,6 @@
-"""Reads mapped to requests: each read becomes what the planner says, or a problem with the key that would serve it."""
+"""Maps reads to requests by asking the planner. A read without a key gets a problem, and the key that would serve
+it.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,10 @@ import msgspec
 
 from prejoin import keys
 from prejoin.design.model import Call, Operation, Request
-from prejoin.keys import Ask, Facet, Plan, Refusal
-from prejoin.keys import Order as KeyOrder
+from prejoin.keys import Facet, Lookup, Order, Plan, Refusal
 from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import bindings, equalities, foreign_parts, target
+from prejoin.workload.lookup import bare_name, bindings, equalities, foreign_parts, target
 from prejoin.workload.model import (
     ARITY,
     RANGES,
@@ -32,10 +33,10 @@ _NONE: frozenset[str] = frozenset()
 
 
 def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operation:
-    """The operation of a read, with the facets of the table."""
+    """The operation of a read with the facets of a table."""
     try:
         ask = ask_of(read, workload)
-        # What a join cannot follow is its problem, whatever the keys of its first entity are.
+        # A join without a reference is a problem of its own, whatever keys the first entity has.
         named = read.entities[1:] if read.combine is Combine.JOIN else ()
         others = [_fetch(read, workload, facets, name) for name in named]
         found = _planned(facets, ask)
@@ -50,14 +51,14 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
 
 
 class _NotServedError(Exception):
-    """No key serves it, and what would."""
+    """No key serves the read; `remedy` says which key would."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
         self.remedy = remedy
 
 
-def _planned(facets: Sequence[Facet], ask: Ask) -> Plan:
+def _planned(facets: Sequence[Facet], ask: Lookup) -> Plan:
     found = keys.plan(facets, ask)
     if isinstance(found, Refusal):
         raise _NotServedError(f"no key serves {ask}", found.remedy)
@@ -65,9 +66,9 @@ def _planned(facets: Sequence[Facet], ask: Ask) -> Plan:
 
 
 def _batchable(found: Plan, read: Read) -> None:
-    """A list of keys is read at once, and nothing can be said beside them."""
+    """Refuse further conditions on a list of keys: BatchGetItem has none."""
     if found.operation == "GetItem" and any(i.many for i in read.inputs):
-        beside = [i.attribute for i in read.inputs if plain(i.attribute) not in found.facets[0].attributes]
+        beside = [i.attribute for i in read.inputs if bare_name(i.attribute) not in found.facets[0].attributes]
         if beside:
             raise _NotServedError(
                 "a list of keys is one BatchGetItem, which tests nothing else",
@@ -76,22 +77,22 @@ def _batchable(found: Plan, read: Read) -> None:
 
 
 def _separable(found: Plan, read: Read) -> None:
-    """Several kinds of items are read without a filter."""
+    """Refuse a filter on several types of items."""
     tested = [i.attribute for i in read.inputs if is_filtered(i, found)]
-    if len(found.ask.entities) > 1 and tested:
+    if len(found.lookup.entities) > 1 and tested:
         raise _NotServedError(
             f"{' and '.join(tested)} would be a filter, and a read of several kinds of items has none",
             "ask for each kind by itself",
         )
 
 
-def ask_of(read: Read, workload: Workload) -> Ask:
-    """What a read asks of the keys. A list of ids is asked one by one; optional inputs may become filters."""
+def ask_of(read: Read, workload: Workload) -> Lookup:
+    """The read as a question to the planner. A list of ids is one id at a time; optional inputs may become filters."""
     entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
     names: dict[str, str] = {}
     roles: list[tuple[str, str, str]] = []
     for one in (*(i.attribute for i in read.inputs), *(s.attribute for s in read.sort)):
-        name = plain(one)
+        name = bare_name(one)
         names[one] = name
         for entity, attribute in bindings(workload, entities, one).items():
             if attribute != name and (entity, name, attribute) not in roles:
@@ -109,12 +110,12 @@ def ask_of(read: Read, workload: Workload) -> Ask:
             "leave it out and look at the items, or ask for each kind by itself"
         )
     may_filter = any(isinstance(d.pin, Accept) and d.pin.pattern == read.id for d in workload.decisions)
-    return Ask.of(
+    return Lookup.of(
         *entities,
         equal=[names[i.attribute] for i in given if not i.values],
         constants=[(names[i.attribute], _constant(i, workload, entities)) for i in given if i.values],
         within=(names[ranges[0].attribute], ranges[0].op.value) if ranges else None,
-        # What is only counted has no order.
+        # A count has no order.
         order=[_order(s.attribute, s.direction, names, workload, entities) for s in read.sort if not counted],
         consistent=read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL},
         filtered=[names[i.attribute] for i in given if i.optional or may_filter],
@@ -124,7 +125,7 @@ def ask_of(read: Read, workload: Workload) -> Ask:
 
 
 def _constant(one: Input, workload: Workload, entities: tuple[str, ...]) -> object:
-    """The constant of an input, as items have it."""
+    """The constant of an input, with the type of its attribute."""
     text = one.values[0].const
     for entity, name in bindings(workload, entities, one.attribute).items():
         described = workload.entity(entity)
@@ -135,40 +136,40 @@ def _constant(one: Input, workload: Workload, entities: tuple[str, ...]) -> obje
 
 
 def _needs(read: Read, workload: Workload, entities: tuple[str, ...]) -> list[str] | None:
-    """The attributes that have to be where it is read: those wanted, tested by a filter, or followed by a join.
+    """The attributes that the slot must hold: the wanted ones, those of filters, and those that a join follows.
 
-    None: all of them. Who only counts wants none.
+    None for all attributes. A count wants none.
     """
     if not read.needs and read.result is not Result.COUNT:
         return None
     wanted = [*wanted_of(read, workload, entities)]
-    # What may become a filter is needed in any case: whether it does depends on what is there.
-    wanted += [plain(i.attribute) for i in read.inputs if i.filter or i.optional or i.op not in {Op.EQ, *RANGES}]
+    # An optional input may become a filter, depending on the keys.
+    wanted += [bare_name(i.attribute) for i in read.inputs if i.filter or i.optional or i.op not in {Op.EQ, *RANGES}]
     if read.combine is Combine.JOIN:
         wanted += [link.own.name for name in read.entities[1:] for link in followed(read, workload, name)]
     return list(dict.fromkeys(wanted))
 
 
 def wanted_of(read: Read, workload: Workload, entities: tuple[str, ...]) -> tuple[str, ...]:
-    """What a read wants of some of its entities, by their attributes' names; empty where it wants all, or none."""
+    """The wanted attributes of some entities of a read; empty if it wants all or none."""
     having = [e for e in map(workload.entity, entities) if e]
-    return tuple(n for n in map(plain, read.needs) if any(e.attribute(n) for e in having))
+    return tuple(n for n in map(bare_name, read.needs) if any(e.attribute(n) for e in having))
 
 
 class Link(msgspec.Struct, frozen=True):
-    """An attribute of a join's first entity, and the attribute of another entity whose value it holds."""
+    """An attribute of a join's first entity and the attribute of the other entity whose value it holds."""
 
     own: Attribute
     other: Attribute
     given: bool
-    """Whether the read gives its value, so that it is the same for all items that are found."""
+    """Whether the read gives its value, so that all items found share it."""
 
 
 def followed(read: Read, workload: Workload, name: str) -> tuple[Link, ...]:
-    """The attributes by which a join gets from its first entity to another; empty where nothing leads there.
+    """The attributes that lead from a join's first entity to another; empty if none does.
 
-    One of them is said by `via`, or is the first that refers to the other entity and is not asked by. If it holds a
-    part of that entity's id, the attributes that hold the other parts follow it, in the order of the id.
+    `via` names one of them; otherwise it is the first reference to the other entity that is not an input. If it holds a
+    part of that entity's id, the attributes with the other parts follow, in the order of the id.
     """
     first, other = workload.entity(read.entities[0]), workload.entity(name)
     if first is None or other is None:
@@ -176,7 +177,7 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[Link, ...]:
     asked = {bindings(workload, read.entities[:1], one).get(first.name) for one in equalities(read)}
     lists = {bindings(workload, read.entities[:1], i.attribute).get(first.name) for i in read.inputs if i.many}
     leading = [a for a in first.attributes if (held := target(workload, a)) and held[0] is other]
-    said = first.attribute(plain(read.via)) if read.via else None
+    said = first.attribute(bare_name(read.via)) if read.via else None
     lead = said or next((a for a in leading if a.name not in asked), None)
     held = target(workload, lead) if lead else None
     if lead is None or held is None or held[0] is not other:
@@ -191,27 +192,22 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[Link, ...]:
     )
 
 
-def plain(name: str) -> str:
-    """A name without the entity that it may be qualified with."""
-    return name.rpartition(".")[2]
-
-
 def _order(
     name: str, direction: Direction, names: dict[str, str], workload: Workload, entities: tuple[str, ...]
-) -> KeyOrder:
-    """The order as the planner knows it: of the entity that has the attribute, where not all have it."""
+) -> Order:
+    """The order for the planner: of one entity, if only that one has the attribute."""
     having = bindings(workload, entities, name)
     entity = next(iter(having)) if len(having) == 1 and len(entities) > 1 else ""
-    return KeyOrder(names[name], direction is Direction.DESC, entity)
+    return Order(names[name], direction is Direction.DESC, entity)
 
 
 def _request(found: Plan, read: Read) -> Request:
     facet = found.facets[0]
-    many = next((plain(i.attribute) for i in read.inputs if i.many), "")
+    many = next((bare_name(i.attribute) for i in read.inputs if i.many), "")
     return Request(
         call=_call(found, read, bool(many)),
         slot=found.slot,
-        entities=found.ask.entities,
+        entities=found.lookup.entities,
         copies=tuple(f"{f.entity}/{f.copy}" for f in found.facets if f.copy),
         pk=facet.pk.text,
         sk=sort_condition(found),
@@ -220,7 +216,7 @@ def _request(found: Plan, read: Read) -> Request:
         each=many,
         reverse=found.reverse,
         limit=read.limit or read.page,
-        consistent=found.ask.consistent,
+        consistent=found.lookup.consistent,
         count=read.result is Result.COUNT,
         filters=tuple(filter_text(i) for i in read.inputs if is_filtered(i, found) or is_compared(i, found)),
         attributes=read.needs,
@@ -240,7 +236,7 @@ def _call(found: Plan, read: Read, many: bool) -> Call:
 
 
 def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -> Request:
-    """The second request of a join: what the items name, each by its key, a hundred at once."""
+    """The second request of a join: the items by their keys, up to a hundred in one request."""
     links, other = followed(read, workload, name), workload.entity(name)
     if not links or other is None:
         part = f".{other.id[-1].name}" if other and len(other.id) > 1 else ""
@@ -248,10 +244,10 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
         raise _NotServedError(problem, f"mark the one that holds its id: `→ {name}{part}`")
     wanted = wanted_of(read, workload, (name,)) if read.needs else ()
     consistent = read.consistency in {Consistency.STRONG, Consistency.TRANSACTIONAL}
-    ask = Ask.of(name, equal=[link.other.name for link in links], consistent=consistent, needs=wanted or None)
+    ask = Lookup.of(name, equal=[link.other.name for link in links], consistent=consistent, needs=wanted or None)
     found = keys.plan(facets, ask)
     missing = [a.name for a in other.id if a.name not in ask.equal] if links[0].other.id else []
-    # A generated part of an id is no other item's, so an index by it alone will do.
+    # A generated part of an id is unique by itself, so an index by it is enough.
     if missing and (isinstance(found, Refusal) or not any(link.other.generated for link in links)):
         held = " and ".join(f"`{link.own.name}`" for link in links)
         raise _NotServedError(
@@ -277,39 +273,39 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
 
 
 def varying(links: Sequence[Link]) -> tuple[Link, ...]:
-    """The links whose values differ between the items that a read finds; all, where each value is given."""
+    """The links whose values differ between the items of a read; all, if every value is given."""
     return tuple(link for link in links if not link.given) or tuple(links)
 
 
 def is_filtered(one: Input, found: Plan) -> bool:
-    """Whether an input is left to a filter: of a kind that no key answers, or not answered by this one."""
-    return is_tested(one) or plain(one.attribute) in found.filtered
+    """Whether an input becomes a filter with this plan."""
+    return is_tested(one) or bare_name(one.attribute) in found.filtered
 
 
 def is_tested(one: Input) -> bool:
-    """Whether an input is a filter whatever the keys: said so by the author, or of a kind that no key answers."""
+    """Whether an input is a filter with any keys: declared as one, or of a kind that no key answers."""
     return one.filter or (one.op is not Op.EQ and (one.optional or one.op not in RANGES))
 
 
 def is_compared(one: Input, found: Plan) -> bool:
-    """Whether the one item under a key is compared with an input: no more is read, so the key answers it."""
-    return plain(one.attribute) in found.compared
+    """Whether the single item under a key is compared with an input. Nothing more is read, so the key answers it."""
+    return bare_name(one.attribute) in found.compared
 
 
 def filter_text(one: Input) -> str:
-    """A filter as people read it, with a placeholder where the caller gives the value.
+    """A filter in words, with a placeholder for the caller's value.
 
     >>> filter_text(Input("Order.status")), filter_text(Input("total", Op.GE)), filter_text(Input("note", Op.EXISTS))
     ('status = {status}', 'total >= {total}', 'note exists')
     """
-    name = plain(one.attribute)
+    name = bare_name(one.attribute)
     said = write_comparison(one.op, one.values, _NONE).rstrip()
     return f"{name} {said}" if one.values or not ARITY.get(one.op, 1) else f"{name} {said} {{{name}}}"
 
 
 def sort_condition(found: Plan) -> str:
-    """What a plan asks of the sort key, with placeholders: `begins_with ORDER#`."""
-    sk, region = found.facets[0].sk, found.region
+    """The sort key condition of a plan, with placeholders: `begins_with ORDER#`."""
+    sk, region = found.facets[0].sk, found.scope
     if sk is None or region.kind == "whole":
         return ""
     head = _text(sk, region.depth)
@@ -326,4 +322,4 @@ def sort_condition(found: Plan) -> str:
 
 
 def _text(template: keys.KeyForm, depth: int) -> str:
-    return "".join(p.text if isinstance(p, keys.Literal) else f"{{{p.name}}}" for p in template.parts[:depth])
+    return "".join(p.text if isinstance(p, keys.KeyText) else f"{{{p.name}}}" for p in template.parts[:depth])

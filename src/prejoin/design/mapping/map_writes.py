@@ -1,7 +1,7 @@
-"""Writes mapped to requests: each item that a pattern touches, with copies, guards, index keys and conditions.
+"""Maps writes to requests: every item that a pattern touches, with copies, guards, index keys and conditions.
 
-What has to be known and is not given is read first: the item itself, where its index keys, copies or guards are made of
-more than the caller gives; or a Query that finds the items, where their key is. Either is a request of the operation.
+If the caller does not give enough, the operation reads first: the item itself, if its index keys, copies or guards need
+more attributes; or a Query that finds the items, if their key is not known.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CALL = {Did.PUT: Call.PUT, Did.UPDATE: Call.UPDATE, Did.DELETE: Call.DELETE}
 
 
 def map_write(write: Write, workload: Workload, design: Design) -> Operation:
-    """The operation of a write or delete. What expires is deleted by DynamoDB, without a request."""
+    """The operation of a write or delete. Expiry needs no request."""
     groups: list[list[ItemAction]] = []
     before: list[Request] = []
     assumes: list[str] = []
@@ -58,7 +58,7 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
                 before.append(_found_by(found))
                 names |= _seen(found, entity)
             elif missing <= ids and not (action.many and names):
-                # Its id is the caller's to know. Of many, said by something else, it is not: they have to be found.
+                # The caller is assumed to know an id. Several items with another input have to be found.
                 assumes.append(_assumed(missing, entity))
             else:
                 return _not_addressed(write, entity, missing, names)
@@ -70,7 +70,7 @@ def map_write(write: Write, workload: Workload, design: Design) -> Operation:
             continue
         names = known_of_checked(workload, write, entity)
         if missing := attributes_of(item.facets[0]) - names:
-            # That there is none is checked under its own key: a read before would not make it so.
+            # Absence is checked by the item's own key: a read before the write would not guarantee it.
             found = None if is_absence(own) else finding(planner_facets(design, workload), entity, names)
             if found is not None:
                 before.append(_found_by(found))
@@ -106,11 +106,11 @@ def _and(names: set[str] | frozenset[str]) -> str:
 
 
 def _found_by(found: Plan) -> Request:
-    """The Query that finds the items which are written, where their own key is not given."""
+    """The Query that finds the items to write, if their key is not given."""
     return Request(
         Call(found.operation),
         found.slot,
-        found.ask.entities,
+        found.lookup.entities,
         found.facets[0].pk.text,
         sort_condition(found),
         found.shards,
@@ -120,7 +120,7 @@ def _found_by(found: Plan) -> Request:
 
 
 def _seen(found: Plan, entity: Entity) -> frozenset[str]:
-    """What is known of an item that was found: what the index holds of it."""
+    """The known attributes of an item that was found: those in the index."""
     facet = found.facets[0]
     return frozenset(a.name for a in entity.attributes) if facet.holds is None else facet.holds | facet.readable
 
@@ -131,7 +131,7 @@ def _read(item: Item) -> Request:
 
 
 def _requests(write: Write, groups: list[list[ItemAction]]) -> tuple[Request, ...]:
-    """One request where all is done or nothing; else one for each action, and one batch of those without conditions."""
+    """One request if the write is atomic; else one for each action, and one batch for those without conditions."""
     entities = tuple(a.entity for a in write.actions)
     if write.atomic is not False or any(g[0].action is Did.CHECK for g in groups):
         return (_request(entities, [a for group in groups for a in group]),) if groups else ()
@@ -149,7 +149,7 @@ def _requests(write: Write, groups: list[list[ItemAction]]) -> tuple[Request, ..
 
 
 def _request(entities: tuple[str, ...], actions: list[ItemAction], many: bool = False) -> Request:
-    """A plain call for one item, a transaction for several. With `many`, one such request for each item."""
+    """A single call for one item, a transaction for several. With `many`, one such request for each item."""
     first = actions[0]
     if len(actions) == 1 and first.action is not Did.CHECK and (many or not first.many):
         return Request(_CALL[first.action], entities=entities, pk=first.pk, sk=_eq(first.sk), actions=tuple(actions))
@@ -176,7 +176,7 @@ def _actions(
 
 
 class _Knowledge:
-    """What a write says of the values of an item, before and after: enough to tell who enters a sparse index."""
+    """The values of an item before and after a write, as far as known, to decide whether it enters a sparse index."""
 
     def __init__(self, write: Write, entity: Entity, changed: tuple[Change, ...]) -> None:
         self.write = write
@@ -194,7 +194,7 @@ class _Knowledge:
         )
 
     def will_be_in(self, facet: Facet) -> bool:
-        """Whether an item may be in a facet after it."""
+        """Whether an item may be in a facet after the write."""
         for when in facet.when:
             value = self._after.get(when.attribute)
             if when.attribute in self._gone or (value is not None and when.values and value not in when.values):
@@ -203,10 +203,10 @@ class _Knowledge:
 
 
 def _copy(copy: Item, holds: frozenset[str], action: Action, knowledge: _Knowledge, design: Design) -> list[ItemAction]:
-    """The copy follows its item: put and deleted with it, changed in place, or moved where its key changes."""
+    """The actions on a copy: put and deleted with its item, updated, or moved if its key changes."""
     facet = copy.facets[0]
     pk, sk = _key(facet)
-    name = f"{copy.entity}/{copy.copy}"
+    name = copy.name
     if action.verb in NEW:
         return [ItemAction(Did.PUT, name, pk, sk, action.many)]
     if action.verb is Verb.DELETE:
@@ -224,13 +224,13 @@ def _copy(copy: Item, holds: frozenset[str], action: Action, knowledge: _Knowled
 def _guard(
     guard: Guard, action: Action, changed: tuple[Change, ...], entity: Entity, design: Design
 ) -> list[ItemAction]:
-    """The guard follows its item: put with a new one, deleted with it, and exchanged where the value changes."""
+    """The actions on a guard: put with a new item, deleted with it, exchanged if the value changes."""
     own = design.item(entity.name)
     tag = own.tag if own else entity.name
     templates = guard_key(tag, guard.attributes, types_of(entity), design.separator, bool(design.slots[0].sk))
     pk, sk = (template.text if template else "" for template in templates)
     name = design.slots[0].pk[0].name
-    item = f"{guard.entity}!{'+'.join(guard.attributes)}"
+    item = guard.name
     put = ItemAction(Did.PUT, item, pk, sk, action.many, conditions=(f"attribute_not_exists({name})",))
     if action.verb in NEW:
         return [put]
@@ -239,7 +239,7 @@ def _guard(
     if {c.attribute for c in changed} & set(guard.attributes):
         return [ItemAction(Did.DELETE, item, pk, sk, action.many), put]
     if ending(design, entity) in {c.attribute for c in changed}:
-        return [put]  # it ends when its item does
+        return [put]  # it expires with its item
     return []
 
 
@@ -269,13 +269,13 @@ def _change(change: Change, write: Write, entity: Entity) -> str:
         return f"SET {change.attribute} = {value}"
     attribute = entity.attribute(change.attribute)
     if change.op is ChangeOp.APPEND and not (attribute and attribute.type.kind is Kind.SET):
-        # A list that is not there yet counts as an empty one.
+        # A missing list counts as empty.
         return f"SET {change.attribute} = list_append(if_not_exists({change.attribute}, []), {value})"
     return f"ADD {change.attribute} {'-' if change.op is ChangeOp.SUBTRACT else ''}{value}"
 
 
 def _index_keys(knowledge: _Knowledge, item: Item, design: Design) -> list[str]:
-    """The index keys that a change rewrites, or removes where the item leaves a sparse index."""
+    """The index keys that a change rewrites, or removes if the item leaves a sparse index."""
     found = []
     for facet in item.facets[1:]:
         slot = design.slot(facet.slot)

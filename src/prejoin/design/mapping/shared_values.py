@@ -1,7 +1,7 @@
-"""Which attributes of the items that one write makes have to have the same value.
+"""Finds the attributes of new items in one write that must have the same value.
 
-A write of an order and its items means the items of that order, and one input is one value wherever it goes. The
-generated method checks this for the objects it is given; the proof makes its data accordingly.
+A write of an order and its lines means the lines of that order, and an input has one value everywhere. The generated
+method checks this for its objects, and the proof generates its data accordingly.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from prejoin.workload.model import Action, Attribute, Entity, Workload, Write
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """An attribute of a new item that has to be equal to one of another new item.
+    """An attribute of a new item that must equal an attribute of another new item.
 
     >>> Agreement(0, "orderId", 1, "orderId")  # the first action makes the order, the second its items
     Agreement(owner=0, owner_attribute='orderId', part=1, part_attribute='orderId')
     """
 
     owner: int
-    """The position of the action that makes the one, and below of the other: of the two the one that may be many."""
+    """The position of the action that creates the owner. `part` is the position of the other, which may be many."""
     owner_attribute: str
     part: int
     part_attribute: str
 
 
 def agreements(workload: Workload, write: Write, actions: Sequence[Action]) -> list[Agreement]:
-    """The agreements among the items that the actions of a write make."""
+    """The agreements among the new items of a write."""
     found: dict[tuple[int, str], Agreement] = {}
     new = [(at, action) for at, action in enumerate(actions) if action.verb in NEW]
     for at, action in new:
@@ -52,10 +52,10 @@ def shared_inputs(workload: Workload, write: Write, action: Action) -> list[Attr
     inputs = {one.attribute for one in write.inputs if not one.many} - _settled(action)
     found = [a for a in entity.attributes if a.name in inputs and _is_identity(workload, a)]
     if action.many:
-        # The input may be another item's: a post is its author's, and the entries of timelines are their readers'.
+        # The input may belong to another item: a post has its author, but timeline entries have their readers.
         others = _plain_attributes(workload, write)
         found = [a for a in found if not (a.id and a.name in others)]
-    # Several items cannot have their whole id in common: an input of such a name is then each one's own.
+    # Several items cannot share their whole id: such an input then differs for each.
     return [] if action.many and set(entity.id) <= set(found) else found
 
 
@@ -66,7 +66,7 @@ def _plain_attributes(workload: Workload, write: Write) -> set[str]:
 
 
 def _is_owner(workload: Workload, action: Action, other: Action, first: bool) -> bool:
-    """Whether, of two single items, this is the one that the other refers to; of equals the first."""
+    """Whether the other item refers to this one; if neither or both do, whether this is the first."""
     refers, referred = (_refers(workload, *pair) for pair in ((action, other), (other, action)))
     return referred if refers != referred else first
 
@@ -94,9 +94,9 @@ def _between(
 
 
 def _names(workload: Workload, owner: tuple[Entity, Attribute], part: tuple[Entity, Attribute]) -> bool:
-    """Whether an attribute of one item names another by its id: as part of its own id, or under the same name.
+    """Whether an attribute of one item names the other by its id: as part of its own id, or under the same name.
 
-    One of another name may be in another role: who invites a new user is not that user.
+    Another name may be another role: a new user's inviter is not that user.
     """
     (one, own), (other, attribute) = owner, part
     if target(workload, attribute) == (one, own):
@@ -107,11 +107,11 @@ def _names(workload: Workload, owner: tuple[Entity, Attribute], part: tuple[Enti
 
 
 def _is_identity(workload: Workload, attribute: Attribute) -> bool:
-    """Whether an attribute is an id or a reference; or is called as some entity's id, as a tenant's often is."""
+    """Whether an attribute is an id or a reference, or has the name of some entity's id."""
     ids = {a.name for entity in workload.entities for a in entity.id}
     return attribute.id or bool(attribute.references) or attribute.name in ids
 
 
 def _settled(action: Action) -> set[str]:
-    """What an action sets whatever the object says."""
+    """The attributes that an action sets itself."""
     return {change.attribute for change in action.changes if change.value is not None}

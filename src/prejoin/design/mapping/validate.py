@@ -1,4 +1,4 @@
-"""Whether a design is one for a workload: names that exist, keys that are complete. Not how good it is."""
+"""Validates that a design fits a workload: names exist and keys are complete. It does not judge quality."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ import re
 from collections.abc import Iterator
 
 from prejoin import keys
-from prejoin.design.codes import NOT_A_DESIGN
-from prejoin.design.document.codes import NO_TEMPLATE, TWICE
+from prejoin.design.codes import NO_TEMPLATE, NOT_A_DESIGN, REPEATED
 from prejoin.design.mapping.facets import is_natural, planner_facet, types_of
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
 from prejoin.diagnostics import Code, Diagnostic
 from prejoin.keys import TemplateError, fields_of
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Entity, Workload
-from prejoin.workload.read_result import Path, Places
+from prejoin.workload.reading import Path, Places
 
 _MOST_ATTRIBUTES = 4
-"""Of a key of an index; a key of the table has one."""
+"""The most attributes in a key of an index. A key of the table has one."""
 _PLACEHOLDER = re.compile(r"<(\w+)>|\$\{(\w+)\}|\[(\w+)\]|:(\w+)\b")
 
 
 class DesignError(ValueError):
-    """A design is not one for the workload: what does not fit, and what would."""
+    """A design does not fit the workload."""
 
 
 def must_fit(design: Design, workload: Workload) -> None:
-    """Nothing, where a design can be used for a workload; else a DesignError that says what keeps it from that."""
+    """Raise DesignError if a design does not fit a workload."""
     found = misfits(design, workload)
     for first in found[:1]:
         more = f" (and {len(found) - 1} more, which `misfits` tells)" if len(found) > 1 else ""
@@ -34,7 +33,7 @@ def must_fit(design: Design, workload: Workload) -> None:
 
 
 def misfits(design: Design, workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
-    """What keeps a design from being used for a workload; nothing where it can be."""
+    """The diagnostics about a design that does not fit a workload; none if it fits."""
     return tuple(_Fitting(design, workload, places or Places()).all())
 
 
@@ -70,7 +69,7 @@ class _Fitting:
             yield self._say(("slots",), "the first slot is not the table", f"name it `{TABLE}`")
         for at, slot in enumerate(self._design.slots):
             if slot.name in names[:at]:
-                yield self._say(("slots", at), f"there are two slots `{slot.name}`", "name each once", TWICE)
+                yield self._say(("slots", at), f"there are two slots `{slot.name}`", "name each once", REPEATED)
             yield from self._slot(slot, ("slots", at))
 
     def _slot(self, slot: Slot, path: Path) -> Iterator[Diagnostic]:
@@ -98,7 +97,7 @@ class _Fitting:
         if entity is None:
             yield self._no_entity(item.entity, path)
         if self._design.item(item.entity, item.copy) is not item:
-            yield self._say(path, f"`{title}` stands there twice", "give a second item of it a name as a copy", TWICE)
+            yield self._say(path, f"`{title}` stands there twice", "name the second one as a copy", REPEATED)
         if item.copy and self._design.item(item.entity) is None:
             yield self._say(
                 path, f"there is a copy of `{item.entity}`, and no item", "give the entity a key of its own"
@@ -118,7 +117,7 @@ class _Fitting:
             where = (*path, "facets", at)
             slot = self._design.slot(facet.slot)
             if facet.slot in seen:
-                yield self._say(where, f"`{title}` has two keys in `{facet.slot}`", "give it one", TWICE)
+                yield self._say(where, f"`{title}` has two keys in `{facet.slot}`", "give it one", REPEATED)
             seen.add(facet.slot)
             if slot is None:
                 names = ", ".join(s.name for s in self._design.slots)
@@ -140,7 +139,7 @@ class _Fitting:
                 ("pk", facet.pk, slot.pk if slot else ()),
                 ("sk", facet.sk, slot.sk if slot else ()),
             )
-            # Attributes that are the key themselves may have names that no template could say.
+            # An attribute that is itself a key may have a name that no template can contain.
             if not (is_natural(texts, attributes) and all(entity.attribute(a.name) for a in attributes))
             for text in texts
             for problem in self._template(text, entity, (*path, field))

@@ -1,1 +1,1 @@
-"""The solver: candidate keys, the integer program over them, and what its solution establishes."""
+"""The solver: candidate keys, the integer program that selects among them, and the claims its solution supports."""

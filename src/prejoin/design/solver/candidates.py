@@ -1,4 +1,17 @@
-"""Candidate keys: for each entity, the ways to key it that serve some of its reads, and the keys it can live under."""
+"""Candidate keys: for each entity, every key worth considering, in the table and in an index.
+
+Candidates follow from the access patterns, as in NoSE (Mior, Salem, Aboulnaga and Liu, "NoSE: Schema Design for NoSQL
+Applications", ICDE 2016), which enumerates column families from the queries of a workload. A read gives values for some
+attributes, may ask for a range of one more, and may want an order. It is served by every key whose partition is a
+subset of the given attributes, whose sort key continues with the rest of them in any order, then with the range and the
+order, and ends with whatever makes the key unique. `index_candidates` enumerates these keys for each read and drops a
+key if another one with the same partition serves strictly more reads. `base_candidates` enumerates keys for the table
+itself: they consist of the id and, where no two items can share an id, of attributes that never change.
+
+Two limits keep the number small. Beyond `MOST_PERMUTED` given attributes only one order is tried, and a table key holds
+at most three attributes beside the id. These limits are why a solution claims to be the best combination of the
+candidates, not the best of all designs.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +21,42 @@ from itertools import combinations, permutations, product
 import msgspec
 
 from prejoin.design.cost.assumptions import count_of, per_second, size_of
-from prejoin.design.solver.read_needs import Need, Tail
+from prejoin.design.solver.needs import Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
 from prejoin.workload.model import Entity, Verb, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 MOST_PERMUTED = 4
-"""Equality inputs beyond this are put in one order only: permutations explode."""
+"""With more equality inputs than this, only one order is tried: the number of permutations explodes."""
 _TURNING = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME})
-"""What a key can hold in descending order."""
+"""Types that a key can hold in descending order."""
 MOST_FURTHER = 5
-"""Attributes that a key may hold beside the id, of which three at a time."""
+"""Attributes considered for a table key beside the id; at most three are used together."""
 MOST_GIVEN = 2
-"""Other attributes that reads give, which a key may hold."""
+"""Further attributes, given by reads, that a table key may hold."""
 MOST_BYTES = 10_000_000
-"""Of an entity whose items may all lie in one partition of the table."""
+"""The largest size of an entity whose items may all be in one partition of the table."""
 MOST_CALLS = 100
-"""A second, of the patterns that touch it: a partition bears 1,000 writes and 3,000 reads of small items."""
+"""The highest rate of calls a second for such an entity. A partition takes 1,000 writes and 3,000 reads of small
+items.
+"""
 MOST_SORTED = 20
-"""Attributes in a sort key."""
+"""The highest number of attributes in a sort key."""
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
-    """A way to key an entity: partition attributes, then sort attributes; without slot and without words."""
+    """A key for an entity: partition attributes, then sort attributes. It has no slot and no literal words yet."""
 
     entity: str
     pk: tuple[str, ...]
-    sk: tuple[Tail, ...] = ()
+    sk: tuple[SortAttribute, ...] = ()
     when: tuple[tuple[str, str], ...] = ()
-    """Constants that decide what is in it."""
+    """Constants that an item must have to be in this key: the key is sparse."""
     mingled: int = 0
-    """How many sort attributes come before the word that says the type."""
+    """The number of sort attributes before the word that names the type."""
     fixed: bool = False
-    """It is there already: whether it serves is the planner's to say."""
+    """The key exists already. The planner decides which reads it serves."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -55,9 +70,10 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
 
 
 def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -> bool:
-    """Whether a candidate answers a need, as the planner will say of the key made of it.
+    """Whether a candidate serves a need, by the same rules as the planner.
 
-    A need that others share is answered in a partition made of `pk`, with the rest of what is given before the type.
+    For a need that several entities share, the partition must consist of exactly `pk`, and the remaining given
+    attributes come before the type.
     """
     constants = dict(need.constants)
     if any(constants.get(attribute) != value for attribute, value in candidate.when):
@@ -69,31 +85,31 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
     if pk is not None and set(candidate.pk) != pk:
         return False
     rest = given - set(candidate.pk)
-    # What may be left to a filter can still come first in the sort key.
+    # An attribute that may be left to a filter can still come first in the sort key.
     for one in candidate.sk[len(rest) :] if need.left else ():
         if one.attribute not in need.left:
             break
         rest |= {one.attribute}
     if {one.attribute for one in candidate.sk[: len(rest)]} != rest:
         return False
-    # Not everything may be left to a filter: a tenant's items would all be read.
+    # Leaving everything to a filter would read all items of a tenant.
     if need.tenant and need.left and need.given <= need.tenant and need.left.isdisjoint({*candidate.pk, *rest}):
         return False
     return candidate.mingled in _types(need, len(rest)) and _runs(candidate.sk[len(rest) :], need.tail)
 
 
 def _types(need: Need, known: int) -> range:
-    """After how many sort attributes the type may come, when so many are known."""
+    """The positions in the sort key where the type may stand, if `known` attributes precede it."""
     if need.mingled:
         return range(known + len(need.tail), known + len(need.tail) + 1)
     if need.shared and known:
         return range(known, known + 1)
-    # Of a whole partition everything is read, wherever the types stand.
+    # A read of the whole partition finds every type, wherever the type stands.
     return range(MOST_SORTED if need.shared else known + 1)
 
 
-def _runs(keys: Sequence[Tail], wanted: Sequence[Tail]) -> bool:
-    """Whether the keys run as wanted, forwards or backwards."""
+def _runs(keys: Sequence[SortAttribute], wanted: Sequence[SortAttribute]) -> bool:
+    """Whether the keys have the wanted order, forwards or backwards."""
     if len(keys) < len(wanted) or any(k.attribute != w.attribute for k, w in zip(keys, wanted, strict=False)):
         return False
     turned = {k.descending != w.descending for k, w in zip(keys, wanted, strict=False)}
@@ -101,7 +117,7 @@ def _runs(keys: Sequence[Tail], wanted: Sequence[Tail]) -> bool:
 
 
 def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
-    """Keys that serve some of the needs, none of which serves less than another with the same partition."""
+    """Keys that serve at least one need. A key is dropped if another with the same partition serves strictly more."""
     needs = list(needs)
     best: dict[tuple[object, ...], Candidate] = {}
     for need in needs:
@@ -145,17 +161,17 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
             rest = [name for name in given if name not in pk]
             orders = permutations(rest) if len(rest) <= MOST_PERMUTED else [tuple(rest)]
             for order in orders:
-                sk = (*map(Tail, order), *(one for one in tail if one.attribute not in pk))
+                sk = (*map(SortAttribute, order), *(one for one in tail if one.attribute not in pk))
                 late = len(sk) if need.mingled else len(order) if need.shared else 0
                 yield _unique(entity, Candidate(entity.name, pk, sk, when, late))
 
 
-def _directed(entity: Entity, tail: tuple[Tail, ...]) -> tuple[Tail, ...] | None:
-    """Which attributes of an order run backwards in the key: none if one direction does, else those that can."""
+def _directed(entity: Entity, tail: tuple[SortAttribute, ...]) -> tuple[SortAttribute, ...] | None:
+    """The sort attributes with their directions. None descends if all have one direction; else those that can."""
     if len({one.descending for one in tail}) < 2:
-        return tuple(Tail(one.attribute) for one in tail)
+        return tuple(SortAttribute(one.attribute) for one in tail)
     for turned in (False, True):
-        found = tuple(Tail(one.attribute, one.descending != turned) for one in tail)
+        found = tuple(SortAttribute(one.attribute, one.descending != turned) for one in tail)
         types = [a.type.kind for one in found if one.descending and (a := entity.attribute(one.attribute))]
         if all(kind in _TURNING for kind in types):
             return found
@@ -163,20 +179,20 @@ def _directed(entity: Entity, tail: tuple[Tail, ...]) -> tuple[Tail, ...] | None
 
 
 def _unique(entity: Entity, candidate: Candidate) -> Candidate:
-    """With the rest of the id at the end, so that no two items have the same key."""
-    more = tuple(Tail(a.name) for a in entity.id if a.name not in candidate.attributes)
+    """The candidate with the rest of the id at the end, so that no two items share a key."""
+    more = tuple(SortAttribute(a.name) for a in entity.id if a.name not in candidate.attributes)
     return msgspec.structs.replace(candidate, sk=candidate.sk + more)
 
 
 def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
-    """Keys that an entity can live under: its id, and with a generated one ids of what it belongs to."""
+    """Keys for an entity in the table: its id, and for a generated id also the ids of its parents."""
     needs = list(needs)
     ids = tuple(a.name for a in entity.id)
     if not ids:
         return [Candidate(entity.name, ())]
     more = _further(workload, entity, needs)
     sets = {frozenset((*ids, *further)) for size in range(4) for further in combinations(more[:MOST_FURTHER], size)}
-    # What reads give beside ids may be in the sort key, where a read is served by that.
+    # Attributes that reads give may also be in the sort key, if that serves a read.
     given = _given(workload, entity, needs, more)
     wider = {
         frozenset((*ids, *above, *further))
@@ -191,7 +207,7 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
         for size in range(least, len(names) + 1):
             for pk in combinations(sorted(names), size):
                 for order in permutations(sorted(names - set(pk))):
-                    plain = Candidate(entity.name, pk, tuple(map(Tail, order)))
+                    plain = Candidate(entity.name, pk, tuple(map(SortAttribute, order)))
                     usual = size and names in sets
                     if usual or (not set(pk) & set(given) and any(serves(plain, need) for need in needs)):
                         found |= {plain, *_late(plain, needs)}
@@ -199,7 +215,7 @@ def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -
 
 
 def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:
-    """What reads give and what is said never to change: it may be in a key beside a generated id."""
+    """Attributes that reads give and that never change: a generated id allows them in the key."""
     if not extendable(workload, entity):
         return []
     left = {*(a.name for a in entity.id), *known}
@@ -214,7 +230,7 @@ def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Ite
 def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool:
     """Whether one partition can hold all items of an entity that is read as a whole, such as a catalogue.
 
-    They are few, and asked for and written far below what a partition bears.
+    There are few items, and their rates are far below the limits of a partition.
     """
     if not any(not need.given and not need.shared and not need.ranged for need in needs):
         return False
@@ -224,7 +240,7 @@ def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool
 
 
 def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
-    """What a key may hold beside the id, and still be the key of one item only."""
+    """Attributes that the key may hold beside the id without giving one item two keys."""
     above = [a.name for a in entity.attributes if a.references and _fixed(workload, entity, a.name)]
     if not extendable(workload, entity):
         return [name for name in above if _determined(workload, entity, name)]
@@ -234,9 +250,9 @@ def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[
 
 
 def extendable(workload: Workload, entity: Entity) -> bool:
-    """Whether no two items ever have the same id, whatever else is in the key: it is made by the application.
+    """Whether no two items ever share an id, so that further attributes may be part of the key.
 
-    A single id of its own of which nothing is said is taken for such.
+    The application generates such an id. A single id of the entity's own is assumed to be generated.
     """
     if any(a.generated for a in entity.id):
         return True
@@ -245,7 +261,7 @@ def extendable(workload: Workload, entity: Entity) -> bool:
 
 
 def _determined(workload: Workload, entity: Entity, name: str) -> bool:
-    """Whether an attribute follows from the id: the user of an order line is that of its order."""
+    """Whether the id determines an attribute: the user of an order line is the user of its order."""
     attribute = entity.attribute(name)
     if attribute is None or attribute.id:
         return False
@@ -260,7 +276,7 @@ def _determined(workload: Workload, entity: Entity, name: str) -> bool:
 
 
 def _late(plain: Candidate, needs: Iterable[Need]) -> Iterator[Candidate]:
-    """The same key with the type later, where a read of several entities wants it so."""
+    """The same key with the type in a later position, for reads of several entities."""
     for need in needs:
         if need.shared:
             late = len(need.given - set(plain.pk)) + (len(need.tail) if need.mingled else 0)
@@ -270,7 +286,7 @@ def _late(plain: Candidate, needs: Iterable[Need]) -> Iterator[Candidate]:
 
 
 def _fixed(workload: Workload, entity: Entity, name: str) -> bool:
-    """Whether every item has the attribute, and nothing ever changes it: said so, or no write does."""
+    """Whether every item has the attribute and no write changes it."""
     attribute = entity.attribute(name)
     if attribute is None or attribute.optional or attribute.mutable:
         return False

@@ -1,4 +1,9 @@
-"""Why something cannot be: the fewest statements of the document, and parts of a kept design, that cannot all hold."""
+"""Explains why a workload has no solution, by a minimal set of statements that conflict.
+
+A statement is an access pattern, its strong consistency, a decision, or a part of an approved design. Statements are
+removed one after the other, larger groups first, and stay removed while the rest still conflicts. What remains is an
+irreducible infeasible set: without any one of its statements there is a solution.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,9 @@ import msgspec
 from msgspec.structs import replace
 
 from prejoin.design.model import TABLE, Design, Facet, Item, Slot
-from prejoin.design.solver.choose import choose, task_of
 from prejoin.design.solver.integer_program import InfeasibleError
-from prejoin.design.solver.read_needs import questions
+from prejoin.design.solver.needs import read_needs
+from prejoin.design.solver.search import choose, problem_of
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import (
     AtMost,
@@ -26,16 +31,16 @@ from prejoin.workload.model import (
 )
 
 _BINDING = (AtMost, FixedKey, Naming, Spread, Under, Without)
-"""Decisions that can make something impossible."""
+"""Decisions that can make a workload infeasible."""
 
 
-class Statement(msgspec.Struct, frozen=True, order=True):
-    """A statement of the document, a pattern, that it is read consistently, or a decision; or what a design keeps."""
+class ConflictStatement(msgspec.Struct, frozen=True, order=True):
+    """A statement of the document or of an approved design that may be part of a conflict."""
 
     kind: str
     """`pattern`, `consistent`, `decision` or `kept`."""
     name: str
-    """The id of the pattern, the text of the decision, or what is kept: `the index gsi1`."""
+    """The id of the pattern, the text of the decision, or the part of the design: `the index gsi1`."""
 
     def __str__(self) -> str:
         match self.kind:
@@ -49,14 +54,11 @@ class Statement(msgspec.Struct, frozen=True, order=True):
                 return f"{self.name} is asked"
 
 
-def conflict(workload: Workload, kept: Design | None = None) -> tuple[Statement, ...]:
-    """Statements that cannot all hold, none of which could be left out; nothing if all can.
-
-    Each is left out in turn: what then still is in conflict does not need it.
-    """
+def conflict(workload: Workload, kept: Design | None = None) -> tuple[ConflictStatement, ...]:
+    """A minimal set of statements that conflict; empty if there is a solution."""
     left = [*_parts(kept), [*_statements(workload)]]
 
-    def fails(at: int, instead: list[Statement]) -> bool:
+    def fails(at: int, instead: list[ConflictStatement]) -> bool:
         return _fails(
             workload, kept, [one for number, group in enumerate(left) for one in (instead if number == at else group)]
         )
@@ -77,38 +79,40 @@ def conflict(workload: Workload, kept: Design | None = None) -> tuple[Statement,
     return tuple(one for group in left for one in group)
 
 
-def _parts(kept: Design | None) -> Iterator[list[Statement]]:
-    """What a kept design has: keys and copies, then indexes. It is left out before the document is."""
+def _parts(kept: Design | None) -> Iterator[list[ConflictStatement]]:
+    """The parts of an approved design: keys and copies, then indexes, then names. They are removed before the
+    document's.
+    """
     if kept:
         yield [*(_key(item, f) for item in kept.items if not item.copy for f in item.facets), *map(_copy, kept.copies)]
         yield [*map(_index, kept.indexes)]
         yield [_names(kept)]
 
 
-def _key(item: Item, facet: Facet) -> Statement:
+def _key(item: Item, facet: Facet) -> ConflictStatement:
     where = "" if facet.slot == TABLE else f" in {facet.slot}"
-    return Statement(
+    return ConflictStatement(
         "kept", f"the key {' and '.join(f'`{text}`' for text in facet.pk + facet.sk)} of {item.entity}{where}"
     )
 
 
-def _copy(item: Item) -> Statement:
-    return Statement("kept", f"the copy {item.entity}/{item.copy}")
+def _copy(item: Item) -> ConflictStatement:
+    return ConflictStatement("kept", f"the copy {item.name}")
 
 
-def _index(slot: Slot) -> Statement:
-    return Statement("kept", f"the index {slot.name}")
+def _index(slot: Slot) -> ConflictStatement:
+    return ConflictStatement("kept", f"the index {slot.name}")
 
 
-def _names(kept: Design) -> Statement:
+def _names(kept: Design) -> ConflictStatement:
     base = kept.slot(TABLE)
     keys = " and ".join(f"`{a.name}`" for a in (*base.pk, *base.sk)) if base else "none"
     rest = f"the type attribute `{kept.type_attribute}` and the separator `{kept.separator}`"
-    return Statement("kept", f"the name `{kept.table}`, the key attributes {keys}, {rest}")
+    return ConflictStatement("kept", f"the name `{kept.table}`, the key attributes {keys}, {rest}")
 
 
-def _only(kept: Design, said: Collection[Statement]) -> Design:
-    """A kept design as far as it is said; where a key or a copy is, so is the index that it is in."""
+def _only(kept: Design, said: Collection[ConflictStatement]) -> Design:
+    """The stated part of an approved design. An index stays if a key or a copy in it does."""
     items = []
     for item in kept.items:
         facets = tuple(f for f in item.facets if (_copy(item) if item.copy else _key(item, f)) in said)
@@ -119,31 +123,31 @@ def _only(kept: Design, said: Collection[Statement]) -> Design:
     return replace(kept, slots=slots, items=tuple(items))
 
 
-def _statements(workload: Workload) -> Iterator[Statement]:
-    """All of them; those that say most about the conflict last, for the first ones are left out first."""
+def _statements(workload: Workload) -> Iterator[ConflictStatement]:
+    """All statements of a workload. The most telling ones come last, because the first ones are removed first."""
     for pattern in workload.patterns:
-        yield Statement("pattern", pattern.id)
+        yield ConflictStatement("pattern", pattern.id)
     for read in workload.reads:
         if read.consistency in (Consistency.STRONG, Consistency.TRANSACTIONAL):
-            yield Statement("consistent", read.id)
+            yield ConflictStatement("consistent", read.id)
     for decision in workload.decisions:
         if isinstance(decision.pin, _BINDING):
-            yield Statement("decision", write_pin(decision.pin))
+            yield ConflictStatement("decision", write_pin(decision.pin))
 
 
-def _fails(workload: Workload, kept: Design | None, statements: Sequence[Statement]) -> bool:
+def _fails(workload: Workload, kept: Design | None, statements: Sequence[ConflictStatement]) -> bool:
     said = set(statements)
 
     def is_said(pattern: str) -> bool:
-        return Statement("pattern", pattern) in said
+        return ConflictStatement("pattern", pattern) in said
 
     def weakened(read: Read) -> Read:
-        return read if Statement("consistent", read.id) in said else replace(read, consistency=None)
+        return read if ConflictStatement("consistent", read.id) in said else replace(read, consistency=None)
 
     def stays(decision: Decision) -> bool:
         if isinstance(decision.pin, Naming) and kept and _names(kept) not in said:
-            return False  # without the names that are kept, others can be given
-        return not isinstance(decision.pin, _BINDING) or Statement("decision", write_pin(decision.pin)) in said
+            return False  # without the approved names, others can be given
+        return not isinstance(decision.pin, _BINDING) or ConflictStatement("decision", write_pin(decision.pin)) in said
 
     part = replace(
         workload,
@@ -152,21 +156,21 @@ def _fails(workload: Workload, kept: Design | None, statements: Sequence[Stateme
         deletes=tuple(write for write in workload.deletes if is_said(write.id)),
         decisions=tuple(filter(stays, workload.decisions)),
     )
-    asked, refused = questions(part)
+    asked, refused = read_needs(part)
     try:
-        return bool(refused) or bool(choose(task_of(part, asked, kept and _only(kept, said))).unserved)
+        return bool(refused) or bool(choose(problem_of(part, asked, kept and _only(kept, said))).unserved)
     except InfeasibleError:
         return True
 
 
-def conflicts(workload: Workload, kept: Design | None = None) -> tuple[tuple[Statement, ...], ...]:
-    """All that is in conflict: one set of statements after the other, until what is left of the patterns can be."""
+def conflicts(workload: Workload, kept: Design | None = None) -> tuple[tuple[ConflictStatement, ...], ...]:
+    """Every conflict: after each one its last pattern is removed, until the remaining patterns have a solution."""
     found = []
     while statements := conflict(workload, kept):
         found.append(statements)
         asked = [one.name for one in statements if one.kind == "pattern"]
         if not asked:
-            break  # decisions that contradict each other, whatever is asked
+            break  # these decisions contradict each other, whatever the patterns are
         gone = asked[-1]
         workload = replace(
             workload,

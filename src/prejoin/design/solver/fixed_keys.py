@@ -1,4 +1,4 @@
-"""Keys that are there already, or decided: they stay as they are, and others are found beside them."""
+"""Keys that exist already or that a decision fixes. The solver keeps them and adds others beside them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from prejoin import keys
 from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.solver.candidates import Candidate
-from prejoin.design.solver.read_needs import Question, Tail
+from prejoin.design.solver.needs import ReadNeeds, SortAttribute
 from prejoin.workload.model import Entity, FixedKey, Naming, Workload
 
 _KEYS = (("partition key", "pk"), ("sort key", "sk"))
-"""What decisions call the attributes that are the table's key, and what they are called if none does."""
+"""The names of the key attributes in decisions, and their defaults."""
 Place = tuple[str, int, int]
-"""An entity, the number of its item (0 is its own), the number of the slot (0 is the table)."""
+"""An entity, the number of its item (0 is its own item) and the number of the slot (0 is the table)."""
 
 
-class Frozen(msgspec.Struct, frozen=True):
-    """A design as far as it is fixed."""
+class FixedKeys(msgspec.Struct, frozen=True):
+    """The fixed part of a design."""
 
     design: Design
     facets: Mapping[Place, Facet]
@@ -35,10 +35,11 @@ class Frozen(msgspec.Struct, frozen=True):
         return max(0, len(self.design.slots) - 1)
 
     def is_open(self, number: int) -> bool:
-        """Whether other entities can have keys in a slot: one text on each side, that nobody else gives a meaning.
+        """Whether keys of other entities may be added to a slot.
 
-        And it holds whole items: what it holds was chosen for those that are there, and stays. A local index has the
-        table's partitions, and one that turns the table's key round has its texts: neither takes others.
+        It needs one text attribute for each side of its key, which no entity uses as its own attribute, and must hold
+        whole items. A local index shares the table's partitions, and an inverted index shares its texts: neither is
+        open.
         """
         slot = self.slot(number)
         if slot is None:
@@ -54,16 +55,16 @@ class Frozen(msgspec.Struct, frozen=True):
     def copies(self, entity: str) -> Sequence[Item]:
         return [item for item in self.design.items if item.entity == entity and item.copy]
 
-    def answers(self, place: Place, question: Question) -> bool:
-        """Whether the planner finds with this key what a question asks of its entity."""
+    def answers(self, place: Place, question: ReadNeeds) -> bool:
+        """Whether the planner answers a read's need of this entity with this key."""
         ask, entity = question.ask, place[0]
         order = tuple(one for one in ask.order if one.entity in ("", entity))
         own = msgspec.structs.replace(ask, entities=(entity,), order=order)
         return isinstance(keys.plan([self.planned[place]], own), keys.Plan)
 
 
-def frozen(workload: Workload, decided: Sequence[FixedKey], kept: Design | None = None) -> Frozen:
-    """What stays: a design that is kept, and keys that somebody decided."""
+def fixed_keys(workload: Workload, decided: Sequence[FixedKey], kept: Design | None = None) -> FixedKeys:
+    """The approved design, if there is one, with the keys that decisions fix."""
     design = kept or _named(workload)
     for pin in decided:
         design = _with(design, pin, workload)
@@ -84,30 +85,30 @@ def frozen(workload: Workload, decided: Sequence[FixedKey], kept: Design | None 
             facets[place] = facet
             planned[place] = found = planner_facet(design, entity, item, facet)
             candidates[place] = _candidate(entity, facet, found)
-    return Frozen(design, facets, candidates, planned)
+    return FixedKeys(design, facets, candidates, planned)
 
 
 def names_in(workload: Workload) -> dict[str, str]:
-    """What decisions call the table, its key attributes, its type attribute and its separator."""
+    """The names that decisions give to the table, its key attributes, its type attribute and its separator."""
     return {d.pin.what: d.pin.name for d in workload.decisions if isinstance(d.pin, Naming)}
 
 
 def key_names(workload: Workload) -> tuple[str, str]:
-    """What the attributes are called that are the key of a new table."""
+    """The names of the key attributes of a new table."""
     names = names_in(workload)
     pk, sk = (names.get(said) or free_name(usual, workload) for said, usual in _KEYS)
     return pk, sk
 
 
 def free_name(name: str, workload: Workload) -> str:
-    """A name for an attribute of the table's own, which no entity has."""
+    """A name for a physical attribute that no entity has."""
     while any(entity.attribute(name) for entity in workload.entities):
         name = f"_{name}"
     return name
 
 
 def _named(workload: Workload) -> Design:
-    """A table without items, with the names that are decided."""
+    """A table without items, with the decided names."""
     names = names_in(workload)
     design = Design(names.get("table", TABLE))
     return msgspec.structs.replace(
@@ -118,7 +119,7 @@ def _named(workload: Workload) -> Design:
 
 
 def _with(design: Design, pin: FixedKey, workload: Workload) -> Design:
-    """A design with a key that was decided; the slot is made if it is not there. A key that is there stays."""
+    """The design with a decided key. A missing slot is added; an existing key stays."""
     pk, sk = map(KeyAttribute, key_names(workload))
     slots = list(design.slots) or [Slot(TABLE, (pk,), (sk,))]
     name = pin.index or TABLE
@@ -146,4 +147,4 @@ def _table_first(facet: Facet) -> bool:
 def _candidate(entity: Entity, facet: Facet, planned: keys.Facet) -> Candidate:
     sk = planned.sk.attributes if planned.sk else ()
     when = tuple((one.attribute, one.values[0]) for one in facet.when if len(one.values) == 1)
-    return Candidate(entity.name, tuple(planned.pk.attributes), tuple(map(Tail, sk)), when, 0, fixed=True)
+    return Candidate(entity.name, tuple(planned.pk.attributes), tuple(map(SortAttribute, sk)), when, 0, fixed=True)

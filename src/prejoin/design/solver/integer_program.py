@@ -1,4 +1,10 @@
-"""An integer program, solved by HiGHS the same way on every machine: one thread, no gap, no clock."""
+"""An integer program of 0/1 variables with lexicographic goals, solved by HiGHS.
+
+The result is the same on every machine: one thread, a fixed seed, no gap, and a limit on nodes instead of the clock.
+Goals are lexicographic: each call of `minimise` finds the least cost and then adds the constraint that this cost is not
+exceeded, so later goals decide only between equals. All costs are integers, so half a unit of slack is safe against
+rounding. If the node limit ends a search, `exact` is false and `bound` is the lower bound that HiGHS proved.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +16,8 @@ _OPTIONS: dict[str, bool | int | float | str] = {
     "output_flag": False,
     "threads": 1,
     "parallel": "off",
-    "presolve": "off",  # that of HiGHS 1.15 was seen to call a program infeasible which its own last choice fulfils
-    "mip_heuristic_run_feasibility_jump": False,  # 8 ms for the smallest program, and nothing found that was not found
+    "presolve": "off",  # HiGHS 1.15 with presolve called a program infeasible that its own last solution satisfies
+    "mip_heuristic_run_feasibility_jump": False,  # costs 8 ms for the smallest program and found nothing new
     "random_seed": 0,
     "mip_rel_gap": 0.0,
     "mip_abs_gap": 0.0,
@@ -20,18 +26,18 @@ _OPTIONS: dict[str, bool | int | float | str] = {
 
 
 class InfeasibleError(Exception):
-    """No choice meets all that is required."""
+    """No selection satisfies all constraints."""
 
 
 class OutOfTimeError(Exception):
-    """The time limit struck before any choice was found."""
+    """The time limit was reached before any selection was found."""
 
 
 class TimeLimit:
-    """A limit on the wall clock, shared by all programs of a design.
+    """A wall-clock limit, shared by all programs of a design.
 
-    When it strikes, each program keeps the best choice that it has. One that has none yet gets as long again to find
-    its first. What was found depends on the machine, so a design that was cut short is not reproducible.
+    After it, each program keeps its best selection. A program without one gets the same time again to find its first.
+    The result then depends on the machine, so a design that was cut short is not reproducible.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -45,10 +51,10 @@ class TimeLimit:
         return self._end - time.monotonic()
 
 
-class Program:
-    """Yes-or-no variables, what must hold between them, and goals, each met before the next is looked at.
+class IntegerProgram:
+    """Variables that are 0 or 1, constraints between them, and goals that are minimised one after the other.
 
-    >>> program = Program()
+    >>> program = IntegerProgram()
     >>> bread, cake = program.choice(), program.choice()
     >>> program.at_least(1, {bread: 1, cake: 1})
     >>> program.minimise({bread: 1, cake: 5})
@@ -58,7 +64,7 @@ class Program:
     """
 
     def __init__(self, limit: TimeLimit | None = None) -> None:
-        # Imported here and not above: whoever only reads, checks or serves needs no solver installed.
+        # Imported here, because reading, checking and serving a design do not need the solver installed.
         import highspy
 
         self._highspy = highspy
@@ -70,9 +76,9 @@ class Program:
         self._found = False
         self.chosen: frozenset[int] = frozenset()
         self.exact = True
-        """Whether every goal was met to the end, and not only as far as the limit of nodes went."""
+        """Whether every goal was minimised to the end, not only up to the node limit."""
         self.bound = 0
-        """What the last goal costs at least."""
+        """The lower bound of the last goal."""
 
     def choice(self) -> int:
         self._highs.addVar(0.0, 1.0)
@@ -90,9 +96,9 @@ class Program:
         self._highs.addRow(low, high, len(terms), list(terms), [float(weight) for weight in terms.values()])
 
     def minimise(self, costs: Mapping[int, int]) -> int:
-        """The least cost; what is chosen from here on costs no more."""
+        """Minimise a cost and return it. From here on no selection may cost more."""
         if self._limit is not None and not self._within(self._limit):
-            # What was chosen for the goals before fulfils all that is required.
+            # The selection for the earlier goals satisfies all constraints.
             self.exact, self.bound = False, 0
             return sum(cost for at, cost in costs.items() if at in self.chosen)
         for at in range(self._count):
@@ -119,20 +125,20 @@ class Program:
         least = info.mip_dual_bound
         self.bound = best if status == self._highspy.HighsModelStatus.kOptimal else max(0, math.ceil(least - 1e-6))
         if costs:
-            # Costs are whole numbers: half of one is room for what the solver takes for equal.
+            # Costs are integers: half a unit is slack for the tolerance of the solver.
             self._row(-math.inf, best + 0.5, costs)
         return best
 
     def _within(self, limit: TimeLimit) -> bool:
-        """Sets the solver's limits to what is left; false if there is no time, and a choice is there already."""
+        """Set the solver's limits to the remaining time; false if there is none and a selection exists."""
         left = limit.left
         if left <= 0:
             limit.struck = True
             if self._found:
                 return False
-            # Any choice will do now.
+            # Any selection will do now.
             self._highs.setOptionValue("mip_max_improving_sols", 1)
             left = max(left + limit.seconds, 0.0)
-        # The solver's clock goes on from one run to the next.
+        # The solver's clock continues from one run to the next.
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
         return True

@@ -1,4 +1,10 @@
-"""The designer: from a workload to the table that serves it, `solve(workload)`. The same input, the same design."""
+"""The designer: `solve(workload)` returns the best design. The same input gives the same design.
+
+It repeats three steps. The search selects keys (`search`), the layout gives them literal words and an order (`layout`),
+and the planner maps every pattern to the result (`mapping`). If the planner refuses a read that the search counted as
+served, its types are not neighbours in their partition. Then the search gets a cut that forbids this selection, and
+runs again; see `formulation`. Last, indexes get their projections.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +13,27 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.design.layout.key_words import Words
+from prejoin.design.layout.key_words import KeyWords
 from prejoin.design.layout.lay_out import lay_out
-from prejoin.design.layout.projection import projected
+from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.solver.choice import Chosen, Forbidden, Score, Task
-from prejoin.design.solver.choose import choose, task_of
 from prejoin.design.solver.integer_program import TimeLimit
-from prejoin.design.solver.read_needs import questions
+from prejoin.design.solver.needs import read_needs
+from prejoin.design.solver.placement import Forbidden, Problem, Score, Selection
+from prejoin.design.solver.search import choose, problem_of
 from prejoin.workload.model import Read, Workload
 
 MOST_TRIES = 30
-"""How often keys are chosen anew, because what is read together cannot lie side by side."""
+"""How often keys are selected again, because types that are read together cannot be neighbours."""
 
 
 class Solution(msgspec.Struct, frozen=True):
-    """A design, and how good it is."""
+    """A design and its quality."""
 
     design: Design
-    chosen: Chosen
-    """The keys before they had words."""
+    chosen: Selection
+    """The selected keys, before they get words."""
 
     @property
     def score(self) -> Score:
@@ -37,13 +43,13 @@ class Solution(msgspec.Struct, frozen=True):
     def exact(self) -> bool:
         """Whether no design at all serves as much with fewer indexes and copies.
 
-        That is known only where all is served without any: keys beyond the candidates might save one.
+        That is known only if everything is served without any: keys beyond the candidates might save one.
         """
         return not self.chosen.unserved and not self.design.indexes and not self.design.copies
 
     @property
     def ended(self) -> bool:
-        """Whether all combinations of the candidate keys were compared; else the search came to its limit."""
+        """Whether all combinations of the candidates were compared; if not, the search reached its limit."""
         return self.chosen.ended
 
 
@@ -53,61 +59,61 @@ def solve(
     told: Callable[[str], None] | None = None,
     limit: TimeLimit | None = None,
 ) -> Solution:
-    """The best design that combines candidate keys, by the objective (`prejoin.design.cost.objective`).
+    """Return the best design that combines candidate keys, by the objective (`prejoin.design.cost.objective`).
 
-    What the document decides is obeyed; InfeasibleError, if decisions contradict each other. A design that is kept
-    stays as it is, and what is new is added to it. `told` hears how far it is. With a `limit` it is the
-    best design found until that strikes; OutOfTimeError, if there was none.
+    The decisions of the document are obeyed; InfeasibleError if they contradict each other. The approved design `kept`
+    stays as it is, and new keys are added to it. `told` is called with the progress. With a `limit` the result is the
+    best design found in that time; OutOfTimeError if there is none.
     """
-    asked, _ = questions(workload)
-    task = task_of(workload, asked, kept, told, limit)
+    asked, _ = read_needs(workload)
+    problem = problem_of(workload, asked, kept, told, limit)
     tries = 0
     unserved: set[str] = set()
     ended = True
     while True:
-        chosen = choose(task)
-        design = map_patterns(lay_out(task, chosen), workload)
-        words = Words(task, chosen, design.separator)
-        found = list(_apart(task, chosen, design, words))
+        chosen = choose(problem)
+        design = map_patterns(lay_out(problem, chosen), workload)
+        words = KeyWords(problem, chosen, design.separator)
+        found = list(_apart(problem, chosen, design, words))
         apart = frozenset(there for _, there in found if not _stay(there))
-        refused = {(read, placed) for read, there in found if _stay(there) for placed in there} - task.refused
+        refused = {(read, placed) for read, there in found if _stay(there) for placed in there} - problem.refused
         tries += 1
         if not (apart or refused) or tries == MOST_TRIES or (limit and limit.struck):
-            lost = _refused(task, design)
-            if lost:  # nothing is kept for a read that is not served in the end
-                rest = tuple(q for q in task.questions if q.read.id not in lost)
-                task, tries = replace(task, questions=rest, forbidden=(), rivals=(), refused=frozenset()), 0
+            lost = _refused(problem, design)
+            if lost:  # keys for a read that is not served in the end are wasted
+                rest = tuple(q for q in problem.reads if q.read.id not in lost)
+                problem, tries = replace(problem, reads=rest, forbidden=(), rivals=(), refused=frozenset()), 0
                 unserved |= lost
                 ended &= not found
                 continue
             missing = tuple(sorted({*chosen.unserved, *unserved}))
             chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
-            return Solution(projected(design, workload, kept), chosen)
+            return Solution(with_projections(design, workload, kept), chosen)
         if refused:
-            task = replace(task, refused=task.refused | refused)
+            problem = replace(problem, refused=problem.refused | refused)
         elif words.apart:
-            task = replace(task, rivals=tuple(dict.fromkeys((*task.rivals, *words.apart))))
+            problem = replace(problem, rivals=tuple(dict.fromkeys((*problem.rivals, *words.apart))))
         else:
-            task = replace(task, forbidden=(*task.forbidden, *sorted(apart, key=sorted)))
+            problem = replace(problem, forbidden=(*problem.forbidden, *sorted(apart, key=sorted)))
 
 
-def _refused(task: Task, design: Design) -> set[str]:
-    """The reads that keys were chosen for, and that the planner does not serve with them."""
-    asked = {question.read.id for question in task.questions}
+def _refused(problem: Problem, design: Design) -> set[str]:
+    """Reads that the search counted as served and the planner refuses."""
+    asked = {question.read.id for question in problem.reads}
     return {operation.pattern for operation in design.operations if not operation.served} & asked
 
 
 def _stay(there: Forbidden) -> bool:
-    """Whether all of these keys are kept or decided: no other choice would part them."""
+    """Whether all of these keys are fixed: no other selection would separate them."""
     return all(placed.candidate.fixed for placed in there)
 
 
-def _apart(task: Task, chosen: Chosen, design: Design, words: Words) -> Iterator[tuple[str, Forbidden]]:
-    """A read that is refused and was counted as served, and the keys in one partition because of which it is."""
+def _apart(problem: Problem, chosen: Selection, design: Design, words: KeyWords) -> Iterator[tuple[str, Forbidden]]:
+    """Each read that is refused although it counted as served, with the keys of one partition that cause it."""
     rooms = words.rooms
-    meant = {question.read.id for question in task.questions} - set(chosen.unserved)
+    meant = {question.read.id for question in problem.reads} - set(chosen.unserved)
     for operation in design.operations:
-        read = task.workload.pattern(operation.pattern)
+        read = problem.workload.pattern(operation.pattern)
         if operation.served or not isinstance(read, Read) or operation.pattern not in meant:
             continue
         ways = [way for way in chosen.together if way.read == operation.pattern]

@@ -1,1 +1,1 @@
-"""NoSQL Workbench's data models: the file's form, and a design and a workload read from one. Writing is a rendering."""
+"""NoSQL Workbench models: the file format, and a design and workload read from one. `render` writes them."""

@@ -1,7 +1,7 @@
-"""The description of a model: what its form has no place for, in lines for people that can be read back.
+"""The description of a model, with everything that the file format has no field for, in lines that can be read back.
 
-Types of attributes and the keys of items, those of indexes too; and the access patterns, which the files of NoSQL
-Workbench's own samples tell in their descriptions as well.
+It has the types of attributes, the keys of items and indexes, and the access patterns. The samples of NoSQL Workbench
+list access patterns in their descriptions, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from prejoin.design.document.cells import (
     write_templates,
     write_when,
 )
-from prejoin.design.model import TABLE, Design, Facet, Item, Slot
+from prejoin.design.model import TABLE, Design, Facet, Item, ItemName, Slot
 from prejoin.diagnostics import Severity
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.document.write_document import write_document
@@ -36,7 +36,7 @@ from prejoin.workload.starter import read_entity
 ENTITIES = "Entities:"
 PATTERNS = "## Access Patterns"
 OPERATION = "Operation"
-"""The column that is written for people, and not read."""
+"""The column for people, which is not read."""
 LEFT_OUT = "Not in this model:"
 _KEYS = re.compile(
     r"Keys \(separator (`{1,9}.{1,20}?`{1,9}), type attribute (`{1,9}.{1,300}?`{1,9})(, values as they stand)?\):"
@@ -47,7 +47,7 @@ P = TypeVar("P", Read, Write)
 
 @dataclass(slots=True)
 class Described:
-    """What a description tells. `separator` is empty where it tells of no keys."""
+    """The contents of a description. `separator` is empty if it has no keys."""
 
     overview: str = ""
     entities: dict[str, Entity] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Described:
     type_attribute: str = ""
     raw: bool = False
     patterns: Workload = field(default_factory=Workload)
-    """The reads, writes and deletes; no other part of it is there."""
+    """A workload with the reads, writes and deletes only."""
     wrong: list[tuple[str, str]] = field(default_factory=list)
     """Lines that could not be read, and why."""
 
@@ -80,7 +80,7 @@ def write_description(workload: Workload, design: Design) -> str:
 
 
 def left_out(design: Design) -> Iterator[str]:
-    """What a design has and a model cannot say, a sentence each."""
+    """The parts of a design that a model cannot hold, one sentence each."""
     for slot in design.indexes:
         if not in_form(slot):
             what = "a local index" if slot.local else "an index whose key has several attributes"
@@ -90,7 +90,7 @@ def left_out(design: Design) -> Iterator[str]:
 
 
 def in_form(slot: Slot) -> bool:
-    """Whether a model's file has a place for the slot."""
+    """Whether the file format has a field for the slot."""
     return not slot.local and len(slot.pk) == 1 and len(slot.sk) <= 1
 
 
@@ -99,14 +99,14 @@ def _entity(entity: Entity) -> str:
 
 
 def _key(design: Design, item: Item, facet: Facet) -> str:
-    name = f"{item.entity}/{item.copy}" if item.copy else item.entity
+    name = item.name
     when = f" when {write_when(facet.when)}" if facet.when else ""
     held = f" holding {write_list(item.attributes)}" if item.attributes and facet is item.facets[0] else ""
     return f"{write_code(name)} in {write_code(facet.slot)}: {write_templates((*facet.pk, *facet.sk))}{when}{held}"
 
 
 def _patterns(workload: Workload, design: Design) -> str:
-    """The tables of the document, with what each pattern becomes."""
+    """The tables of the document, with the operation of each pattern."""
     mine = Workload(
         "-",
         reads=tuple(_told(read, design) for read in workload.reads),
@@ -131,7 +131,7 @@ def _told(pattern: P, design: Design) -> P:
 
 
 def read_description(text: str) -> Described:
-    """What a description tells; all of it is the overview, where none of the headings is in it.
+    """Read a description. Without any of the headings all of it is the overview.
 
     >>> told = read_description("A shop.\\n\\nEntities:\\n- User: userId (uuid, id)")
     >>> told.overview, [str(a.type) for a in told.entities["User"].attributes]
@@ -165,7 +165,7 @@ def read_description(text: str) -> Described:
 
 
 def _read_patterns(found: Described, lines: Sequence[str]) -> Workload:
-    # A document has entities; those of the model are told elsewhere, so this one is only for its reader.
+    # A document needs an entity; the real ones come from the model, so this one is a placeholder.
     reading = read_document("\n".join(["# -", "", "## Entities", "", "### Any", "", *lines]))
     problem = next((d for d in reading.diagnostics if d.severity is Severity.ERROR), None)
     if problem is not None:
@@ -192,7 +192,9 @@ def _attempt(found: Described, line: str, read: Callable[[str], T]) -> T | None:
 
 
 def _read_key(found: Described, line: str) -> None:
-    """`` `Order/by-user` in `gsi1`: `USER#{userId}`, `{status}` when `status` is `OPEN` holding `a`, `b` ``."""
+    """Read a key line: `` `Order/by-user` in `gsi1`: `USER#{userId}`, `{status}` when `status` is `OPEN` holding
+    `a`, `b` ``.
+    """
     parts = [part for _, part in split(line, r"\s+in\s+|:\s+")]
     if len(parts) != 3:
         raise Inexact(f"`{line}` does not say what is where", "write `` `Order` in `gsi1`: `STATUS#{status}` ``")
@@ -201,16 +203,16 @@ def _read_key(found: Described, line: str) -> None:
     texts = read_templates(keys)
     if not 1 <= len(texts) <= 2:
         raise Inexact(f"`{keys}` is not a key", "write one template for the partition key, one for the sort key")
-    entity, _, copy = read_code(parts[0]).partition("/")
+    name = ItemName.parse(read_code(parts[0]))
     slot = read_code(parts[1])
     facet = Facet(slot, texts[:1], texts[1:], read_when(when))
-    mine = found.facets.setdefault((entity, copy), [])
+    mine = found.facets.setdefault((name.entity, name.copy), [])
     if any(other.slot == slot for other in mine):
         raise Inexact(f"`{line}` stands twice", "say it once")
     mine[0:0] = [facet] if slot == TABLE else []
     mine += [] if slot == TABLE else [facet]
     if held:
-        found.held[entity, copy] = read_list(held)
+        found.held[name.entity, name.copy] = read_list(held)
 
 
 def _parted(text: str, word: str) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""A NoSQL Workbench model as a design, and as the workload that it would be for: whatever the text, with messages."""
+"""Reads a NoSQL Workbench model into a design and a workload, with diagnostics for any text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from prejoin.design.layout.new_attributes import recorded
+from prejoin.design import codes
+from prejoin.design.layout.growth import record_attributes
 from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import (
     TABLE,
@@ -22,12 +23,18 @@ from prejoin.design.model import (
     ProjectionKind,
     Slot,
 )
-from prejoin.design.workbench import codes
 from prejoin.design.workbench.description import Described, read_description
-from prejoin.design.workbench.form import DataModel, Index, Keys, Named, Sample, Table
-from prejoin.design.workbench.recover import Recovered, when_of
+from prejoin.design.workbench.file_format import (
+    DataModel,
+    Sample,
+    WorkbenchAttribute,
+    WorkbenchIndex,
+    WorkbenchKeys,
+    WorkbenchTable,
+)
 from prejoin.design.workbench.samples import (
-    Group,
+    RecoveredKey,
+    SampleGroup,
     attributes_in,
     entity_name,
     groups_of,
@@ -38,8 +45,9 @@ from prejoin.design.workbench.samples import (
     text_of,
     type_attribute_of,
     type_of,
+    when_of,
 )
-from prejoin.design.workbench.sketch import sketched
+from prejoin.design.workbench.sketch import sketch_patterns
 from prejoin.diagnostics import Code, Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
 from prejoin.types import Kind, Type
@@ -49,13 +57,13 @@ from prejoin.workload.document.read_document import MOST_CHARACTERS
 from prejoin.workload.model import Attribute, Entity, Status, Workload
 
 GUARD = ".unique."
-"""What stands between the entity and the attributes in the name of a guard's facet."""
+"""Separates the entity from the attributes in the name of a guard's facet."""
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 
 @dataclass(frozen=True, slots=True)
-class FromWorkbench:
-    """What a model says. Where the messages have errors, neither can be used."""
+class WorkbenchReading:
+    """The design and workload of a model. If the diagnostics have errors, neither can be used."""
 
     design: Design
     workload: Workload
@@ -63,12 +71,12 @@ class FromWorkbench:
 
 
 def is_model(text: str) -> bool:
-    """Whether a text looks like a model of NoSQL Workbench, without reading it."""
+    """Whether a text looks like a NoSQL Workbench model, without parsing it."""
     return '"DataModel"' in text and '"ModelName"' in text
 
 
-def read_workbench(text: str, table: str = "") -> FromWorkbench:
-    """The design in a model's file, and a sketch of the workload. Of several tables the one named, or the first."""
+def read_workbench(text: str, table: str = "") -> WorkbenchReading:
+    """Read the design in a model's file, and sketch the workload. Of several tables, use the named or the first one."""
     fix = "export it from NoSQL Workbench as “NoSQL Workbench model”"
     if len(text) > MOST_CHARACTERS:
         return _failed(None, f"the model has more than {MOST_CHARACTERS:,} characters", "leave out most of the samples")
@@ -88,23 +96,23 @@ def read_workbench(text: str, table: str = "") -> FromWorkbench:
         message = f"read is `{names[0]}`; not read: {others}"
         reader.say(codes.OTHER_TABLES, (), message, "say `--table NAME` for another")
     found = reader.read()
-    return FromWorkbench(recorded(found.design, found.workload), found.workload, found.diagnostics)
+    return WorkbenchReading(record_attributes(found.design, found.workload), found.workload, found.diagnostics)
 
 
-def _failed(span: Span | None, message: str, fix: str) -> FromWorkbench:
-    return FromWorkbench(Design(""), Workload(), (codes.NOT_A_MODEL.at(span, message, fix),))
+def _failed(span: Span | None, message: str, fix: str) -> WorkbenchReading:
+    return WorkbenchReading(Design(""), Workload(), (codes.NOT_A_MODEL.at(span, message, fix),))
 
 
 @dataclass(slots=True)
 class _Reader:
     model: DataModel
-    table: Table
+    table: WorkbenchTable
     at: int
     spans: Mapping[Path, Span]
     said: list[Diagnostic] = field(default_factory=list)
     told: Described = field(default_factory=Described)
     type_attribute: str = ""
-    """What says of which kind an item is, if the samples have such an attribute."""
+    """The attribute with the type of an item, if the samples have one."""
 
     def say(self, code: Code, path: Path, message: str, fix: str) -> None:
         here: Path = ("Data_model", self.at, *path)
@@ -113,7 +121,7 @@ class _Reader:
 
     # --- The whole --------------------------------------------------------------------------------------------------
 
-    def read(self) -> FromWorkbench:
+    def read(self) -> WorkbenchReading:
         self.told = read_description(self.model.model_metadata.description)
         for line, why in self.told.wrong:
             self.say(codes.LINE, (), f"“{line}” in the description: {why}", "correct it, or take the line out")
@@ -142,10 +150,10 @@ class _Reader:
         self.said += misfits(design, workload)
         if not has_errors(self.said):
             workload = self._asked(workload, design)
-        return FromWorkbench(design, workload, in_order(self.said))
+        return WorkbenchReading(design, workload, in_order(self.said))
 
     def _asked(self, workload: Workload, design: Design) -> Workload:
-        """The workload with its access patterns: those of the description, or a sketch of what the keys serve."""
+        """The workload with access patterns: from the description, or a sketch of what the keys serve."""
         told = self.told.patterns
         if told.patterns:
             asked = replace(workload, reads=told.reads, writes=told.writes, deletes=told.deletes)
@@ -154,7 +162,7 @@ class _Reader:
                 return asked
             message = f"the access patterns of the description are not for this table: {problem.message}"
             self.say(codes.LINE, (), message, problem.fix)
-        asked = sketched(workload, design)
+        asked = sketch_patterns(workload, design)
         message = f"the {len(asked.patterns)} access patterns are a sketch, made from the keys"
         self.say(codes.SKETCH, (), message, "take out what nobody asks, and add what is missing")
         return asked
@@ -175,12 +183,12 @@ class _Reader:
             seen.add(index.index_name)
             yield self._slot(index.index_name, index.key_attributes, self._projection(index))
 
-    def _slot(self, name: str, keys: Keys, projection: Projection = Projection()) -> Slot:  # noqa: B008 - frozen
+    def _slot(self, name: str, keys: WorkbenchKeys, projection: Projection = Projection()) -> Slot:  # noqa: B008 - frozen
         pk = keys.partition_key
         sk = (KeyAttribute(keys.sort_key.attribute_name, keys.sort_key.attribute_type),) if keys.sort_key else ()
         return Slot(name, (KeyAttribute(pk.attribute_name, pk.attribute_type),), sk, projection)
 
-    def _projection(self, index: Index) -> Projection:
+    def _projection(self, index: WorkbenchIndex) -> Projection:
         kind = index.projection.projection_type
         names = index.projection.non_key_attributes or ()
         keys = {key.attribute_name for key in _keys(self.table.key_attributes)}
@@ -190,9 +198,9 @@ class _Reader:
 
     # --- Items ------------------------------------------------------------------------------------------------------
 
-    def _groups(self, slots: Sequence[Slot]) -> tuple[list[Group], tuple[Guard, ...], str]:
+    def _groups(self, slots: Sequence[Slot]) -> tuple[list[SampleGroup], tuple[Guard, ...], str]:
         must = {key.attribute_name: key.attribute_type for key in _keys(self.table.key_attributes)}
-        of_facets: list[Group] = []
+        of_facets: list[SampleGroup] = []
         guards: list[Guard] = []
         for number, facet in enumerate(self.table.table_facets):
             alias = facet.key_attribute_alias
@@ -203,7 +211,7 @@ class _Reader:
                 guards.append(Guard(owner, tuple(names.split("+"))))
             elif samples:
                 aliases = alias.partition_key_alias, alias.sort_key_alias or ""
-                of_facets.append(Group(facet.facet_name, samples, "", *aliases))
+                of_facets.append(SampleGroup(facet.facet_name, samples, "", *aliases))
         loose = self._usable(self.table.table_data, ("Table_data",), must)
         everything = [sample for group in of_facets for sample in group.samples] + loose
         keys = frozenset(a.name for slot in slots for a in (*slot.pk, *slot.sk))
@@ -217,7 +225,7 @@ class _Reader:
                 mine = groups_of(self.table, facet_group.samples, separator, type_attribute, facet_group)
             groups[0:0] = mine
         if not groups:
-            groups = [Group(entity_name(self.table.table_name))]
+            groups = [SampleGroup(entity_name(self.table.table_name))]
             message = f"the table `{self.table.table_name}` has no sample items"
             self.say(codes.NO_SAMPLES, (), message, "add some of each kind in NoSQL Workbench, and export it again")
         tags = [{text_of(sample.get(type_attribute)) or "" for sample in group.samples} for group in groups]
@@ -229,7 +237,7 @@ class _Reader:
         return groups, tuple(guards), separator
 
     def _usable(self, samples: Sequence[Sample], path: Path, must: Mapping[str, str]) -> list[Sample]:
-        """The samples with a whole key, without what are no values of DynamoDB's."""
+        """The samples with a complete key and valid values."""
         found = []
         for number, sample in enumerate(samples):
             lacking = [name for name, type_ in must.items() if not _has(sample, name, type_)]
@@ -245,14 +253,14 @@ class _Reader:
         return found
 
     def _stored(
-        self, group: Group, slots: Sequence[Slot], separator: str, owners: Mapping[str, str]
+        self, group: SampleGroup, slots: Sequence[Slot], separator: str, owners: Mapping[str, str]
     ) -> tuple[Item, Entity]:
-        """The item of a group and its entity: as the description tells, and else as the samples show."""
+        """The item of a group and its entity, from the description or from the samples."""
         name, copy = _split_copy(group.name, ours=bool(self.told.separator))
         described = self.told.facets.get((name, copy))
         known = self.told.entities.get(name)
         keys = frozenset(a.name for s in slots for a in (*s.pk, *s.sk) if is_physical(a.name)) | {self.type_attribute}
-        shown = Recovered(group.samples, owners, keys, separator)
+        shown = RecoveredKey(group.samples, owners, keys, separator)
         facets = [self._facet(group, slot, shown, described) for slot in slots]
         there = tuple(facet for facet in facets if facet is not None)
         held = self.told.held.get((name, copy), ())
@@ -264,12 +272,14 @@ class _Reader:
         seen = self._entity(name, group, shown, there)
         if not known or not described:
             return item, seen
-        # What the keys are made of that were not described, the description does not know.
+        # The description does not know the attributes of keys that it does not list.
         used = {one for facet in there for text in (*facet.pk, *facet.sk) for one in fields_of(text)}
         added = [a for a in seen.attributes if a.name in used and known.attribute(a.name) is None]
         return item, replace(known, attributes=(*known.attributes, *added))
 
-    def _facet(self, group: Group, slot: Slot, shown: Recovered, described: list[Facet] | None) -> Facet | None:
+    def _facet(
+        self, group: SampleGroup, slot: Slot, shown: RecoveredKey, described: list[Facet] | None
+    ) -> Facet | None:
         told = next((f for f in described or () if f.slot == slot.name), None)
         names = [a.name for a in (*slot.pk, *slot.sk)]
         inside = [s for s in group.samples if all(_has(s, a.name, a.type) for a in (*slot.pk, *slot.sk))]
@@ -289,8 +299,8 @@ class _Reader:
         when = when_of(inside, outside, fields - shown.invented.keys(), shown.keys) if inside else ()
         return Facet(slot.name, pk, sk, when)
 
-    def _compare(self, group: Group, slot: Slot, told: Facet, inside: Sequence[Sample]) -> None:
-        """Says where a sample has another key than the description tells."""
+    def _compare(self, group: SampleGroup, slot: Slot, told: Facet, inside: Sequence[Sample]) -> None:
+        """Report samples whose key differs from the description."""
         entity = self.told.entities.get(_split_copy(group.name, ours=True)[0])
         types = {a.name: a.type for a in entity.attributes} if entity else {}
         for attribute, text in zip((*slot.pk, *slot.sk), (*told.pk, *told.sk), strict=True):
@@ -300,13 +310,13 @@ class _Reader:
                 template = Template.of(text, types, self.told.separator, self.told.raw)
                 wrong = [s for s in inside if not template.matches(text_of(s.get(attribute.name)) or "")]
             except (TemplateError, KeyValueError):
-                continue  # whether it can be a template at all is said of the design
+                continue  # the design's validation reports whether it can be a template
             if wrong:
                 value = text_of(wrong[0].get(attribute.name))
                 message = f"`{value}` of a sample of `{group.name}` is not a key of `{text}`"
                 self.say(codes.NOT_ITS_KEY, (), message, "correct the sample, or the line in the description")
 
-    def _entity(self, name: str, group: Group, shown: Recovered, facets: Sequence[Facet]) -> Entity:
+    def _entity(self, name: str, group: SampleGroup, shown: RecoveredKey, facets: Sequence[Facet]) -> Entity:
         own = facets[0]
         ids = dict.fromkeys(n for text in (*own.pk, *own.sk) for n in fields_of(text))
         used = dict.fromkeys(n for facet in facets for text in (*facet.pk, *facet.sk) for n in fields_of(text))
@@ -330,7 +340,7 @@ class _Reader:
         return found if values or natural is None else Type(natural)
 
 
-def _keys(keys: Keys) -> list[Named]:
+def _keys(keys: WorkbenchKeys) -> list[WorkbenchAttribute]:
     return [keys.partition_key, *([keys.sort_key] if keys.sort_key else [])]
 
 
@@ -344,8 +354,8 @@ def _split_copy(name: str, ours: bool) -> tuple[str, str]:
     return entity, copy
 
 
-def _name_apart(groups: Sequence[Group], ours: bool) -> None:
-    """Gives each kind a name that can be an entity's, and no other has."""
+def _name_apart(groups: Sequence[SampleGroup], ours: bool) -> None:
+    """Give each type a unique name that an entity can have."""
     taken: set[str] = set()
     for group in groups:
         name = group.name if ours else entity_name(group.name)
@@ -357,7 +367,7 @@ def _name_apart(groups: Sequence[Group], ours: bool) -> None:
 
 
 def _merged(entities: Iterable[Entity]) -> list[Entity]:
-    """Each entity once, with what its item and its copies have."""
+    """Each entity once, with the attributes of its item and its copies."""
     found: dict[str, Entity] = {}
     for entity in entities:
         first = found.setdefault(entity.name, entity)
@@ -368,7 +378,7 @@ def _merged(entities: Iterable[Entity]) -> list[Entity]:
 
 
 def _referring(entities: Sequence[Entity], told: Collection[str]) -> list[Entity]:
-    """Entities that hold the id of another under its name refer to it. Those that the description tells are as told."""
+    """Mark attributes with the name of another entity's id as references. Described entities stay as they are."""
     owners: dict[str, list[str]] = {}
     for entity in entities:
         if len(entity.id) == 1:

@@ -1,4 +1,4 @@
-"""Access patterns to begin with, for keys that are there already: a read for each of them, and the obvious writes."""
+"""Sketches access patterns for existing keys: a read for each key, and the obvious writes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from prejoin.workload.model import Combine, Entity, Input, Op, Pattern, Read, Re
 from prejoin.workload.stubs import add, create, delete, get, plural
 
 
-def sketched(workload: Workload, design: Design) -> Workload:
-    """The workload with a read for each key and each item collection that is served, and a write for each entity."""
+def sketch_patterns(workload: Workload, design: Design) -> Workload:
+    """The workload with a read for each key and item collection that is served, and writes for each entity."""
     asked = workload
     for read in _reads(workload, design):
         asked = add(asked, "reads", read)
-    # Of what lies in one partition without words of its own, there is no reading one kind alone.
+    # Types that share a partition without words of their own cannot be read alone.
     mapped = map_patterns(design, asked)
     for read in asked.reads:
         if (found := mapped.operation(read.id)) and found.served:
@@ -50,14 +50,14 @@ def _reads(workload: Workload, design: Design) -> list[Read]:
 
 
 def _list(design: Design, entity: Entity, item: Item, facet: Facet) -> Read | None:
-    """What a partition holds; nothing where it is one item, which is got by its id."""
+    """The read of a partition; None if it is one item, which has a read by id."""
     pk = tuple(dict.fromkeys(name for text in facet.pk for name in fields_of(text)))
     if facet.slot == TABLE and all(set(fields_of(text)) <= set(pk) for text in facet.sk):
         return None
     by = f" by {' and '.join(pk)}" if pk else ""
     told = f"List {'the' if pk else 'all'} {plural(entity.name)}{by}"
     there = {when.attribute: _condition(when) for when in facet.when if when.values}
-    # An item without what the sort key is made of is not in the index: there one asks for those of a span.
+    # An item without the sort attribute is not in the index, so the read asks for a range of it.
     sorted_by = [entity.attribute(name) for text in facet.sk for name in fields_of(text)][:1]
     spans = tuple(Input(a.name, Op.BETWEEN) for a in sorted_by if a and a.optional and a.name not in pk)
     inputs = (*({name: Input(name) for name in pk} | there).values(), *spans)
@@ -67,7 +67,7 @@ def _list(design: Design, entity: Entity, item: Item, facet: Facet) -> Read | No
 
 
 def _condition(when: When) -> Input:
-    """What holds for all items of a sparse index, as an input that nobody has to give."""
+    """The condition of a sparse index as a constant input."""
     values = tuple(Value(const=value) for value in when.values)
     return Input(when.attribute, Op.EQ if len(values) == 1 else Op.IN, values)
 

@@ -10,26 +10,35 @@ from typing import cast
 
 import httptools
 
-from prejoin.engine.http.answer import FAULT, HEAD_TOO_LARGE, MALFORMED, TOO_LARGE, TOO_SLOW, Answer
-from prejoin.engine.http.front import Front
+from prejoin.engine.http.handler import RequestHandler
 from prejoin.engine.http.limits import Limits
-from prejoin.engine.http.request import Request
+from prejoin.engine.http.messages import (
+    HEADERS_TOO_LARGE,
+    INTERNAL_ERROR,
+    MALFORMED,
+    TIMEOUT,
+    TOO_LARGE,
+    HttpRequest,
+    HttpResponse,
+)
 
 _LINGER_SECONDS = 2.0
 
 
-class Connection(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """Requests of one connection are answered one after the other, whatever the client sends ahead.
 
     A request that cannot be understood is answered after those before it; then nothing more is read, as what follows it
     has no beginning.
     """
 
-    def __init__(self, front: Front, limits: Limits, pool: Executor, on_lost: Callable[[Connection], None]) -> None:
-        self._front, self._limits, self._pool, self._on_lost = front, limits, pool, on_lost
+    def __init__(
+        self, handler: RequestHandler, limits: Limits, pool: Executor, on_lost: Callable[[ServerConnection], None]
+    ) -> None:
+        self._handler, self._limits, self._pool, self._on_lost = handler, limits, pool, on_lost
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
-        self._waiting: deque[Request | Answer] = deque()
+        self._waiting: deque[HttpRequest | HttpResponse] = deque()
         self._running = False
         self._refused = False
         """Nothing more is understood: an answer that says so is waiting, or sent."""
@@ -42,7 +51,7 @@ class Connection(asyncio.Protocol):
         self._heard = self._loop.time()
         self._in_body = False
         self._head_size = 0
-        self._request = Request()
+        self._request = HttpRequest()
         self._body: bytes | bytearray = b""
         self._unused = 0
         """Bytes since the last piece of the body: sizes and extensions of chunks, or trailers."""
@@ -72,13 +81,13 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             self._refuse(MALFORMED)
         except httptools.HttpParserCallbackError:
-            self._refuse(FAULT)
+            self._refuse(INTERNAL_ERROR)
         except httptools.HttpParserError:
             self._refuse(MALFORMED)
         waiting_for = self._unused if self._in_body else self._head_size
         if self._started is not None and waiting_for > self._limits.head:
             # The parser collects the trailers of a chunked body, and copies each as it grows.
-            self._refuse(HEAD_TOO_LARGE)
+            self._refuse(HEADERS_TOO_LARGE)
         if len(self._waiting) >= self._limits.waiting:
             self._transport.pause_reading()
 
@@ -97,7 +106,7 @@ class Connection(asyncio.Protocol):
     # --- httptools ---------------------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        self._request, self._body = Request(), b""
+        self._request, self._body = HttpRequest(), b""
 
     def on_url(self, url: bytes) -> None:
         self._request.url += url
@@ -112,7 +121,7 @@ class Connection(asyncio.Protocol):
         size = sum(len(name) + len(value) + 4 for name, value in self._request.headers) + len(self._request.url)
         length = self._request.header(b"content-length")
         if size > self._limits.head:
-            self._refuse(HEAD_TOO_LARGE)
+            self._refuse(HEADERS_TOO_LARGE)
         elif length is not None and int(length) > self._limits.body:
             self._refuse(TOO_LARGE)
         elif (self._request.header(b"expect") or b"").lower() == b"100-continue" and not self._running:
@@ -150,11 +159,11 @@ class Connection(asyncio.Protocol):
 
     # --- Answers, in order -------------------------------------------------------------------------------------------
 
-    def _refuse(self, answer: Answer) -> None:
+    def _refuse(self, response: HttpResponse) -> None:
         if self._refused:
             return
         self._refused = True
-        self._waiting.append(answer)
+        self._waiting.append(response)
         if not self._running:
             self._next()
 
@@ -162,11 +171,11 @@ class Connection(asyncio.Protocol):
         """Begin with what waits longest, unless something runs or the client does not take what it got."""
         while self._waiting and not self._running and self._stalled is None:
             waits = self._waiting.popleft()
-            if isinstance(waits, Answer):
+            if isinstance(waits, HttpResponse):
                 self._send(waits, keep_alive=False)
                 continue
-            found = self._front.answer_now(waits)
-            if isinstance(found, Answer):
+            found = self._handler.respond_now(waits)
+            if isinstance(found, HttpResponse):
                 self._send(found, keep_alive=waits.keep_alive)
             else:
                 self._running = True
@@ -181,21 +190,21 @@ class Connection(asyncio.Protocol):
                 self._started = self._heard
             self._transport.resume_reading()
 
-    def _work(self, request: Request, operation: str) -> None:
+    def _work(self, request: HttpRequest, operation: str) -> None:
         """In a thread of the pool."""
-        answer = self._front.answer(request, operation)
-        self._loop.call_soon_threadsafe(self._finished, answer, request.keep_alive)
+        response = self._handler.respond(request, operation)
+        self._loop.call_soon_threadsafe(self._finished, response, request.keep_alive)
 
-    def _finished(self, answer: Answer, keep_alive: bool) -> None:
+    def _finished(self, response: HttpResponse, keep_alive: bool) -> None:
         self._running = False
-        self._send(answer, keep_alive=keep_alive)
+        self._send(response, keep_alive=keep_alive)
         self._next()
 
-    def _send(self, answer: Answer, *, keep_alive: bool) -> None:
+    def _send(self, response: HttpResponse, *, keep_alive: bool) -> None:
         if self._transport.is_closing():
             return
         self._heard = self._loop.time()
-        self._transport.write(answer.encode(keep_alive=keep_alive and not self._stopping))
+        self._transport.write(response.encode(keep_alive=keep_alive and not self._stopping))
         if not keep_alive:
             self._waiting.clear()
             # A close while the client still sends would reset the connection, and the answer with it.
@@ -226,7 +235,7 @@ class Connection(asyncio.Protocol):
             or (self._in_body and now - self._heard > limits.pause_seconds)
             or (not self._in_body and now - self._started > limits.head_seconds)
         ):
-            self._refuse(TOO_SLOW)
+            self._refuse(TIMEOUT)
 
     def stop(self) -> None:
         """Answer what was asked, then close."""

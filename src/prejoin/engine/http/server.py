@@ -11,10 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
-from prejoin.engine.http.connection import Connection
-from prejoin.engine.http.front import SHORT_READS, SHORT_WRITES, Engine, Front
-from prejoin.engine.http.guard import Guard
+from prejoin.engine.http.connection import ServerConnection
+from prejoin.engine.http.handler import SHORT_READS, SHORT_WRITES, Backend, RequestHandler
 from prejoin.engine.http.limits import Limits
+from prejoin.engine.http.origin_policy import OriginPolicy
 from prejoin.engine.http.signature import KeyPair
 
 _THREADS = 4
@@ -37,22 +37,22 @@ class Server:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Backend,
         *,
         host: str = "127.0.0.1",
         port: int = 8000,
         keys: KeyPair | None = None,
-        guard: Guard | None = None,
+        policy: OriginPolicy | None = None,
         limits: Limits | None = None,
         in_memory: bool = False,
     ) -> None:
         """`in_memory` says that no other process can hold the engine up, so that short writes too are done at once."""
         at_once = SHORT_READS | SHORT_WRITES if in_memory else SHORT_READS
         self._limits = limits or Limits()
-        self._front = Front(engine, guard or Guard(), keys, at_once, self._limits)
+        self._handler = RequestHandler(engine, policy or OriginPolicy(), keys, at_once, self._limits)
         self._address = (host, port)
         self._socket: socket.socket | None = None
-        self._connections: set[Connection] = set()
+        self._connections: set[ServerConnection] = set()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told_to_stop: asyncio.Event | None = None
@@ -132,8 +132,8 @@ class Server:
                 caretaker.cancel()
                 self._socket = None
 
-    def _connection(self, pool: ThreadPoolExecutor) -> Connection:
-        connection = Connection(self._front, self._limits, pool, self._connections.discard)
+    def _connection(self, pool: ThreadPoolExecutor) -> ServerConnection:
+        connection = ServerConnection(self._handler, self._limits, pool, self._connections.discard)
         self._connections.add(connection)
         return connection
 

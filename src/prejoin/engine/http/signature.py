@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from urllib.parse import quote, unquote_to_bytes
 
-from prejoin.engine.http.answer import NO_TOKEN, Answer, outer_error
-from prejoin.engine.http.request import Request
+from prejoin.engine.http.messages import NO_TOKEN, HttpRequest, HttpResponse, outer_error
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _SKEW = timedelta(minutes=15)
@@ -48,15 +47,15 @@ class _Authorization:
 
 class _RefusedError(Exception):
     def __init__(self, kind: str, message: str) -> None:
-        self.answer = outer_error(f"{kind}Exception", message)
+        self.response = outer_error(f"{kind}Exception", message)
 
 
-def has_token(request: Request) -> bool:
+def has_token(request: HttpRequest) -> bool:
     """Whether a request carries a signature at all, right or wrong."""
     return (request.header(b"authorization") or b"").lstrip().startswith(b"AWS4-")
 
 
-def refusal(request: Request, keys: KeyPair, now: datetime | None = None) -> Answer | None:
+def refusal(request: HttpRequest, keys: KeyPair, now: datetime | None = None) -> HttpResponse | None:
     """The answer to a request that is not signed with these keys; None where it is. A session token is ignored."""
     if not has_token(request):
         return NO_TOKEN
@@ -69,11 +68,11 @@ def refusal(request: Request, keys: KeyPair, now: datetime | None = None) -> Ans
         if not hmac.compare_digest(expected.encode(), given.signature.encode()):
             raise _RefusedError("InvalidSignature", _MISMATCH)
     except _RefusedError as refused:
-        return refused.answer
+        return refused.response
     return None
 
 
-def _read(request: Request) -> _Authorization:
+def _read(request: HttpRequest) -> _Authorization:
     header = (request.header(b"authorization") or b"").decode("latin-1").strip()
     algorithm, _, rest = header.partition(" ")
     parts: dict[str, str] = {}
@@ -157,7 +156,7 @@ def _check_scope(given: _Authorization, now: datetime) -> None:
         raise _RefusedError("InvalidSignature", "".join(wrong))
 
 
-def _signature(request: Request, given: _Authorization, secret: str) -> str:
+def _signature(request: HttpRequest, given: _Authorization, secret: str) -> str:
     path, _, query = request.url.partition(b"?")
     values = _joined(request)
     names = [name.encode("latin-1") for name in given.signed]
@@ -179,7 +178,7 @@ def _signature(request: Request, given: _Authorization, secret: str) -> str:
     return key.hex()
 
 
-def _joined(request: Request) -> dict[bytes, bytes]:
+def _joined(request: HttpRequest) -> dict[bytes, bytes]:
     """The values of each header, by its name."""
     values: dict[bytes, list[bytes]] = {}
     for name, value in request.headers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from prejoin.engine.tables.definition import Index, Table
+from prejoin.engine.tables.definition import IndexDefinition, TableDefinition
 from prejoin.protocol.prices import write_units
 
 
@@ -13,18 +13,18 @@ class Capacity:
 
     __slots__ = ("_indexes", "_table", "_units")
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: TableDefinition) -> None:
         self._table = table
         self._units = 0.0
         self._indexes: dict[int, float] = {}
 
-    def add(self, units: float, index: Index | None = None) -> None:
+    def add(self, units: float, index: IndexDefinition | None = None) -> None:
         if index is None:
             self._units += units
         else:
             self._indexes[index.number] = self._indexes.get(index.number, 0.0) + units
 
-    def wrote(self, size: int, index: Index | None = None, *, transactional: bool = False) -> None:
+    def wrote(self, size: int, index: IndexDefinition | None = None, *, transactional: bool = False) -> None:
         """Charge the write of an item, or of an index entry, of this size."""
         self.add(write_units(size, transactional=transactional), index)
 
@@ -48,19 +48,19 @@ class Capacity:
         return shown
 
 
-class Uncounted(Capacity):
+class UncountedCapacity(Capacity):
     """Where nobody asked for the units."""
 
-    def add(self, units: float, index: Index | None = None) -> None:
+    def add(self, units: float, index: IndexDefinition | None = None) -> None:
         pass
 
-    def wrote(self, size: int, index: Index | None = None, *, transactional: bool = False) -> None:
+    def wrote(self, size: int, index: IndexDefinition | None = None, *, transactional: bool = False) -> None:
         pass
 
 
-def counting(table: Table, detail: str | None) -> Capacity:
+def capacity_counter(table: TableDefinition, detail: str | None) -> Capacity:
     """What to count a request's units with, if they are asked for."""
-    return Capacity(table) if wanted(detail) else Uncounted(table)
+    return Capacity(table) if is_requested(detail) else UncountedCapacity(table)
 
 
 class Capacities:
@@ -70,27 +70,27 @@ class Capacities:
         self._detail = detail
         self._by_table: dict[int, Capacity] = {}
 
-    def of(self, table: Table) -> Capacity:
+    def of(self, table: TableDefinition) -> Capacity:
         found = self._by_table.get(table.id)
         if found is None:
-            found = self._by_table[table.id] = counting(table, self._detail)
+            found = self._by_table[table.id] = capacity_counter(table, self._detail)
         return found
 
     def render(self, *, kind: str | None = None) -> dict[str, Any]:
         """The member of the answer, or nothing where it was not asked for."""
-        if not wanted(self._detail):
+        if not is_requested(self._detail):
             return {}
         shown = [capacity.render(self._detail or "TOTAL", kind=kind) for capacity in self._by_table.values()]
         return {"ConsumedCapacity": shown}
 
 
-def wanted(detail: str | None) -> bool:
+def is_requested(detail: str | None) -> bool:
     return detail is not None and detail != "NONE"
 
 
-def consumed(capacity: Capacity, detail: str | None) -> dict[str, Any]:
+def consumed_capacity(capacity: Capacity, detail: str | None) -> dict[str, Any]:
     """The ConsumedCapacity member of an answer about one table, or nothing where it was not asked for."""
-    return {"ConsumedCapacity": capacity.render(detail or "TOTAL")} if wanted(detail) else {}
+    return {"ConsumedCapacity": capacity.render(detail or "TOTAL")} if is_requested(detail) else {}
 
 
 def _units(units: float, kind: str | None) -> dict[str, float]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from prejoin.engine.store.layout import partition_bytes
-from prejoin.engine.tables.definition import Index, KeyAttribute, Table
-from prejoin.protocol import keybytes, limits
+from prejoin.engine.store.key_layout import partition_bytes
+from prejoin.engine.tables.definition import IndexDefinition, KeyElement, TableDefinition
+from prejoin.protocol import key_bytes, limits
 from prejoin.protocol.errors import DynamoDBError, refuse
-from prejoin.protocol.expressions import Path
+from prejoin.protocol.expressions import DocumentPath
 from prejoin.protocol.values import Item, Value, kind
 
 _MISMATCH = "The provided key element does not match the schema"
@@ -25,7 +25,7 @@ class EmptyKeyError(DynamoDBError):
         super().__init__("ValidationException", "One or more parameter values are not valid. " + message)
 
 
-def key_bytes(table: Table, key: Item) -> bytes:
+def encode_key(table: TableDefinition, key: Item) -> bytes:
     """The bytes of a `Key`: exactly the table's key attributes, of their types."""
     if len(key) != len(table.keys.names):
         refuse(_MISMATCH)
@@ -37,17 +37,17 @@ def key_bytes(table: Table, key: Item) -> bytes:
             refuse(_MISMATCH)
         if not value[attribute.type]:
             _refuse_empty(attribute)
-    return stored_under(table, key)
+    return storage_key(table, key)
 
 
-def check_key_elements(table: Table, item: Item) -> None:
+def check_key_elements(table: TableDefinition, item: Item) -> None:
     """Refuse an item in which an attribute of the table's key is missing, or of another type."""
     for attribute in table.keys.attributes:
         if attribute.type not in item.get(attribute.name, {}):
             refuse(_MISMATCH)
 
 
-def item_key(table: Table, item: Item) -> bytes:
+def encode_item_key(table: TableDefinition, item: Item) -> bytes:
     """The bytes of a whole item's key."""
     if (found := table.item_key(item)) is not None:
         return found
@@ -61,33 +61,33 @@ def item_key(table: Table, item: Item) -> bytes:
             )
         if not value[attribute.type]:
             _refuse_empty(attribute)
-    return stored_under(table, item)
+    return storage_key(table, item)
 
 
-def stored_under(table: Table, item: Item) -> bytes:
+def storage_key(table: TableDefinition, item: Item) -> bytes:
     """The key bytes of an item whose key attributes are known to be right. Without a sort key, that part is empty."""
     keys = table.keys
     value = item[keys.partition[0].name]
-    partition = keybytes.terminated(value)
-    sort = keybytes.plain(item[keys.sort[0].name]) if keys.sort else b""
-    if len(partition) > limits.PARTITION_KEY_SIZE and len(keybytes.plain(value)) > limits.PARTITION_KEY_SIZE:
+    partition = key_bytes.terminated(value)
+    sort = key_bytes.plain(item[keys.sort[0].name]) if keys.sort else b""
+    if len(partition) > limits.PARTITION_KEY_SIZE and len(key_bytes.plain(value)) > limits.PARTITION_KEY_SIZE:
         refuse(_INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes")
     if len(sort) > limits.SORT_KEY_SIZE:
         refuse(_INVALID + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
     return partition_bytes(table.prefix, partition) + sort
 
 
-def check_not_empty(attribute: KeyAttribute, value: Value) -> None:
+def check_not_empty(attribute: KeyElement, value: Value) -> None:
     if not value[attribute.type]:
         _refuse_empty(attribute)
 
 
-def _refuse_empty(attribute: KeyAttribute) -> NoReturn:
+def _refuse_empty(attribute: KeyElement) -> NoReturn:
     what = "string" if attribute.type == "S" else "binary"
     raise EmptyKeyError(_EMPTY.format(what) + f"Key: {attribute.name}")
 
 
-def check_index_keys(table: Table, item: Item, *, updated: bool = False) -> None:
+def check_index_keys(table: TableDefinition, item: Item, *, updated: bool = False) -> None:
     """Refuse an item that has an index key attribute of a type or size that the index cannot hold; an update that
     empties one has words of its own."""
     # Four attributes of 64 characters, at four bytes a character, are within every limit.
@@ -123,7 +123,7 @@ def check_index_keys(table: Table, item: Item, *, updated: bool = False) -> None
             _check_index_key_sizes(index, item)
 
 
-def _check_index_key_sizes(index: Index, item: Item) -> None:
+def _check_index_key_sizes(index: IndexDefinition, item: Item) -> None:
     keys = index.keys
     for attributes, most, what in (
         (keys.partition, limits.PARTITION_KEY_SIZE, "hash"),
@@ -136,7 +136,7 @@ def _check_index_key_sizes(index: Index, item: Item) -> None:
             )
 
 
-def check_scalar(table: Table, paths: Iterable[Path]) -> None:
+def check_scalar(table: TableDefinition, paths: Iterable[DocumentPath]) -> None:
     """Refuse a path into a key attribute: a key is a scalar, of the table or of an index."""
     for path in paths:
         head = path.steps[0]
@@ -150,6 +150,6 @@ def check_scalar(table: Table, paths: Iterable[Path]) -> None:
             )
 
 
-def _size_of(attributes: tuple[KeyAttribute, ...], item: Item) -> int:
+def _size_of(attributes: tuple[KeyElement, ...], item: Item) -> int:
     """What the key attributes that an item has count together: each as it would alone."""
-    return sum(len(keybytes.plain(item[attribute.name])) for attribute in attributes if attribute.name in item)
+    return sum(len(key_bytes.plain(item[attribute.name])) for attribute in attributes if attribute.name in item)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from prejoin.engine.items.capacity import Capacity
-from prejoin.engine.items.expiry import FORGOTTEN_SECONDS, expiry
-from prejoin.engine.store.interface import Row, Session
-from prejoin.engine.tables.definition import Index, Table
-from prejoin.protocol.keybytes import under
+from prejoin.engine.store.interface import Session, StoredRow
+from prejoin.engine.tables.definition import IndexDefinition, TableDefinition
+from prejoin.protocol import numbers
+from prejoin.protocol.key_bytes import under
 from prejoin.protocol.sizes import item_size
-from prejoin.protocol.values import Item
+from prejoin.protocol.values import Item, Value
 
 _decoder = msgspec.json.Decoder(Item)
 encode_item = msgspec.json.Encoder().encode
@@ -20,28 +22,28 @@ def decode_item(content: bytes) -> Item:
     return _decoder.decode(content)
 
 
-class Version(msgspec.Struct, frozen=True):
+class ItemVersion(msgspec.Struct, frozen=True):
     """An item before or after a write: as stored, and of its attributes at least those that indexes need."""
 
     item: Item
-    row: Row
+    row: StoredRow
 
 
-def part(table: Table, index: Index, version: Version) -> Row:
+def index_row(table: TableDefinition, index: IndexDefinition, version: ItemVersion) -> StoredRow:
     """As much of an item as an index holds; one of all attributes repeats the item's own row."""
     projected = table.projected(index)
     if projected is None:
         return version.row
     held = {name: value for name, value in version.item.items() if name in projected}
-    return Row(item_size(held), encode_item(held))
+    return StoredRow(item_size(held), encode_item(held))
 
 
 def update_indexes(
     session: Session,
-    table: Table,
+    table: TableDefinition,
     key: bytes,
-    before: Version | None,
-    after: Version | None,
+    before: ItemVersion | None,
+    after: ItemVersion | None,
     capacity: Capacity,
     *,
     stays: bool = False,
@@ -62,20 +64,24 @@ def update_indexes(
         old_key = None if before is None else place(before.item, key)
         new_key = None if after is None else old_key if stays else place(after.item, key)
         if before is not None and old_key is not None:
-            old = part(table, index, before)
+            old = index_row(table, index, before)
             if after is not None and new_key is not None:
-                _change_entry(session, index, (old_key, old), (new_key, part(table, index, after)), capacity)
+                _change_entry(session, index, (old_key, old), (new_key, index_row(table, index, after)), capacity)
             else:
                 session.delete_entry(old_key)
                 capacity.wrote(old.size, index)
         elif after is not None and new_key is not None:
-            new = part(table, index, after)
+            new = index_row(table, index, after)
             session.put_entry(new_key, new, new=True)
             capacity.wrote(new.size, index)
 
 
 def _change_entry(
-    session: Session, index: Index, before: tuple[bytes, Row], after: tuple[bytes, Row], capacity: Capacity
+    session: Session,
+    index: IndexDefinition,
+    before: tuple[bytes, StoredRow],
+    after: tuple[bytes, StoredRow],
+    capacity: Capacity,
 ) -> None:
     (old_key, old), (new_key, new) = before, after
     if old_key != new_key:
@@ -88,27 +94,27 @@ def _change_entry(
         capacity.wrote(max(old.size, new.size), index)
 
 
-def fill_index(session: Session, table: Table, index: Index) -> None:
+def fill_index(session: Session, table: TableDefinition, index: IndexDefinition) -> None:
     """Write the entries of a new index for the items there are. What the index cannot hold it leaves out."""
     place = table.entry_keys[index.number]
     for key, row in session.items(under(table.prefix)):
-        version = Version(decode_item(row.content), row)
+        version = ItemVersion(decode_item(row.content), row)
         new_key = place(version.item, key)
         if new_key is not None:
-            session.put_entry(new_key, part(table, index, version), new=True)
+            session.put_entry(new_key, index_row(table, index, version), new=True)
 
 
-def drop_index(session: Session, table: Table, index: Index) -> None:
+def drop_index(session: Session, table: TableDefinition, index: IndexDefinition) -> None:
     session.clear("entries", under(table.index_prefix(index)))
 
 
-def drop_all(session: Session, table: Table) -> None:
+def drop_all(session: Session, table: TableDefinition) -> None:
     """Remove the items of a table and the entries of its indexes."""
     session.clear("items", under(table.prefix))
     session.clear("entries", under(table.prefix))
 
 
-def set_expiries(session: Session, table: Table) -> None:
+def set_expiries(session: Session, table: TableDefinition) -> None:
     """Note for every item when it expires, after the table's time to live has changed."""
     bounds = under(table.prefix)
     session.clear_expiries(bounds)
@@ -122,4 +128,21 @@ def set_expiries(session: Session, table: Table) -> None:
 
 def expired(session: Session, now: float, most: int) -> list[bytes]:
     """The keys of items that have expired by now, the longest expired first."""
-    return session.expired(now - FORGOTTEN_SECONDS, now, most)
+    return session.expired(now - MAX_EXPIRED_SECONDS, now, most)
+
+
+MAX_EXPIRED_SECONDS: Final = 5 * 365 * 86_400
+"""A time to live further back than five years is taken for something else than a time, and removes nothing."""
+_LATEST: Final = 10**15
+
+
+def expiry(value: Value | None) -> int | None:
+    """The second at which an item with this value expires; None where it never does.
+
+    >>> expiry({"N": "1700000000.5"}), expiry({"S": "1700000000"}), expiry(None)
+    (1700000000, None, None)
+    """
+    if value is None or "N" not in value:
+        return None
+    number = numbers.value(value["N"])
+    return int(number) if 0 < number < _LATEST else None

@@ -1,24 +1,23 @@
-"""One write of one item, the same whether it comes alone, in a batch or in a transaction.
+"""Write one item. PutItem, batches and transactions all come through here.
 
-A request is first prepared, without the store, into a `Pending`; bound to its table it is a `Write`; performed in
-an open transaction it gives an `Outcome`.
+`prepare` checks a request without the store and returns a `PreparedWrite`. `bind` checks that against its table and
+returns a `BoundWrite`. `perform` runs it in an open transaction and returns a `WriteResult`.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from prejoin.engine.damage import remove_damaged
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import Capacity
-from prejoin.engine.items.expiry import expiry
-from prejoin.engine.items.keys import check_index_keys, check_scalar, item_key, key_bytes
-from prejoin.engine.items.rows import Version
-from prejoin.engine.items.write_expressions import NOTHING, Program, program
-from prejoin.engine.request.checks import expression_parameters
-from prejoin.engine.request.structs import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteOptions
-from prejoin.engine.store.damage import remove_damaged
-from prejoin.engine.store.interface import DamageError, Row, Session
-from prejoin.engine.tables.definition import Table
+from prejoin.engine.items.keys import check_index_keys, check_scalar, encode_item_key, encode_key
+from prejoin.engine.items.rows import ItemVersion, expiry
+from prejoin.engine.items.write_expressions import NO_EXPRESSIONS, WriteExpressions, compile_expressions
+from prejoin.engine.requests import ConditionCheck, DeleteItemInput, PutItemInput, UpdateItemInput, WriteOptions
+from prejoin.engine.store.interface import DamageError, Session, StoredRow
+from prejoin.engine.tables.definition import TableDefinition
+from prejoin.engine.validation import expression_parameters
 from prejoin.protocol import limits
 from prejoin.protocol.errors import condition_failed, invalid, refuse
 from prejoin.protocol.expressions import Update
@@ -27,32 +26,32 @@ from prejoin.protocol.sizes import changed_size, item_size, measured
 from prejoin.protocol.values import Item
 
 
-class Pending(msgspec.Struct, frozen=True):
+class PreparedWrite(msgspec.Struct, frozen=True):
     """A checked write whose table is still to be found. `content` is a whole item to put, or a key."""
 
     kind: str
     table_name: str
     content: Item
     size: int = 0
-    program: Program = NOTHING
+    expressions: WriteExpressions = NO_EXPRESSIONS
     values: Values = {}
     show_on_failure: bool = False
 
 
-class Write(msgspec.Struct, frozen=True):
-    pending: Pending
-    table: Table
+class BoundWrite(msgspec.Struct, frozen=True):
+    prepared: PreparedWrite
+    table: TableDefinition
     key: bytes
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class WriteResult(msgspec.Struct, frozen=True):
     """The item before and after, as stored."""
 
-    before: Row | None
-    after: Row | None
+    before: StoredRow | None
+    after: StoredRow | None
 
 
-def prepare(request: WriteOptions, table_name: str) -> Pending:
+def prepare(request: WriteOptions, table_name: str) -> PreparedWrite:
     """Check a write as far as that goes without its table."""
     kind = _KINDS[type(request)]
     text, update_expression, legacy = request.condition_expression, None, None
@@ -71,49 +70,52 @@ def prepare(request: WriteOptions, table_name: str) -> Pending:
     if kind == "put" and size > limits.ITEM_SIZE:
         refuse("Item size has exceeded the maximum allowed size")
     if is_plain:
-        return Pending(kind, table_name, content, size)
-    found, bound = program(text, update_expression, names, values)
+        return PreparedWrite(kind, table_name, content, size)
+    found, bound = compile_expressions(text, update_expression, names, values)
     shown = request.return_values_on_condition_check_failure == "ALL_OLD"
-    return Pending(kind, table_name, content, size, found, bound, shown)
+    return PreparedWrite(kind, table_name, content, size, found, bound, shown)
 
 
 def check_expressions(request: WriteOptions) -> None:
     """Refuse what is wrong with the expressions of a write, whatever may be wrong with its key."""
     _check_parameters(request)
-    text, update = request.condition_expression, request.update_expression if isinstance(request, UpdateItem) else None
+    text, update = (
+        request.condition_expression,
+        request.update_expression if isinstance(request, UpdateItemInput) else None,
+    )
     if text is not None or update is not None:
-        program(text, update, request.expression_attribute_names, request.expression_attribute_values)
+        compile_expressions(text, update, request.expression_attribute_names, request.expression_attribute_values)
 
 
 def _check_parameters(request: WriteOptions) -> None:
     expressions = {"ConditionExpression": request.condition_expression}
     legacy = {"Expected": request.expected, "ConditionalOperator": request.conditional_operator}
-    if isinstance(request, UpdateItem):
+    if isinstance(request, UpdateItemInput):
         expressions = {"UpdateExpression": request.update_expression, **expressions}
         legacy = {"AttributeUpdates": request.attribute_updates, **legacy}
     names, values = request.expression_attribute_names, request.expression_attribute_values
     expression_parameters(expressions, legacy, names, values)
 
 
-_KINDS = {PutItem: "put", UpdateItem: "update", DeleteItem: "delete", ConditionCheck: "check"}
+_KINDS = {PutItemInput: "put", UpdateItemInput: "update", DeleteItemInput: "delete", ConditionCheck: "check"}
 
 
-def bind(pending: Pending, table: Table) -> Write:
+def bind(prepared: PreparedWrite, table: TableDefinition) -> BoundWrite:
     """Check a write against its table."""
-    if pending.kind == "put":
-        key = item_key(table, pending.content)
-        check_index_keys(table, pending.content)
+    if prepared.kind == "put":
+        key = encode_item_key(table, prepared.content)
+        check_index_keys(table, prepared.content)
     else:
-        key = key_bytes(table, pending.content)
-    found = pending.program
+        key = encode_key(table, prepared.content)
+    found = prepared.expressions
     if found.nested:
         check_scalar(table, found.nested)
     if found.update is not None:
-        _check_updated_paths(table, found.update, pending.values)
-    return Write(pending, table, key)
+        _check_updated_paths(table, found.update, prepared.values)
+    return BoundWrite(prepared, table, key)
 
 
-def _check_updated_paths(table: Table, update: Update, values: Values) -> None:
+def _check_updated_paths(table: TableDefinition, update: Update, values: Values) -> None:
     if _spares_indexes(table, update) or not update.heads.isdisjoint(table.keys.names):
         return  # that it changes the key is the first thing wrong with it, and comes after its condition
     literals = {
@@ -125,10 +127,10 @@ def _check_updated_paths(table: Table, update: Update, values: Values) -> None:
     check_scalar(table, update.paths)
 
 
-def perform(session: Session, write: Write, capacity: Capacity, *, transactional: bool = False) -> Outcome:
+def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transactional: bool = False) -> WriteResult:
     """Read the item, test the condition, change the item and its index entries, charge the units."""
-    pending, table, key = write.pending, write.table, write.key
-    kind, found = pending.kind, pending.program
+    prepared, table, key = write.prepared, write.table, write.key
+    kind, found = prepared.kind, prepared.expressions
     try:
         before = session.get(key)
     except DamageError:
@@ -142,17 +144,17 @@ def perform(session: Session, write: Write, capacity: Capacity, *, transactional
             fulfilled = (before is not None) is found.present  # of an item that is there, its key is, too
         else:
             old_item = None if before is None else rows.decode_item(before.content)
-            fulfilled = found.condition(old_item or {}, pending.values)
+            fulfilled = found.condition(old_item or {}, prepared.values)
         if not fulfilled:
-            shown = pending.show_on_failure and before is not None
+            shown = prepared.show_on_failure and before is not None
             raise condition_failed(rows.decode_item(before.content) if shown and before is not None else None)
     if kind == "check":
         capacity.wrote(before.size if before else 0, transactional=transactional)
-        return Outcome(before, before)
+        return WriteResult(before, before)
     if before is None and found.update is not None and found.update.only_removes:
         _check_key_stays(table, found.update)
         capacity.wrote(0, transactional=transactional)
-        return Outcome(None, None)  # what only removes makes no item where there is none, whatever its paths
+        return WriteResult(None, None)  # what only removes makes no item where there is none, whatever its paths
     if before is not None and old_item is None:
         if kind == "update":
             old_item = rows.decode_item(before.content)
@@ -160,8 +162,8 @@ def perform(session: Session, write: Write, capacity: Capacity, *, transactional
             old_item = table.decode_indexed(before.content)
     stays = False
     if kind == "put":
-        new_item: Item | None = pending.content
-        after: Row | None = Row(pending.size, rows.encode_item(new_item))
+        new_item: Item | None = prepared.content
+        after: StoredRow | None = StoredRow(prepared.size, rows.encode_item(new_item))
     elif kind == "update":
         stays = found.update is None or _spares_indexes(table, found.update)
         new_item = _updated(write, old_item, stays)
@@ -181,23 +183,23 @@ def perform(session: Session, write: Write, capacity: Capacity, *, transactional
             session,
             table,
             key,
-            None if before is None or old_item is None else Version(old_item, before),
-            None if after is None or new_item is None else Version(new_item, after),
+            None if before is None or old_item is None else ItemVersion(old_item, before),
+            None if after is None or new_item is None else ItemVersion(new_item, after),
             capacity,
             stays=stays and before is not None,
         )
-    return Outcome(before, after)
+    return WriteResult(before, after)
 
 
-def _updated(write: Write, old: Item | None, stays: bool) -> Item:
+def _updated(write: BoundWrite, old: Item | None, stays: bool) -> Item:
     """The item after an update, which `stays` in its indexes if it changes no key of one."""
-    pending, table = write.pending, write.table
-    item = pending.content if old is None else old
-    change, update = pending.program.change, pending.program.update
+    prepared, table = write.prepared, write.table
+    item = prepared.content if old is None else old
+    change, update = prepared.expressions.change, prepared.expressions.update
     if change is None or update is None:
         return item
     _check_key_stays(table, update)
-    changed = change(item, pending.values)
+    changed = change(item, prepared.values)
     if stays:
         return changed
     for attribute, _ in table.index_attributes:
@@ -208,12 +210,12 @@ def _updated(write: Write, old: Item | None, stays: bool) -> Item:
     return changed
 
 
-def _spares_indexes(table: Table, update: Update) -> bool:
+def _spares_indexes(table: TableDefinition, update: Update) -> bool:
     """Whether an update changes no attribute that is a key of an index."""
     return update.heads.isdisjoint(table.index_names)
 
 
-def _check_key_stays(table: Table, update: Update) -> None:
+def _check_key_stays(table: TableDefinition, update: Update) -> None:
     """Refuse an update of the key; only now, since a condition that fails comes first."""
     for name in table.keys.names:
         if name in update.heads:
@@ -223,11 +225,11 @@ def _check_key_stays(table: Table, update: Update) -> None:
             )
 
 
-def _row(found: Program, item: Item, old_item: Item | None, before: Row | None) -> Row:
+def _row(found: WriteExpressions, item: Item, old_item: Item | None, before: StoredRow | None) -> StoredRow:
     if old_item is None or before is None or found.update is None:
         size = item_size(item)
     else:
         size = before.size + changed_size(old_item, item, found.update.heads)
     if size > limits.ITEM_SIZE:
         raise invalid("Item size to update has exceeded the maximum allowed size")
-    return Row(size, rows.encode_item(item))
+    return StoredRow(size, rows.encode_item(item))

@@ -14,7 +14,7 @@ import msgspec
 from prejoin.protocol.expressions import (
     Change,
     Condition,
-    Path,
+    DocumentPath,
     Substitutions,
     Test,
     Update,
@@ -23,32 +23,32 @@ from prejoin.protocol.expressions import (
     checked_values,
     document_paths,
 )
-from prejoin.protocol.expressions.nodes import Call, Operand, Values
+from prejoin.protocol.expressions.nodes import FunctionCall, Operand, Values
 
 _KEPT = 2048
 _SMALL = 4096
 """Characters of texts and names. Larger programs are rare and not kept, so that what is kept is bounded."""
 
 
-class Program(msgspec.Struct, frozen=True, eq=False):
+class WriteExpressions(msgspec.Struct, frozen=True, eq=False):
     """A condition and an update, either of which may be missing, without their values."""
 
     condition: Test | None = None
     change: Change | None = None
     update: Update | None = None
-    nested: tuple[Path, ...] = ()
+    nested: tuple[DocumentPath, ...] = ()
     """The paths into documents that they read."""
     presence: str = ""
     """The attribute of which the condition is that it is there, or not, and nothing else: the commonest of all."""
     present: bool = True
 
 
-NOTHING = Program()
+NO_EXPRESSIONS = WriteExpressions()
 
 
-def program(
+def compile_expressions(
     condition: str | None, update: str | None, names: dict[str, str] | None, values: Any
-) -> tuple[Program, Values]:
+) -> tuple[WriteExpressions, Values]:
     """The program of these expressions and the values it runs with, or what DynamoDB refuses about them."""
     key = (
         condition,
@@ -64,7 +64,7 @@ def program(
     tested = None if condition is None else bind_condition(condition, substitutions)
     substitutions.finish()
     presence, present = ("", True) if tested is None else _presence(tested.tree)
-    found = Program(
+    found = WriteExpressions(
         None if tested is None else tested.run,
         None if changed is None else changed.run,
         None if changed is None else changed.tree,
@@ -79,7 +79,7 @@ def program(
     return found, substitutions.values
 
 
-_programs: dict[tuple[Any, ...], Program] = {}
+_programs: dict[tuple[Any, ...], WriteExpressions] = {}
 
 
 def _is_plain(key: tuple[Any, ...]) -> bool:
@@ -93,14 +93,14 @@ def _is_plain(key: tuple[Any, ...]) -> bool:
 
 def _presence(tree: Condition) -> tuple[str, bool]:
     match tree:
-        case Call("attribute_exists", (Path((str(name),)),)):
+        case FunctionCall("attribute_exists", (DocumentPath((str(name),)),)):
             return name, True
-        case Call("attribute_not_exists", (Path((str(name),)),)):
+        case FunctionCall("attribute_not_exists", (DocumentPath((str(name),)),)):
             return name, False
     return "", True
 
 
-def _nested(text: str | None, trees: Iterable[Condition | Operand]) -> tuple[Path, ...]:
+def _nested(text: str | None, trees: Iterable[Condition | Operand]) -> tuple[DocumentPath, ...]:
     """The paths into documents that an expression reads; most have none, and are not searched."""
     if text is None or not ("." in text or "[" in text):
         return ()

@@ -9,10 +9,11 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from prejoin.engine import requests
 from prejoin.engine.operations.batches import batch_get_item, batch_write_item
-from prejoin.engine.operations.engine import Answer, Engine
+from prejoin.engine.operations.database import Database, ResponseBody
 from prejoin.engine.operations.items import delete_item, get_item, put_item, update_item
-from prejoin.engine.operations.pages import query, scan
+from prejoin.engine.operations.queries import query, scan
 from prejoin.engine.operations.tables import (
     create_table,
     delete_table,
@@ -23,17 +24,16 @@ from prejoin.engine.operations.tables import (
 )
 from prejoin.engine.operations.time_to_live import describe_time_to_live, update_time_to_live
 from prejoin.engine.operations.transactions import transact_get_items, transact_write_items
-from prejoin.engine.request import structs as requests
 
-__all__ = ["LATER", "OPERATIONS", "Engine", "Operation"]
+__all__ = ["NOT_IMPLEMENTED", "OPERATIONS", "Database", "OperationHandler"]
 
-R = TypeVar("R", bound=requests.Request)
+R = TypeVar("R", bound=requests.RequestShape)
 
 
 @dataclass(frozen=True)
-class Operation(Generic[R]):
+class OperationHandler(Generic[R]):
     request: type[R]
-    perform: Callable[[Engine, R], Answer]
+    perform: Callable[[Database, R], ResponseBody]
     writes: bool = False
 
     @cached_property
@@ -42,28 +42,28 @@ class Operation(Generic[R]):
         return msgspec.json.Decoder(self.request)
 
 
-OPERATIONS: dict[str, Operation[Any]] = {
-    "CreateTable": Operation(requests.CreateTable, create_table, writes=True),
-    "UpdateTable": Operation(requests.UpdateTable, update_table, writes=True),
-    "DescribeTable": Operation(requests.TableNamed, describe_table),
-    "DeleteTable": Operation(requests.TableNamed, delete_table, writes=True),
-    "ListTables": Operation(requests.ListTables, list_tables),
-    "DescribeLimits": Operation(requests.Request, describe_limits),
-    "UpdateTimeToLive": Operation(requests.UpdateTimeToLive, update_time_to_live, writes=True),
-    "DescribeTimeToLive": Operation(requests.TableNamed, describe_time_to_live),
-    "GetItem": Operation(requests.GetItem, get_item),
-    "PutItem": Operation(requests.PutItem, put_item, writes=True),
-    "UpdateItem": Operation(requests.UpdateItem, update_item, writes=True),
-    "DeleteItem": Operation(requests.DeleteItem, delete_item, writes=True),
-    "Query": Operation(requests.Query, query),
-    "Scan": Operation(requests.Scan, scan),
-    "BatchGetItem": Operation(requests.BatchGetItem, batch_get_item),
-    "BatchWriteItem": Operation(requests.BatchWriteItem, batch_write_item, writes=True),
-    "TransactWriteItems": Operation(requests.TransactWriteItems, transact_write_items, writes=True),
-    "TransactGetItems": Operation(requests.TransactGetItems, transact_get_items),
+OPERATIONS: dict[str, OperationHandler[Any]] = {
+    "CreateTable": OperationHandler(requests.CreateTableInput, create_table, writes=True),
+    "UpdateTable": OperationHandler(requests.UpdateTableInput, update_table, writes=True),
+    "DescribeTable": OperationHandler(requests.TableInput, describe_table),
+    "DeleteTable": OperationHandler(requests.TableInput, delete_table, writes=True),
+    "ListTables": OperationHandler(requests.ListTablesInput, list_tables),
+    "DescribeLimits": OperationHandler(requests.RequestShape, describe_limits),
+    "UpdateTimeToLive": OperationHandler(requests.UpdateTimeToLiveInput, update_time_to_live, writes=True),
+    "DescribeTimeToLive": OperationHandler(requests.TableInput, describe_time_to_live),
+    "GetItem": OperationHandler(requests.GetItemInput, get_item),
+    "PutItem": OperationHandler(requests.PutItemInput, put_item, writes=True),
+    "UpdateItem": OperationHandler(requests.UpdateItemInput, update_item, writes=True),
+    "DeleteItem": OperationHandler(requests.DeleteItemInput, delete_item, writes=True),
+    "Query": OperationHandler(requests.QueryInput, query),
+    "Scan": OperationHandler(requests.ScanInput, scan),
+    "BatchGetItem": OperationHandler(requests.BatchGetItemInput, batch_get_item),
+    "BatchWriteItem": OperationHandler(requests.BatchWriteItemInput, batch_write_item, writes=True),
+    "TransactWriteItems": OperationHandler(requests.TransactWriteItemsInput, transact_write_items, writes=True),
+    "TransactGetItems": OperationHandler(requests.TransactGetItemsInput, transact_get_items),
 }
 
-LATER = frozenset(
+NOT_IMPLEMENTED = frozenset(
     {
         *("ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"),
         *("TagResource", "UntagResource", "ListTagsOfResource"),

@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from prejoin.engine.items.capacity import Capacities
-from prejoin.engine.items.keys import check_key_elements, check_scalar, key_bytes
-from prejoin.engine.items.write import Pending, Write, bind, perform
-from prejoin.engine.operations.engine import Engine
-from prejoin.engine.operations.items import collection_metrics, key_to_read, projection_of, shown
-from prejoin.engine.request.checks import CAPACITY, METRICS, Constraints, is_table_name, table_name
-from prejoin.engine.request.structs import Attributes, BatchGetItem, BatchWriteItem, WriteRequest
-from prejoin.engine.tables.definition import Table
+from prejoin.engine.items.keys import check_key_elements, check_scalar, encode_key
+from prejoin.engine.items.write import BoundWrite, PreparedWrite, bind, perform
+from prejoin.engine.operations.database import Database
+from prejoin.engine.operations.items import bind_request_projection, canonical_key, collection_metrics, rendered_item
+from prejoin.engine.requests import Attributes, BatchGetItemInput, BatchWriteItemInput, WriteRequest
+from prejoin.engine.tables.definition import TableDefinition
+from prejoin.engine.validation import CAPACITY, METRICS, Constraints, is_table_name, table_name
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
-from prejoin.protocol.expressions import Projection
+from prejoin.protocol.expressions import ProjectionExpression
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.sizes import measured
 from prejoin.protocol.values import Item, canonical_item
@@ -34,7 +34,7 @@ _BATCH_NAMES = (
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
 
-def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
+def batch_get_item(database: Database, request: BatchGetItemInput) -> dict[str, Any]:
     constraints = Constraints()
     if not _are_names(request.request_items):
         constraints.fail("requestItems", msgspec.json.encode(request.request_items).decode(), _BATCH_NAMES)
@@ -42,7 +42,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
     constraints.finish()
     if not request.request_items:
         refuse("The requestItems parameter is required for BatchGetItem")
-    wishes: dict[str, tuple[list[Item], Projection | None, float]] = {}
+    wishes: dict[str, tuple[list[Item], ProjectionExpression | None, float]] = {}
     for name, wish in request.request_items.items():
         if wish.keys is None:
             constraints.required(f"requestItems.{name}.member.keys", None)
@@ -54,17 +54,17 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
             )
     constraints.finish()
     for name, wish in request.request_items.items():
-        keys = [key_to_read(key) for key in wish.keys or ()]
-        wishes[name] = (keys, projection_of(wish), STRONG if wish.consistent_read else EVENTUAL)
+        keys = [canonical_key(key) for key in wish.keys or ()]
+        wishes[name] = (keys, bind_request_projection(wish), STRONG if wish.consistent_read else EVENTUAL)
     if sum(len(keys) for keys, _, _ in wishes.values()) > limits.BATCH_GET_KEYS:
         refuse("Too many items requested for the BatchGetItem call")
     responses: dict[str, list[Any]] = {}
     unprocessed: dict[str, Any] = {}
     capacities = Capacities(request.return_consumed_capacity)
     total = 0
-    with engine.store.reading() as session:
-        tables = {name: engine.catalog.find(session, table_name(name)) for name in wishes}
-        places = {name: [key_bytes(tables[name], key) for key in keys] for name, (keys, _, _) in wishes.items()}
+    with database.store.reading() as session:
+        tables = {name: database.catalog.find(session, table_name(name)) for name in wishes}
+        places = {name: [encode_key(tables[name], key) for key in keys] for name, (keys, _, _) in wishes.items()}
         if any(len(set(keys)) < len(keys) for keys in places.values()):
             refuse(_DUPLICATES)
         for name, (_, projection, _) in wishes.items():
@@ -82,9 +82,9 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> dict[str, Any]:
                 total += size
                 capacity.add(read_units(size, factor))
                 if row is not None:
-                    found.append(shown(row.content, projection))
-    answer: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
-    return answer | capacities.render()
+                    found.append(rendered_item(row.content, projection))
+    response: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
+    return response | capacities.render()
 
 
 def _are_names(tables: Iterable[str] | None) -> bool:
@@ -95,7 +95,7 @@ def _are_names(tables: Iterable[str] | None) -> bool:
     return True
 
 
-def _left(request: BatchGetItem, name: str, keys: list[Item]) -> dict[str, Any]:
+def _left(request: BatchGetItemInput, name: str, keys: list[Item]) -> dict[str, Any]:
     """What to ask again: the same wish with the keys that did not fit into 16 MB."""
     wish = (request.request_items or {})[name]
     members = {
@@ -107,7 +107,7 @@ def _left(request: BatchGetItem, name: str, keys: list[Item]) -> dict[str, Any]:
     return {member: content for member, content in members.items() if content is not None}
 
 
-def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
+def batch_write_item(database: Database, request: BatchWriteItemInput) -> dict[str, Any]:
     constraints = Constraints()
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
@@ -119,32 +119,32 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> dict[str, Any]:
     if not _are_names(request.request_items):
         constraints.fail("requestItems", _echo(request.request_items), _BATCH_NAMES)
     constraints.finish()
-    pending = [
+    prepared = [
         _prepare(checked, wish)
         for name, wishes in request.request_items.items()
         for checked in (table_name(name),)
         for wish in wishes
     ]
-    if len(pending) > limits.BATCH_WRITE_REQUESTS:
+    if len(prepared) > limits.BATCH_WRITE_REQUESTS:
         refuse("Too many items requested for the BatchWriteItem call")
     capacities = Capacities(request.return_consumed_capacity)
     metrics: dict[str, list[Any]] = {}
-    with engine.store.writing() as session:
-        tables = engine.catalog.find_all(session, (write.table_name for write in pending))
-        writes = [_bound(write, tables[write.table_name]) for write in pending]
+    with database.store.writing() as session:
+        tables = database.catalog.find_all(session, (write.table_name for write in prepared))
+        writes = [_bound(write, tables[write.table_name]) for write in prepared]
         if len({write.key for write in writes}) < len(writes):
             refuse(_DUPLICATES)
         for write in writes:
             perform(session, write, capacities.of(write.table))
             if write.table.has_local_indexes:
-                shown_metrics = collection_metrics(write.table, write.pending)
+                shown_metrics = collection_metrics(write.table, write.prepared)
                 collections = metrics.setdefault(write.table.name, [])
                 if shown_metrics not in collections:
                     collections.append(shown_metrics)
-    answer: dict[str, Any] = {"UnprocessedItems": {}}
+    response: dict[str, Any] = {"UnprocessedItems": {}}
     if request.return_item_collection_metrics == "SIZE":
-        answer["ItemCollectionMetrics"] = metrics
-    return answer | capacities.render()
+        response["ItemCollectionMetrics"] = metrics
+    return response | capacities.render()
 
 
 def _echo(wishes: dict[str, list[WriteRequest]]) -> str:
@@ -173,7 +173,7 @@ def _echo_item(attributes: Attributes | None) -> str:
     return f"{{{', '.join(values)}}}"
 
 
-def _prepare(name: str, wish: WriteRequest) -> Pending:
+def _prepare(name: str, wish: WriteRequest) -> PreparedWrite:
     put, delete = wish.put_request, wish.delete_request
     if (put is None) == (delete is None):
         refuse(
@@ -184,12 +184,12 @@ def _prepare(name: str, wish: WriteRequest) -> Pending:
         item, size = measured(put.item or {})
         if size > limits.ITEM_SIZE:
             refuse("Item size has exceeded the maximum allowed size")
-        return Pending("put", name, item, size)
+        return PreparedWrite("put", name, item, size)
     assert delete is not None
-    return Pending("delete", name, canonical_item(delete.key or {}))
+    return PreparedWrite("delete", name, canonical_item(delete.key or {}))
 
 
-def _bound(write: Pending, table: Table) -> Write:
+def _bound(write: PreparedWrite, table: TableDefinition) -> BoundWrite:
     """A write checked against its table; in a batch a put and a delete call a wrong key the same."""
     try:
         return bind(write, table)

@@ -7,11 +7,13 @@ from typing import Any, NoReturn
 import msgspec
 
 from prejoin.engine.items import rows
-from prejoin.engine.items.capacity import consumed, counting
-from prejoin.engine.items.keys import check_scalar, key_bytes
-from prejoin.engine.items.write import Outcome, Pending, bind, perform, prepare
-from prejoin.engine.operations.engine import Engine
-from prejoin.engine.request.checks import (
+from prejoin.engine.items.capacity import capacity_counter, consumed_capacity
+from prejoin.engine.items.keys import check_scalar, encode_key
+from prejoin.engine.items.write import PreparedWrite, WriteResult, bind, perform, prepare
+from prejoin.engine.operations.database import Database
+from prejoin.engine.requests import DeleteItemInput, GetItemInput, PutItemInput, UpdateItemInput, WriteOptions
+from prejoin.engine.tables.definition import TableDefinition
+from prejoin.engine.validation import (
     CAPACITY,
     METRICS,
     ON_FAILURE,
@@ -20,46 +22,44 @@ from prejoin.engine.request.checks import (
     expression_parameters,
     table_name,
 )
-from prejoin.engine.request.structs import DeleteItem, GetItem, PutItem, UpdateItem, WriteOptions
-from prejoin.engine.tables.definition import Table
-from prejoin.protocol.errors import DynamoDBError, newly_worded, refuse
-from prejoin.protocol.expressions import Projection, Substitutions, bind_projection, project
+from prejoin.protocol.errors import DynamoDBError, newer_wording, refuse
+from prejoin.protocol.expressions import ProjectionExpression, Substitutions, bind_projection, project
 from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
 from prejoin.protocol.values import Item, canonical_item
 
 
-def get_item(engine: Engine, request: GetItem) -> dict[str, Any]:
+def get_item(database: Database, request: GetItemInput) -> dict[str, Any]:
     name = table_name(request.table_name)
     constraints = Constraints()
     constraints.required("key", request.key)
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.finish()
-    projection = projection_of(request)
-    key = key_to_read(request.key)
-    with engine.store.reading() as session:
-        table = engine.catalog.find(session, name)
-        place = key_bytes(table, key)
+    projection = bind_request_projection(request)
+    key = canonical_key(request.key)
+    with database.store.reading() as session:
+        table = database.catalog.find(session, name)
+        place = encode_key(table, key)
         if projection is not None:
             check_scalar(table, projection.paths)
         row = session.get(place)
-    capacity = counting(table, request.return_consumed_capacity)
+    capacity = capacity_counter(table, request.return_consumed_capacity)
     factor = STRONG if request.consistent_read else EVENTUAL
     capacity.add(read_units(row.size if row else 0, factor))
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     if row is not None:
-        answer["Item"] = shown(row.content, projection)
-    return answer | consumed(capacity, request.return_consumed_capacity)
+        response["Item"] = rendered_item(row.content, projection)
+    return response | consumed_capacity(capacity, request.return_consumed_capacity)
 
 
-def key_to_read(key: Any) -> Item:
+def canonical_key(key: Any) -> Item:
     """A key in canonical form, or what is wrong with it in the words of GetItem and BatchGetItem."""
     try:
         return canonical_item(key)
     except DynamoDBError as error:
-        raise newly_worded(error) from None
+        raise newer_wording(error) from None
 
 
-def projection_of(request: Any) -> Projection | None:
+def bind_request_projection(request: Any) -> ProjectionExpression | None:
     """The bound projection of a request for items by key."""
     text, names = request.projection_expression, request.expression_attribute_names
     legacy = {"AttributesToGet": request.attributes_to_get}
@@ -72,38 +72,38 @@ def projection_of(request: Any) -> Projection | None:
     return projection
 
 
-def shown(content: bytes, projection: Projection | None) -> Any:
+def rendered_item(content: bytes, projection: ProjectionExpression | None) -> Any:
     """An item to answer with: its bytes as they are, or the projected part."""
     if projection is None:
         return msgspec.Raw(content)
     return project(rows.decode_item(content), projection.paths)
 
 
-def put_item(engine: Engine, request: PutItem) -> dict[str, Any]:
+def put_item(database: Database, request: PutItemInput) -> dict[str, Any]:
     name = _check(request)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         refuse("ReturnValues can only be ALL_OLD or NONE")
-    return _write(engine, request, prepare(request, name))
+    return _write(database, request, prepare(request, name))
 
 
-def delete_item(engine: Engine, request: DeleteItem) -> dict[str, Any]:
+def delete_item(database: Database, request: DeleteItemInput) -> dict[str, Any]:
     name = _check(request)
     if request.return_values not in (None, "NONE", "ALL_OLD"):
         refuse("ReturnValues can only be ALL_OLD or NONE")
-    return _write(engine, request, prepare(request, name))
+    return _write(database, request, prepare(request, name))
 
 
-def update_item(engine: Engine, request: UpdateItem) -> dict[str, Any]:
+def update_item(database: Database, request: UpdateItemInput) -> dict[str, Any]:
     if request.key is None:
         _refuse_keyless(request)
     name = _check(request)
-    return _write(engine, request, prepare(request, name))
+    return _write(database, request, prepare(request, name))
 
 
-def _check(request: PutItem | DeleteItem | UpdateItem) -> str:
+def _check(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> str:
     name = table_name(request.table_name)
     constraints = Constraints()
-    if isinstance(request, PutItem):
+    if isinstance(request, PutItemInput):
         constraints.required("item", request.item)
     else:
         constraints.required("key", request.key)
@@ -117,7 +117,7 @@ def _check(request: PutItem | DeleteItem | UpdateItem) -> str:
     return name
 
 
-def _refuse_keyless(request: UpdateItem) -> NoReturn:
+def _refuse_keyless(request: UpdateItemInput) -> NoReturn:
     """Refuse an update without a key. Only of such a one is a wrong table name listed with all else."""
     constraints = Constraints()
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
@@ -129,19 +129,19 @@ def _refuse_keyless(request: UpdateItem) -> NoReturn:
     raise AssertionError("a missing key breaks a constraint")
 
 
-def _write(engine: Engine, request: WriteOptions, pending: Pending) -> dict[str, Any]:
-    with engine.store.writing() as session:
-        table = engine.catalog.find(session, pending.table_name)
-        capacity = counting(table, request.return_consumed_capacity)
-        outcome = perform(session, bind(pending, table), capacity)
-    answer = _returned(request.return_values, pending, outcome)
-    answer |= consumed(capacity, request.return_consumed_capacity)
+def _write(database: Database, request: WriteOptions, prepared: PreparedWrite) -> dict[str, Any]:
+    with database.store.writing() as session:
+        table = database.catalog.find(session, prepared.table_name)
+        capacity = capacity_counter(table, request.return_consumed_capacity)
+        outcome = perform(session, bind(prepared, table), capacity)
+    response = _returned(request.return_values, prepared, outcome)
+    response |= consumed_capacity(capacity, request.return_consumed_capacity)
     if request.return_item_collection_metrics == "SIZE" and table.has_local_indexes:
-        answer["ItemCollectionMetrics"] = collection_metrics(table, pending)
-    return answer
+        response["ItemCollectionMetrics"] = collection_metrics(table, prepared)
+    return response
 
 
-def _returned(wish: str | None, pending: Pending, outcome: Outcome) -> dict[str, Any]:
+def _returned(wish: str | None, prepared: PreparedWrite, outcome: WriteResult) -> dict[str, Any]:
     if wish is None or wish == "NONE":
         return {}
     row = outcome.after if wish.endswith("NEW") else outcome.before
@@ -149,13 +149,13 @@ def _returned(wish: str | None, pending: Pending, outcome: Outcome) -> dict[str,
         return {}
     if wish.startswith("ALL"):
         return {"Attributes": msgspec.Raw(row.content)}
-    if pending.program.update is None:
+    if prepared.expressions.update is None:
         return {}
-    part = project(rows.decode_item(row.content), pending.program.update.paths)
+    part = project(rows.decode_item(row.content), prepared.expressions.update.paths)
     return {"Attributes": part} if part else {}
 
 
-def collection_metrics(table: Table, pending: Pending) -> dict[str, Any]:
+def collection_metrics(table: TableDefinition, prepared: PreparedWrite) -> dict[str, Any]:
     """ItemCollectionMetrics, which only a table with local indexes has; sizes of test data are in the first GB."""
     name = table.keys.partition[0].name
-    return {"ItemCollectionKey": {name: pending.content[name]}, "SizeEstimateRangeGB": [0.0, 1.0]}
+    return {"ItemCollectionKey": {name: prepared.content[name]}, "SizeEstimateRangeGB": [0.0, 1.0]}

@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from prejoin.engine.items import rows
-from prejoin.engine.operations.engine import Engine
-from prejoin.engine.request.checks import Constraints, table_name
-from prejoin.engine.request.structs import CreateTable, ListTables, Request, TableNamed, UpdateTable
+from prejoin.engine.operations.database import Database
+from prejoin.engine.requests import CreateTableInput, ListTablesInput, RequestShape, TableInput, UpdateTableInput
 from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.create import check_create_table, read_definition
-from prejoin.engine.tables.definition import Index, Keys, Table
-from prejoin.engine.tables.encryption import described
+from prejoin.engine.tables.definition import IndexDefinition, KeySchema, TableDefinition
 from prejoin.engine.tables.totals import NOTHING, Totals
 from prejoin.engine.tables.update import check_update_table, next_definition
+from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
 
 _PAGE_OF_NAMES = 100
@@ -29,32 +28,32 @@ _WARM = (12_000, 4_000)
 """Reads and writes a second that a table on demand takes from the start."""
 
 
-def create_table(engine: Engine, request: CreateTable) -> dict[str, Any]:
+def create_table(database: Database, request: CreateTableInput) -> dict[str, Any]:
     name = check_create_table(request)
     table = read_definition(request, name)
     now = time.time()
     table = replace(
         table, uuid=str(uuid.uuid4()), created=now, on_demand_since=now if table.throughput is None else None
     )
-    with engine.store.writing() as session:
-        if engine.catalog.get(session, name) is not None:
+    with database.store.writing() as session:
+        if database.catalog.get(session, name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {name}")
-        engine.catalog.add(session, table)
+        database.catalog.add(session, table)
     return {"TableDescription": describe(table, "CREATING", NOTHING)}
 
 
-def update_table(engine: Engine, request: UpdateTable) -> dict[str, Any]:
+def update_table(database: Database, request: UpdateTableInput) -> dict[str, Any]:
     """Change a table in one transaction, so that no one sees an index half filled."""
     name = check_update_table(request)
-    with engine.store.writing() as session:
-        table = _find(engine, session, name)
+    with database.store.writing() as session:
+        table = _find(database, session, name)
         change = next_definition(request, table, time.time())
         if change.deleted is not None:
             rows.drop_index(session, table, change.deleted)
         if change.created is not None:
             rows.fill_index(session, change.table, change.created)
-        engine.catalog.change(session, change.table)
-        totals = engine.counter.count(session, change.table)
+        database.catalog.change(session, change.table)
+        totals = database.counter.count(session, change.table)
     statuses = {} if change.created is None else {change.created.name: "CREATING"}
     if change.deleted is not None:
         # The answer is about a change that goes on, as at AWS: what is being deleted is still shown.
@@ -65,34 +64,34 @@ def update_table(engine: Engine, request: UpdateTable) -> dict[str, Any]:
     key = change.table.encryption_key
     return {
         "TableDescription": describe(shown, "UPDATING", totals, statuses)
-        | described(key or table.encryption_key, changing=key != table.encryption_key)
+        | _describe_encryption(key or table.encryption_key, changing=key != table.encryption_key)
     }
 
 
-def describe_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
+def describe_table(database: Database, request: TableInput) -> dict[str, Any]:
     name = table_name(request.table_name)
-    with engine.store.reading(snapshot=True) as session:
-        table = _find(engine, session, name)
-        totals = engine.counter.count(session, table)
+    with database.store.reading(snapshot=True) as session:
+        table = _find(database, session, name)
+        totals = database.counter.count(session, table)
     return {"Table": describe(table, "ACTIVE", totals)}
 
 
-def delete_table(engine: Engine, request: TableNamed) -> dict[str, Any]:
+def delete_table(database: Database, request: TableInput) -> dict[str, Any]:
     name = table_name(request.table_name)
-    with engine.store.writing() as session:
-        table = _find(engine, session, name)
+    with database.store.writing() as session:
+        table = _find(database, session, name)
         if table.protected:
             refuse(
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
                 "protection first."
             )
         rows.drop_all(session, table)
-        engine.catalog.remove(session, table)
+        database.catalog.remove(session, table)
     shown = describe(table, "DELETING", NOTHING)
     return {"TableDescription": {member: shown[member] for member in _OF_THE_DELETED if member in shown}}
 
 
-def list_tables(engine: Engine, request: ListTables) -> dict[str, Any]:
+def list_tables(database: Database, request: ListTablesInput) -> dict[str, Any]:
     constraints = Constraints()
     constraints.at_least("limit", request.limit, 1)
     if request.limit is not None and request.limit > _PAGE_OF_NAMES:
@@ -101,15 +100,15 @@ def list_tables(engine: Engine, request: ListTables) -> dict[str, Any]:
         constraints.name("exclusiveStartTableName", request.exclusive_start_table_name)
     constraints.finish()
     limit = request.limit or _PAGE_OF_NAMES
-    with engine.store.reading() as session:
+    with database.store.reading() as session:
         names = session.table_names(request.exclusive_start_table_name or "", limit + 1)
-    answer: dict[str, Any] = {"TableNames": names[:limit]}
+    response: dict[str, Any] = {"TableNames": names[:limit]}
     if len(names) > limit:
-        answer["LastEvaluatedTableName"] = names[limit - 1]
-    return answer
+        response["LastEvaluatedTableName"] = names[limit - 1]
+    return response
 
 
-def describe_limits(engine: Engine, request: Request) -> dict[str, Any]:
+def describe_limits(database: Database, request: RequestShape) -> dict[str, Any]:
     """What AWS grants an account that has not asked for more."""
     return {
         "AccountMaxReadCapacityUnits": 80_000,
@@ -119,14 +118,16 @@ def describe_limits(engine: Engine, request: Request) -> dict[str, Any]:
     }
 
 
-def _find(engine: Engine, session: Session, name: str) -> Table:
-    table = engine.catalog.get(session, name)
+def _find(database: Database, session: Session, name: str) -> TableDefinition:
+    table = database.catalog.get(session, name)
     if table is None:
         raise not_found(f"Requested resource not found: Table: {name} not found")
     return table
 
 
-def describe(table: Table, status: str, totals: Totals, statuses: dict[str, str] | None = None) -> dict[str, Any]:
+def describe(
+    table: TableDefinition, status: str, totals: Totals, statuses: dict[str, str] | None = None
+) -> dict[str, Any]:
     """The TableDescription. `statuses` are those of indexes that are not active, where the table is not new."""
     index_status = {} if statuses is None else statuses
     usual = status if statuses is None else "ACTIVE"
@@ -156,7 +157,7 @@ def describe(table: Table, status: str, totals: Totals, statuses: dict[str, str]
         shown["WarmThroughput"] = _warm_throughput(table.throughput)
     if table.table_class is not None:
         shown["TableClassSummary"] = {"TableClass": table.table_class}
-    shown |= described(table.encryption_key)
+    shown |= _describe_encryption(table.encryption_key)
     for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
         indexes = [
             _describe_index(
@@ -175,7 +176,7 @@ def describe(table: Table, status: str, totals: Totals, statuses: dict[str, str]
 
 
 def _describe_index(
-    table: Table, index: Index, status: str, totals: tuple[int, int], *, is_new: bool
+    table: TableDefinition, index: IndexDefinition, status: str, totals: tuple[int, int], *, is_new: bool
 ) -> dict[str, Any]:
     """`is_new` says that the index is created with its table, which knows no filling."""
     projection: dict[str, Any] = {"ProjectionType": index.projection}
@@ -198,7 +199,7 @@ def _describe_index(
     return shown
 
 
-def _key_schema(keys: Keys) -> list[dict[str, str]]:
+def _key_schema(keys: KeySchema) -> list[dict[str, str]]:
     return [
         {"AttributeName": attribute.name, "KeyType": kind}
         for kind, attributes in (("HASH", keys.partition), ("RANGE", keys.sort))
@@ -214,3 +215,16 @@ def _warm_throughput(units: tuple[int, int] | None) -> dict[str, Any]:
 def _throughput(units: tuple[int, int] | None) -> dict[str, int]:
     read, write = units or (0, 0)
     return {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": read, "WriteCapacityUnits": write}
+
+
+def _describe_encryption(key: str | None, *, changing: bool = False) -> dict[str, dict[str, str]]:
+    """The member of a TableDescription about the key, where there is something to tell."""
+    if key is None:
+        return {}
+    return {
+        "SSEDescription": {
+            "Status": "UPDATING" if changing else "ENABLED",
+            "SSEType": "KMS",
+            "KMSMasterKeyArn": key,
+        }
+    }

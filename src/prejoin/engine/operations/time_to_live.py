@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from prejoin.engine.items import rows
-from prejoin.engine.items.capacity import Uncounted
-from prejoin.engine.items.write import Pending, Write, perform
-from prejoin.engine.operations.engine import Engine
-from prejoin.engine.request.checks import Constraints, table_name
-from prejoin.engine.request.structs import TableNamed, UpdateTimeToLive
+from prejoin.engine.items.capacity import UncountedCapacity
+from prejoin.engine.items.write import BoundWrite, PreparedWrite, perform
+from prejoin.engine.operations.database import Database
+from prejoin.engine.requests import TableInput, UpdateTimeToLiveInput
 from prejoin.engine.tables.create import check_attribute_name
+from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol.errors import not_found, refuse
 
 
-def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, Any]:
+def update_time_to_live(database: Database, request: UpdateTimeToLiveInput) -> dict[str, Any]:
     name = table_name(request.table_name)
     wish = request.time_to_live_specification
     constraints = Constraints()
@@ -26,8 +26,8 @@ def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, 
         check_attribute_name(constraints, "timeToLiveSpecification.attributeName", wish.attribute_name)
     constraints.finish()
     assert wish is not None
-    with engine.store.writing() as session:
-        table = engine.catalog.get(session, name)
+    with database.store.writing() as session:
+        table = database.catalog.get(session, name)
         if table is None:
             raise not_found(f"Requested resource not found: Table: {name} not found")
         if wish.enabled and table.ttl is not None:
@@ -37,15 +37,15 @@ def update_time_to_live(engine: Engine, request: UpdateTimeToLive) -> dict[str, 
         if not wish.enabled and table.ttl != wish.attribute_name:
             refuse(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.ttl}")
         changed = replace(table, ttl=wish.attribute_name if wish.enabled else None)
-        engine.catalog.change(session, changed)
+        database.catalog.change(session, changed)
         rows.set_expiries(session, changed)
     return {"TimeToLiveSpecification": {"AttributeName": wish.attribute_name, "Enabled": wish.enabled}}
 
 
-def describe_time_to_live(engine: Engine, request: TableNamed) -> dict[str, Any]:
+def describe_time_to_live(database: Database, request: TableInput) -> dict[str, Any]:
     name = table_name(request.table_name)
-    with engine.store.reading() as session:
-        table = engine.catalog.get(session, name)
+    with database.store.reading() as session:
+        table = database.catalog.get(session, name)
     if table is None:
         raise not_found(f"Requested resource not found: Table: {name} not found")
     if table.ttl is None:
@@ -57,17 +57,17 @@ EXPIRED_AT_ONCE = 100
 """How many expired items one transaction removes, so that no other writer waits long."""
 
 
-def expire(engine: Engine, now: float) -> int:
+def expire(database: Database, now: float) -> int:
     """Remove items that have expired, a bounded number of them; returns how many.
 
     They go as a DeleteItem would remove them, out of every index too.
     """
-    with engine.store.reading() as session:
+    with database.store.reading() as session:
         if not rows.expired(session, now, 1):
             return 0
-    with engine.store.writing() as session:
+    with database.store.writing() as session:
         gone = rows.expired(session, now, EXPIRED_AT_ONCE)
         for key in gone:
-            table = engine.catalog.holding(session, key)
-            perform(session, Write(Pending("delete", table.name, {}), table, key), Uncounted(table))
+            table = database.catalog.holding(session, key)
+            perform(session, BoundWrite(PreparedWrite("delete", table.name, {}), table, key), UncountedCapacity(table))
     return len(gone)

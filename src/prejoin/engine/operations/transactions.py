@@ -8,25 +8,25 @@ from typing import Any, ParamSpec, TypeVar
 
 from msgspec.structs import astuple
 
-from prejoin.engine.items.capacity import Capacities, Uncounted
-from prejoin.engine.items.keys import EmptyKeyError, check_scalar, key_bytes
-from prejoin.engine.items.write import Pending, Write, bind, check_expressions, perform, prepare
-from prejoin.engine.operations.engine import Engine
-from prejoin.engine.operations.items import collection_metrics, projection_of, shown
-from prejoin.engine.operations.tokens import digest_of, hashed_token
-from prejoin.engine.request.checks import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
-from prejoin.engine.request.structs import (
+from prejoin.engine.items.capacity import Capacities, UncountedCapacity
+from prejoin.engine.items.keys import EmptyKeyError, check_scalar, encode_key
+from prejoin.engine.items.write import BoundWrite, PreparedWrite, bind, check_expressions, perform, prepare
+from prejoin.engine.operations.client_tokens import digest_of, hashed_token
+from prejoin.engine.operations.database import Database
+from prejoin.engine.operations.items import bind_request_projection, collection_metrics, rendered_item
+from prejoin.engine.requests import (
     ConditionCheck,
-    DeleteItem,
-    PutItem,
-    TransactGetItems,
-    TransactWrite,
-    TransactWriteItems,
-    UpdateItem,
+    DeleteItemInput,
+    PutItemInput,
+    TransactGetItemsInput,
+    TransactWriteItem,
+    TransactWriteItemsInput,
+    UpdateItemInput,
     WriteOptions,
 )
 from prejoin.engine.store.interface import Session
-from prejoin.engine.tables.definition import Table
+from prejoin.engine.tables.definition import TableDefinition
+from prejoin.engine.validation import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
 from prejoin.protocol.prices import TRANSACTIONAL, read_units
@@ -40,31 +40,31 @@ _ONE_KIND = "TransactItems can only contain one of Check, Put, Update or Delete 
 _NO_KIND = "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
 
 
-def transact_write_items(engine: Engine, request: TransactWriteItems) -> dict[str, Any]:
+def transact_write_items(database: Database, request: TransactWriteItemsInput) -> dict[str, Any]:
     actions = list(map(_action, _counted(request.transact_items)))
     if not _is_ordinary(request, actions):
         _check_members(request, actions)
-    pending = list(map(_prepared, actions, _names(request, actions)))
-    if len(pending) > _SURELY_SMALL:
-        _check_size(write.size for write in pending)
+    prepared = list(map(_prepared, actions, _names(request, actions)))
+    if len(prepared) > _SURELY_SMALL:
+        _check_size(write.size for write in prepared)
     capacities = Capacities(request.return_consumed_capacity)
     token = None if request.client_request_token is None else hashed_token(request.client_request_token)
     digest = b"" if token is None else digest_of(request)
-    with engine.store.writing() as session:
-        if token is not None and (answer := engine.tokens.answer(session, token, digest)) is not None:
-            return answer
-        tables = engine.catalog.find_all(session, [write.table_name for write in pending])
-        writes = _bound(pending, tables)
+    with database.store.writing() as session:
+        if token is not None and (response := database.tokens.find_response(session, token, digest)) is not None:
+            return response
+        tables = database.catalog.find_all(session, [write.table_name for write in prepared])
+        writes = _bound(prepared, tables)
         _check_distinct({write.key for write in writes}, writes)
         sizes = _performed(session, writes, capacities)
         if len(sizes) > _SURELY_SMALL:
             _check_size(sizes)
-        answer = capacities.render(kind="Write")
+        response = capacities.render(kind="Write")
         if request.return_item_collection_metrics == "SIZE":
-            answer |= _metrics(writes)
+            response |= _metrics(writes)
         if token is not None:
-            engine.tokens.remember(session, token, digest, answer)
-    return answer
+            database.tokens.remember(session, token, digest, response)
+    return response
 
 
 def _counted(members: list[M] | None) -> list[M]:
@@ -83,7 +83,7 @@ def _check_count(constraints: Constraints, members: list[Any] | None) -> None:
         constraints.finish()
 
 
-def _action(member: TransactWrite) -> WriteOptions:
+def _action(member: TransactWriteItem) -> WriteOptions:
     given = astuple(member)
     if given.count(None) != len(given) - 1:
         refuse(_ONE_KIND if any(given) else _NO_KIND)
@@ -91,7 +91,7 @@ def _action(member: TransactWrite) -> WriteOptions:
     return put or update or delete or check  # type: ignore[no-any-return]
 
 
-def _is_ordinary(request: TransactWriteItems, actions: list[WriteOptions]) -> bool:
+def _is_ordinary(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> bool:
     """Whether there is nothing that could break a constraint. Most requests are so, and need no closer look."""
     for action in actions:
         if action.return_values_on_condition_check_failure not in _WISHES or None in _NEEDED[type(action)][2](action):
@@ -105,7 +105,7 @@ def _is_ordinary(request: TransactWriteItems, actions: list[WriteOptions]) -> bo
     )
 
 
-def _check_members(request: TransactWriteItems, actions: list[WriteOptions]) -> None:
+def _check_members(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> None:
     constraints = Constraints()
     _check_count(constraints, request.transact_items)
     token = request.client_request_token
@@ -127,9 +127,9 @@ def _check_members(request: TransactWriteItems, actions: list[WriteOptions]) -> 
 
 _WISHES = frozenset({None, *ON_FAILURE})
 _NEEDED: dict[type, tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
-    PutItem: ("put", ("item",), attrgetter("table_name", "item")),
-    UpdateItem: ("update", ("key", "updateExpression"), attrgetter("table_name", "key", "update_expression")),
-    DeleteItem: ("delete", ("key",), attrgetter("table_name", "key")),
+    PutItemInput: ("put", ("item",), attrgetter("table_name", "item")),
+    UpdateItemInput: ("update", ("key", "updateExpression"), attrgetter("table_name", "key", "update_expression")),
+    DeleteItemInput: ("delete", ("key",), attrgetter("table_name", "key")),
     ConditionCheck: (
         "conditionCheck",
         ("key", "conditionExpression"),
@@ -139,7 +139,7 @@ _NEEDED: dict[type, tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]
 """Of each kind of action: its name, and the members that it must have after the name of a table."""
 
 
-def _names(request: TransactWriteItems, actions: list[WriteOptions]) -> list[str]:
+def _names(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> list[str]:
     """The names of the tables. One that cannot be a name is listed with other constraints."""
     try:
         return [table_name(action.table_name) for action in actions]
@@ -148,30 +148,30 @@ def _names(request: TransactWriteItems, actions: list[WriteOptions]) -> list[str
         raise
 
 
-def _prepared(action: WriteOptions, name: str) -> Pending:
+def _prepared(action: WriteOptions, name: str) -> PreparedWrite:
     """A checked action. In a transaction, what is invalid about expressions comes before what is about a key."""
     try:
         return prepare(action, name)
     except DynamoDBError as error:
-        if error.code == "ValidationException" and not isinstance(action, PutItem):
+        if error.code == "ValidationException" and not isinstance(action, PutItemInput):
             check_expressions(action)
         raise
 
 
-def _bound(pending: list[Pending], tables: dict[str, Table]) -> list[Write]:
+def _bound(prepared: list[PreparedWrite], tables: dict[str, TableDefinition]) -> list[BoundWrite]:
     """The writes, each checked against its table. DynamoDB stops at the first that is wrong: only that has a reason."""
-    writes: list[Write] = []
+    writes: list[BoundWrite] = []
     try:
-        for write in pending:
+        for write in prepared:
             writes.append(bind(write, tables[write.table_name]))  # noqa: PERF401
     except DynamoDBError as error:
-        after = len(pending) - len(writes) - 1
+        after = len(prepared) - len(writes) - 1
         _cancel_if_any([*[_NONE] * len(writes), _reason(error), *[_NONE] * after])
         raise
     return writes
 
 
-def _performed(session: Session, writes: list[Write], capacities: Capacities) -> list[int]:
+def _performed(session: Session, writes: list[BoundWrite], capacities: Capacities) -> list[int]:
     """Perform all actions; the sizes of the items they leave. After one that fails, the others are still tried for
     their reasons."""
     sizes: list[int] = []
@@ -179,7 +179,9 @@ def _performed(session: Session, writes: list[Write], capacities: Capacities) ->
         try:
             after = perform(session, write, capacities.of(write.table), transactional=True).after
         except DynamoDBError as error:
-            later = [_tried(perform, session, other, Uncounted(other.table)) for other in writes[len(sizes) + 1 :]]
+            later = [
+                _tried(perform, session, other, UncountedCapacity(other.table)) for other in writes[len(sizes) + 1 :]
+            ]
             _cancel_if_any([*[_NONE] * len(sizes), _reason(error), *later])
             raise
         sizes.append(0 if after is None else after.size)
@@ -232,15 +234,15 @@ def _check_distinct(places: set[bytes], members: Sized) -> None:
         refuse("Transaction request cannot include multiple operations on one item")
 
 
-def _metrics(writes: list[Write]) -> dict[str, Any]:
+def _metrics(writes: list[BoundWrite]) -> dict[str, Any]:
     found: dict[str, list[Any]] = {}
     for write in writes:
         if write.table.has_local_indexes:
-            found.setdefault(write.table.name, []).append(collection_metrics(write.table, write.pending))
+            found.setdefault(write.table.name, []).append(collection_metrics(write.table, write.prepared))
     return {"ItemCollectionMetrics": found} if found else {}
 
 
-def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, Any]:
+def transact_get_items(database: Database, request: TransactGetItemsInput) -> dict[str, Any]:
     constraints = Constraints()
     _check_count(constraints, request.transact_items)
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
@@ -253,18 +255,20 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
             constraints.table(f"{where}.tableName", get.table_name)
     constraints.finish()
     wishes = [
-        (table_name(get.table_name), canonical_item(get.key), projection_of(get)) for get in gets if get is not None
+        (table_name(get.table_name), canonical_item(get.key), bind_request_projection(get))
+        for get in gets
+        if get is not None
     ]
     capacities = Capacities(request.return_consumed_capacity)
     sizes: list[int] = []
     responses: list[dict[str, Any]] = []
-    with engine.store.reading(snapshot=True) as session:
-        tables = engine.catalog.find_all(session, (name for name, _, _ in wishes))
-        places: list[tuple[Table, bytes]] = []
+    with database.store.reading(snapshot=True) as session:
+        tables = database.catalog.find_all(session, (name for name, _, _ in wishes))
+        places: list[tuple[TableDefinition, bytes]] = []
         reasons: list[dict[str, Any]] = []
         for name, key, projection in wishes:
             try:
-                places.append((tables[name], key_bytes(tables[name], key)))
+                places.append((tables[name], encode_key(tables[name], key)))
                 if projection is not None:
                     check_scalar(tables[name], projection.paths)
                 reasons.append(_NONE)
@@ -276,7 +280,7 @@ def transact_get_items(engine: Engine, request: TransactGetItems) -> dict[str, A
             row = session.get(place)
             sizes.append(row.size if row else 0)
             capacities.of(table).add(read_units(row.size if row else 0, TRANSACTIONAL))
-            responses.append({} if row is None else {"Item": shown(row.content, projection)})
+            responses.append({} if row is None else {"Item": rendered_item(row.content, projection)})
     _check_size(sizes)
-    answer: dict[str, Any] = {"Responses": responses}
-    return answer | capacities.render(kind="Read")
+    response: dict[str, Any] = {"Responses": responses}
+    return response | capacities.render(kind="Read")

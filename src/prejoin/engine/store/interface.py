@@ -10,7 +10,8 @@ from typing import Literal, TypeVar, TypeVarTuple
 
 import msgspec
 
-from prejoin.protocol.keybytes import Range
+from prejoin.errors import PrejoinError
+from prejoin.protocol.key_bytes import Range
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -18,21 +19,21 @@ Ts = TypeVarTuple("Ts")
 _EXPIRY = Struct("<d")
 
 Durability = Literal["memory", "normal", "full"]
-Shelf = Literal["items", "entries"]
+Keyspace = Literal["items", "entries"]
 """Items lie on one shelf, the entries of their indexes on the other, each in the order of its keys."""
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class StoredRow(msgspec.Struct, frozen=True, gc=False):
     """An item as it is stored and answered: the size DynamoDB counts, and its JSON."""
 
     size: int
     content: bytes
 
 
-class Stretch(msgspec.Struct, frozen=True, gc=False):
+class RangeScan(msgspec.Struct, frozen=True, gc=False):
     """Part of a shelf: so many rows of a range, from its beginning or back from its end."""
 
-    shelf: Shelf
+    keyspace: Keyspace
     bounds: Range
     forward: bool
     limit: int
@@ -52,15 +53,15 @@ class Session(ABC):
     """One use of a store. What is written in it is written together or not at all."""
 
     @abstractmethod
-    def get(self, key: bytes) -> Row | None:
+    def get(self, key: bytes) -> StoredRow | None:
         """An item."""
 
     @abstractmethod
-    def put(self, key: bytes, before: Row | None, row: Row) -> None:
+    def put(self, key: bytes, before: StoredRow | None, row: StoredRow) -> None:
         """Write an item of a table without time to live. `before` is what lies there."""
 
     @abstractmethod
-    def put_expiring(self, key: bytes, before: Row | None, row: Row, expires: int | None) -> None:
+    def put_expiring(self, key: bytes, before: StoredRow | None, row: StoredRow, expires: int | None) -> None:
         """Write an item that expires at this second, or never."""
 
     @abstractmethod
@@ -68,11 +69,11 @@ class Session(ABC):
         """Remove an item that is there."""
 
     @abstractmethod
-    def put_entry(self, key: bytes, row: Row, *, new: bool) -> None:
+    def put_entry(self, key: bytes, row: StoredRow, *, new: bool) -> None:
         """Write the entry of an index, a new one or over one that is there."""
 
     @abstractmethod
-    def move_entry(self, old: bytes, key: bytes, row: Row) -> None:
+    def move_entry(self, old: bytes, key: bytes, row: StoredRow) -> None:
         """Write an entry in place of one that is there under another key."""
 
     @abstractmethod
@@ -80,31 +81,31 @@ class Session(ABC):
         """Remove an entry that is there."""
 
     @abstractmethod
-    def clear(self, shelf: Shelf, bounds: Range) -> None:
+    def clear(self, keyspace: Keyspace, bounds: Range) -> None:
         """Remove all of a range."""
 
     @abstractmethod
-    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
         """The items of a range. Entries may be written meanwhile. Damaged ones are raised, or added to a list."""
 
     @abstractmethod
-    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
         """The index entries of a range. Damaged ones are raised, or added to a list."""
 
     @abstractmethod
-    def contents(self, stretch: Stretch) -> Iterator[list[bytes]]:
+    def contents(self, scan: RangeScan) -> Iterator[list[bytes]]:
         """The JSON of the rows of a stretch, some at a time."""
 
     @abstractmethod
-    def rows(self, stretch: Stretch, skipped: int) -> Iterator[Row]:
+    def rows(self, scan: RangeScan, skipped: int) -> Iterator[StoredRow]:
         """The rows of a stretch, without the first ones."""
 
     @abstractmethod
-    def size(self, stretch: Stretch) -> int:
+    def size(self, scan: RangeScan) -> int:
         """What the rows of a stretch count together."""
 
     @abstractmethod
-    def count(self, shelf: Shelf, bounds: Range) -> tuple[int, int]:
+    def count(self, keyspace: Keyspace, bounds: Range) -> tuple[int, int]:
         """The number of rows of a table or an index, whose keys are this range, and what they count together."""
 
     @abstractmethod
@@ -206,12 +207,12 @@ class StoreError(Exception):
 class DamageError(StoreError):
     """An item or an index entry is not as it was written: the disk, or another program, has changed it."""
 
-    def __init__(self, shelf: Shelf, key: bytes, content: object) -> None:
+    def __init__(self, keyspace: Keyspace, key: bytes, content: object) -> None:
         super().__init__(f"damaged: {bytes(key)!r}")
-        self.shelf = shelf
+        self.keyspace = keyspace
         self.key = key
         self.content = content
 
 
-class OpenError(ValueError):
+class OpenError(PrejoinError, ValueError):
     """A file cannot be opened as a store. The message says why, and names the file."""

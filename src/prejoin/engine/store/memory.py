@@ -15,16 +15,16 @@ from typing import Any, TypeVar, TypeVarTuple
 from prejoin.engine.store.interface import (
     BusyError,
     DamageError,
-    Row,
+    Keyspace,
+    RangeScan,
     Session,
-    Shelf,
     Store,
+    StoredRow,
     StoreError,
-    Stretch,
     token_expiry,
 )
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.protocol.keybytes import Range
+from prejoin.protocol.key_bytes import Range
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -37,7 +37,7 @@ _OF_ITEM, _OF_ENTRY = 4, 8
 """With so many bytes begin the keys of all items of a table, and of all entries of an index."""
 
 
-class Named(dict[Any, Any]):
+class UndoableDict(dict[Any, Any]):
     """Values by name, in no order that matters."""
 
     def restore(self, name: Any, value: Any) -> None:
@@ -48,13 +48,13 @@ class Named(dict[Any, Any]):
             self[name] = value
 
 
-class Ordered:
+class SortedMap:
     """Values by key, in the order of the keys. These lie in chunks, beside the least key that each may have.
 
-    >>> shelf = Ordered()
+    >>> mapping = SortedMap()
     >>> for key in (b"b", b"a", b"c"):
-    ...     shelf.restore(key, "value of " + key.decode())
-    >>> shelf.keys(Range(b"a", b"c"), forward=False, limit=9)
+    ...     mapping.restore(key, "value of " + key.decode())
+    >>> mapping.keys(Range(b"a", b"c"), forward=False, limit=9)
     [b'b', b'a']
     """
 
@@ -144,18 +144,18 @@ class MemorySession(Session):
     """The one session of a store in memory, used by one thread at a time."""
 
     def __init__(self) -> None:
-        self._items, self._entries = Ordered(), Ordered()
-        self._shelves = {"items": self._items, "entries": self._entries}
+        self._items, self._entries = SortedMap(), SortedMap()
+        self._mappings = {"items": self._items, "entries": self._entries}
         # What the rows of a table, or of an index, count together, by the first bytes of their keys: to add it up anew
         # would take a second for a million rows.
         self._item_sizes: defaultdict[bytes, int] = defaultdict(int)
         self._entry_sizes: defaultdict[bytes, int] = defaultdict(int)
-        self._expiries = Named()
-        self._due = Ordered()
+        self._expiries = UndoableDict()
+        self._due = SortedMap()
         """The keys of items that expire, behind the second at which they do."""
-        self._tables, self._names, self._tokens = Named(), Named(), Named()
+        self._tables, self._names, self._tokens = UndoableDict(), UndoableDict(), UndoableDict()
         self._last_table = 0
-        self._undo: list[tuple[Named | Ordered, Any, Any]] = []
+        self._undo: list[tuple[UndoableDict | SortedMap, Any, Any]] = []
         """Of each change, what it changed and what was there before; noted before it is made."""
 
     def keep(self) -> None:
@@ -168,31 +168,31 @@ class MemorySession(Session):
             for ordered in (self._items, self._entries, self._due):
                 ordered.repair()
         while self._undo:
-            shelf, key, before = self._undo[-1]
-            if shelf is self._items or shelf is self._entries:
-                self._resize(shelf, key, before)
-            shelf.restore(key, before)
+            mapping, key, before = self._undo[-1]
+            if mapping is self._items or mapping is self._entries:
+                self._resize(mapping, key, before)
+            mapping.restore(key, before)
             self._undo.pop()
         if repair:
             self._measure()
 
-    def _resize(self, shelf: Any, key: bytes, row: Row | None) -> None:
+    def _resize(self, mapping: Any, key: bytes, row: StoredRow | None) -> None:
         """Note that a row is about to be replaced, or removed."""
-        there = shelf.values.get(key)
+        there = mapping.values.get(key)
         change = (0 if row is None else row.size) - (0 if there is None else there.size)
-        if shelf is self._items:
+        if mapping is self._items:
             self._item_sizes[key[:_OF_ITEM]] += change
         else:
             self._entry_sizes[key[:_OF_ENTRY]] += change
 
     def _measure(self) -> None:
         """Add up all sizes anew: whoever noted one may have been interrupted."""
-        for sizes, shelf, length in (
+        for sizes, mapping, length in (
             (self._item_sizes, self._items, _OF_ITEM),
             (self._entry_sizes, self._entries, _OF_ENTRY),
         ):
             sizes.clear()
-            for key, row in shelf.values.items():
+            for key, row in mapping.values.items():
                 sizes[key[:length]] += row.size
 
     @property
@@ -200,15 +200,15 @@ class MemorySession(Session):
         """Whether all that was written is kept or undone."""
         return not self._undo
 
-    def _set(self, shelf: Named | Ordered, key: Any, value: Any) -> None:
-        values: dict[Any, Any] = shelf.values if isinstance(shelf, Ordered) else shelf
-        self._undo.append((shelf, key, values.get(key)))
-        shelf.restore(key, value)
+    def _set(self, mapping: UndoableDict | SortedMap, key: Any, value: Any) -> None:
+        values: dict[Any, Any] = mapping.values if isinstance(mapping, SortedMap) else mapping
+        self._undo.append((mapping, key, values.get(key)))
+        mapping.restore(key, value)
 
-    def get(self, key: bytes) -> Row | None:
+    def get(self, key: bytes) -> StoredRow | None:
         return self._items.values.get(key)
 
-    def put(self, key: bytes, before: Row | None, row: Row) -> None:
+    def put(self, key: bytes, before: StoredRow | None, row: StoredRow) -> None:
         self._undo.append((self._items, key, before))
         if before is None:
             self._items.add(key, row)
@@ -217,7 +217,7 @@ class MemorySession(Session):
             self._items.values[key] = row
             self._item_sizes[key[:_OF_ITEM]] += row.size - before.size
 
-    def put_expiring(self, key: bytes, before: Row | None, row: Row, expires: int | None) -> None:
+    def put_expiring(self, key: bytes, before: StoredRow | None, row: StoredRow, expires: int | None) -> None:
         self.put(key, before, row)
         self._expire(key, expires)
 
@@ -227,7 +227,7 @@ class MemorySession(Session):
         if key in self._expiries:
             self._expire(key, None)
 
-    def put_entry(self, key: bytes, row: Row, *, new: bool) -> None:
+    def put_entry(self, key: bytes, row: StoredRow, *, new: bool) -> None:
         if new:
             self._undo.append((self._entries, key, None))
             self._entries.add(key, row)
@@ -238,7 +238,7 @@ class MemorySession(Session):
             self._entries.values[key] = row
             self._entry_sizes[key[:_OF_ENTRY]] += row.size - before.size
 
-    def move_entry(self, old: bytes, key: bytes, row: Row) -> None:
+    def move_entry(self, old: bytes, key: bytes, row: StoredRow) -> None:
         self.delete_entry(old)
         self.put_entry(key, row, new=True)
 
@@ -248,42 +248,42 @@ class MemorySession(Session):
         self._entries.remove(key)
         self._entry_sizes[key[:_OF_ENTRY]] -= before.size
 
-    def clear(self, shelf: Shelf, bounds: Range) -> None:
-        remove = self.delete if shelf == "items" else self.delete_entry
-        for key in self._keys(shelf, bounds):
+    def clear(self, keyspace: Keyspace, bounds: Range) -> None:
+        remove = self.delete if keyspace == "items" else self.delete_entry
+        for key in self._keys(keyspace, bounds):
             remove(key)
-        sizes = self._item_sizes if shelf == "items" else self._entry_sizes
+        sizes = self._item_sizes if keyspace == "items" else self._entry_sizes
         for prefix in [prefix for prefix, size in sizes.items() if not size]:
             del sizes[prefix]
 
-    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
         values = self._items.values
         return ((key, values[key]) for key in self._keys("items", bounds))
 
-    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
         values = self._entries.values
         return ((key, values[key]) for key in self._keys("entries", bounds))
 
-    def contents(self, stretch: Stretch) -> Iterator[list[bytes]]:
-        shelf = self._shelves[stretch.shelf]
-        values = shelf.values
-        found = shelf.keys(stretch.bounds, forward=stretch.forward, limit=stretch.limit)
+    def contents(self, scan: RangeScan) -> Iterator[list[bytes]]:
+        mapping = self._mappings[scan.keyspace]
+        values = mapping.values
+        found = mapping.keys(scan.bounds, forward=scan.forward, limit=scan.limit)
         yield [values[key].content for key in found]
 
-    def rows(self, stretch: Stretch, skipped: int) -> Iterator[Row]:
-        shelf = self._shelves[stretch.shelf]
-        found = shelf.keys(stretch.bounds, forward=stretch.forward, limit=stretch.limit)
-        return (shelf.values[key] for key in found[skipped:])
+    def rows(self, scan: RangeScan, skipped: int) -> Iterator[StoredRow]:
+        mapping = self._mappings[scan.keyspace]
+        found = mapping.keys(scan.bounds, forward=scan.forward, limit=scan.limit)
+        return (mapping.values[key] for key in found[skipped:])
 
-    def size(self, stretch: Stretch) -> int:
-        return sum(row.size for row in self.rows(stretch, 0))
+    def size(self, scan: RangeScan) -> int:
+        return sum(row.size for row in self.rows(scan, 0))
 
-    def count(self, shelf: Shelf, bounds: Range) -> tuple[int, int]:
-        sizes = self._item_sizes if shelf == "items" else self._entry_sizes
-        return self._shelves[shelf].number(bounds), sizes.get(bounds.low, 0)
+    def count(self, keyspace: Keyspace, bounds: Range) -> tuple[int, int]:
+        sizes = self._item_sizes if keyspace == "items" else self._entry_sizes
+        return self._mappings[keyspace].number(bounds), sizes.get(bounds.low, 0)
 
-    def _keys(self, shelf: Shelf, bounds: Range) -> list[bytes]:
-        values = self._shelves[shelf]
+    def _keys(self, keyspace: Keyspace, bounds: Range) -> list[bytes]:
+        values = self._mappings[keyspace]
         return values.keys(bounds, limit=len(values.values))
 
     def set_expiry(self, key: bytes, expires: int) -> None:
@@ -360,7 +360,7 @@ class MemoryStore(Store):
     """
 
     def __init__(self) -> None:
-        self._one = _One()
+        self._one = _SharedSession()
         # They know nothing of who uses them, so that there need not be more than one of each; and nothing of this
         # store: what is in it goes when the store goes, not when Python next looks for circles.
         self._reading, self._writing = _Reading(self._one), _Writing(self._one)
@@ -395,7 +395,7 @@ class MemoryStore(Store):
             self._one.session = None
 
 
-class _One:
+class _SharedSession:
     """The session of a store, until that is closed, and the lock that whoever works with it holds."""
 
     __slots__ = ("__weakref__", "lock", "session")
@@ -406,7 +406,7 @@ class _One:
         _every.add(self)
 
 
-_every: weakref.WeakSet[_One] = weakref.WeakSet()
+_every: weakref.WeakSet[_SharedSession] = weakref.WeakSet()
 
 
 def _begin_after_fork() -> None:
@@ -424,7 +424,7 @@ class _Reading:
 
     __slots__ = ("_one",)
 
-    def __init__(self, one: _One) -> None:
+    def __init__(self, one: _SharedSession) -> None:
         self._one = one
 
     def __enter__(self) -> MemorySession:

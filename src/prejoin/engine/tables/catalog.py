@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from prejoin.engine.store.interface import Session
-from prejoin.engine.tables.definition import Index, Table, table_id
+from prejoin.engine.tables.definition import IndexDefinition, TableDefinition, table_id
 from prejoin.protocol.errors import not_found, refuse
 
 _MOST = 1_000
@@ -20,25 +20,25 @@ class Catalog:
 
     def __init__(self, *, alone: bool) -> None:
         self._alone = alone
-        self._known: dict[int, tuple[int, Table]] = {}
-        self._named: dict[str, Table] = {}
+        self._known: dict[int, tuple[int, TableDefinition]] = {}
+        self._named: dict[str, TableDefinition] = {}
 
-    def find(self, session: Session, name: str) -> Table:
+    def find(self, session: Session, name: str) -> TableDefinition:
         """The table of this name, or a ResourceNotFoundException."""
         table = self._named.get(name) or self.get(session, name)
         if table is None:
             raise not_found()
         return table
 
-    def find_all(self, session: Session, names: Iterable[str]) -> dict[str, Table]:
+    def find_all(self, session: Session, names: Iterable[str]) -> dict[str, TableDefinition]:
         """The tables of these names; the first that does not exist is the error."""
-        found: dict[str, Table] = {}
+        found: dict[str, TableDefinition] = {}
         for name in names:
             if name not in found:
                 found[name] = self.find(session, name)
         return found
 
-    def get(self, session: Session, name: str) -> Table | None:
+    def get(self, session: Session, name: str) -> TableDefinition | None:
         version = session.table_version(name)
         if version is None:
             return None
@@ -47,7 +47,7 @@ class Catalog:
         if known is not None and known[0] == revision:
             table = known[1]
         else:
-            table = Table.from_bytes(identity, session.table_definition(identity))
+            table = TableDefinition.from_bytes(identity, session.table_definition(identity))
             self._known[identity] = (revision, table)
             if len(self._known) > _MOST:
                 self._known.pop(next(iter(self._known)), None)
@@ -55,26 +55,26 @@ class Catalog:
             self._named[name] = table
         return table
 
-    def holding(self, session: Session, key: bytes) -> Table:
+    def holding(self, session: Session, key: bytes) -> TableDefinition:
         """The table of the item that is stored under this key."""
         return self.find(session, session.table_name(table_id(key)))
 
-    def add(self, session: Session, table: Table) -> None:
+    def add(self, session: Session, table: TableDefinition) -> None:
         """Keep a new table's definition."""
         session.add_table(table.name, table.to_bytes())
 
-    def change(self, session: Session, table: Table) -> None:
+    def change(self, session: Session, table: TableDefinition) -> None:
         """Replace a table's definition; the next revision tells everyone else, in whatever process."""
         self._named.pop(table.name, None)
         session.change_table(table.id, table.to_bytes())
 
-    def remove(self, session: Session, table: Table) -> None:
+    def remove(self, session: Session, table: TableDefinition) -> None:
         self._named.pop(table.name, None)
         self._known.pop(table.id, None)
         session.remove_table(table.id)
 
 
-def index_of(table: Table, name: str) -> Index:
+def index_of(table: TableDefinition, name: str) -> IndexDefinition:
     """The index of this name, or what DynamoDB answers when there is none."""
     index = table.by_name.get(name)
     if index is None:

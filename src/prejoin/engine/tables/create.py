@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from prejoin.engine.request.checks import Constraints, table_name
-from prejoin.engine.request.structs import (
+from prejoin.engine.requests import (
     AttributeDefinition,
-    CreateTable,
-    KeyElement,
+    CreateTableInput,
+    KeySchemaElement,
+    ProvisionedThroughput,
     SecondaryIndex,
+    SSESpecification,
     StreamSpecification,
-    Throughput,
 )
-from prejoin.engine.tables.definition import Index, KeyAttribute, Keys, Table
-from prejoin.engine.tables.encryption import check_encryption, key_of
+from prejoin.engine.tables.definition import IndexDefinition, KeyElement, KeySchema, TableDefinition
+from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol import limits
 from prejoin.protocol.errors import refuse
 
 _INVALID = "One or more parameter values were invalid: "
+_ACCOUNT = "arn:aws:kms:local:000000000000:"
+_MANAGED_BY_AWS = _ACCOUNT + "key/00000000-0000-0000-0000-000000000000"
 TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 
 
-def check_create_table(request: CreateTable) -> str:
+def check_create_table(request: CreateTableInput) -> str:
     """Check the members one by one; returns the table's name."""
     if request.table_name is None:
         refuse("The parameter 'TableName' is required but was not present in the request")
@@ -97,7 +99,7 @@ def check_index(constraints: Constraints, where: str, index: SecondaryIndex, mos
     check_throughput(constraints, f"{where}.provisionedThroughput", index.provisioned_throughput)
 
 
-def _check_key_schema(constraints: Constraints, where: str, elements: list[KeyElement] | None, most: int) -> None:
+def _check_key_schema(constraints: Constraints, where: str, elements: list[KeySchemaElement] | None, most: int) -> None:
     constraints.required(where, elements)
     if elements is None:
         return
@@ -116,7 +118,7 @@ def _check_key_schema(constraints: Constraints, where: str, elements: list[KeyEl
         constraints.one_of(f"{where}.{number}.member.keyType", element.key_type, ("HASH", "RANGE"))
 
 
-def check_throughput(constraints: Constraints, where: str, throughput: Throughput | None) -> None:
+def check_throughput(constraints: Constraints, where: str, throughput: ProvisionedThroughput | None) -> None:
     if throughput is not None:
         for member, units in (
             ("writeCapacityUnits", throughput.write_capacity_units),
@@ -126,7 +128,7 @@ def check_throughput(constraints: Constraints, where: str, throughput: Throughpu
             constraints.at_least(f"{where}.{member}", units, 1)
 
 
-def read_definition(request: CreateTable, name: str) -> Table:
+def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
     """The definition, after the rules that span several members."""
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
     throughput = throughput_of(request.provisioned_throughput)
@@ -149,7 +151,7 @@ def read_definition(request: CreateTable, name: str) -> Table:
     local_wishes = _given(request.local_secondary_indexes, "LocalSecondaryIndexes")
     local_keys = [_local_keys(wish, types, keys) for wish in local_wishes]
     global_wishes = _given(request.global_secondary_indexes, "GlobalSecondaryIndexes")
-    global_keys = [index_keys(wish, types) for wish in global_wishes]
+    global_keys = [global_index_keys(wish, types) for wish in global_wishes]
     _check_all_used(types, [keys, *local_keys, *global_keys])
     local = [
         read_index(number, wish, its, is_global=False)
@@ -173,22 +175,22 @@ def read_definition(request: CreateTable, name: str) -> Table:
         refuse(_INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20")
     indexes = (*local, *globals_)
     check_indexes_together(indexes)
-    return Table(
+    return TableDefinition(
         id=0,
         name=name,
         uuid="",
         created=0.0,
         keys=keys,
-        attributes=tuple(KeyAttribute(attribute, kind) for attribute, kind in types.items()),
+        attributes=tuple(KeyElement(attribute, kind) for attribute, kind in types.items()),
         indexes=indexes,
         throughput=throughput,
         protected=bool(request.deletion_protection_enabled),
         table_class=request.table_class,
-        encryption_key=key_of(request.encryption),
+        encryption_key=encryption_key(request.encryption),
     )
 
 
-def _check_all_used(types: dict[str, str], every: list[Keys]) -> None:
+def _check_all_used(types: dict[str, str], every: list[KeySchema]) -> None:
     """Refuse definitions of attributes that no key uses: before all that may be wrong with indexes besides keys."""
     used = dict.fromkeys(name for keys in every for name in keys.names)
     if len(used) == len(types):
@@ -210,7 +212,7 @@ def _given(indexes: list[SecondaryIndex] | None, member: str) -> list[SecondaryI
     return indexes or []
 
 
-def _keys(elements: list[KeyElement], types: dict[str, str], *, is_table: bool = False) -> Keys:
+def _keys(elements: list[KeySchemaElement], types: dict[str, str], *, is_table: bool = False) -> KeySchema:
     names = [str(element.attribute_name) for element in elements]
     if is_table and len(names) > len(types):
         refuse("Invalid KeySchema: Some index key attribute have no definition")
@@ -230,14 +232,14 @@ def _keys(elements: list[KeyElement], types: dict[str, str], *, is_table: bool =
         refuse("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
     if len(kinds) == 2 and kinds[1] != "RANGE" and is_table:
         refuse("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
-    attributes = [KeyAttribute(name, types[name]) for name in names]
+    attributes = [KeyElement(name, types[name]) for name in names]
     partitions = kinds.count("HASH")
     if kinds != ["HASH"] * partitions + ["RANGE"] * (len(kinds) - partitions):
         refuse(_INVALID + "All HASH key attributes must precede RANGE key attributes in the KeySchema")
-    return Keys(tuple(attributes[:partitions]), tuple(attributes[partitions:]))
+    return KeySchema(tuple(attributes[:partitions]), tuple(attributes[partitions:]))
 
 
-def _local_keys(index: SecondaryIndex, types: dict[str, str], table: Keys) -> Keys:
+def _local_keys(index: SecondaryIndex, types: dict[str, str], table: KeySchema) -> KeySchema:
     if not table.sort:
         refuse(
             _INVALID + "Table KeySchema does not have a range key, which is required when specifying a "
@@ -255,7 +257,7 @@ def _local_keys(index: SecondaryIndex, types: dict[str, str], table: Keys) -> Ke
     return keys
 
 
-def index_keys(index: SecondaryIndex, types: dict[str, str]) -> Keys:
+def global_index_keys(index: SecondaryIndex, types: dict[str, str]) -> KeySchema:
     """The keys of a global index."""
     keys = _keys(index.key_schema or [], types)
     for attributes, most, role in (
@@ -267,7 +269,7 @@ def index_keys(index: SecondaryIndex, types: dict[str, str]) -> Keys:
     return keys
 
 
-def read_index(number: int, index: SecondaryIndex, keys: Keys, *, is_global: bool) -> Index:
+def read_index(number: int, index: SecondaryIndex, keys: KeySchema, *, is_global: bool) -> IndexDefinition:
     projection = index.projection
     kind = projection.projection_type if projection else None
     if kind is None:
@@ -281,10 +283,10 @@ def read_index(number: int, index: SecondaryIndex, keys: Keys, *, is_global: boo
         if name in included[:number_of_name]:
             refuse(_INVALID + f"Duplicate element in NonKeyAttributes: {name}")
     throughput = throughput_of(index.provisioned_throughput)
-    return Index(number, str(index.index_name), keys, is_global, kind, tuple(included), throughput)
+    return IndexDefinition(number, str(index.index_name), keys, is_global, kind, tuple(included), throughput)
 
 
-def check_indexes_together(indexes: tuple[Index, ...]) -> None:
+def check_indexes_together(indexes: tuple[IndexDefinition, ...]) -> None:
     seen: set[str] = set()
     for index in indexes:
         if index.name in seen:
@@ -294,7 +296,27 @@ def check_indexes_together(indexes: tuple[Index, ...]) -> None:
         refuse(_INVALID + "Number of NonKeyAttributes over all indexes exceeds the limit of 100")
 
 
-def throughput_of(throughput: Throughput | None) -> tuple[int, int] | None:
+def throughput_of(throughput: ProvisionedThroughput | None) -> tuple[int, int] | None:
     if throughput is None:
         return None
     return throughput.read_capacity_units or 0, throughput.write_capacity_units or 0
+
+
+def check_encryption(constraints: Constraints, wish: SSESpecification | None) -> None:
+    if wish is not None:
+        constraints.one_of("sSESpecification.sSEType", wish.type, ("AES256", "KMS"))
+
+
+def encryption_key(wish: SSESpecification | None) -> str | None:
+    """The ARN of the key that a table is to have; None is one that AWS owns, of which no description tells.
+
+    >>> encryption_key(SSESpecification(enabled=True, key="alias/shop"))
+    'arn:aws:kms:local:000000000000:alias/shop'
+    """
+    if wish is None or not wish.enabled:
+        return None
+    if wish.key is None:
+        return _MANAGED_BY_AWS
+    if wish.key.startswith("arn:"):
+        return wish.key
+    return _ACCOUNT + (wish.key if wish.key.startswith("alias/") else f"key/{wish.key}")

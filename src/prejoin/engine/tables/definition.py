@@ -9,25 +9,25 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from prejoin.engine.store.layout import EntryKey, ItemKey, entry_key, item_key
+from prejoin.engine.store.key_layout import EntryKey, ItemKey, entry_key, item_key
 from prejoin.protocol.values import Item, Value
 
 
 @dataclass(frozen=True, slots=True)
-class KeyAttribute:
+class KeyElement:
     name: str
     type: str
 
 
 @dataclass(frozen=True)
-class Keys:
+class KeySchema:
     """A key schema. A table has one partition and at most one sort attribute, a GSI up to four of each."""
 
-    partition: tuple[KeyAttribute, ...]
-    sort: tuple[KeyAttribute, ...] = ()
+    partition: tuple[KeyElement, ...]
+    sort: tuple[KeyElement, ...] = ()
 
     @cached_property
-    def attributes(self) -> tuple[KeyAttribute, ...]:
+    def attributes(self) -> tuple[KeyElement, ...]:
         return self.partition + self.sort
 
     @cached_property
@@ -36,12 +36,12 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Index:
+class IndexDefinition:
     """A secondary index. Its number is its own within the table: the entries in the store carry it."""
 
     number: int
     name: str
-    keys: Keys
+    keys: KeySchema
     is_global: bool
     projection: str
     included: tuple[str, ...] = ()
@@ -49,14 +49,14 @@ class Index:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableDefinition:
     id: int
     name: str
     uuid: str
     created: float
-    keys: Keys
-    attributes: tuple[KeyAttribute, ...]
-    indexes: tuple[Index, ...] = ()
+    keys: KeySchema
+    attributes: tuple[KeyElement, ...]
+    indexes: tuple[IndexDefinition, ...] = ()
     throughput: tuple[int, int] | None = None
     """Read and write units; None is on demand."""
     ttl: str | None = None
@@ -72,7 +72,7 @@ class Table:
         """What the key bytes of every item begin with."""
         return self.id.to_bytes(_ID)
 
-    def index_prefix(self, index: Index) -> bytes:
+    def index_prefix(self, index: IndexDefinition) -> bytes:
         """What the key bytes of every entry of an index begin with."""
         return self.prefix + index.number.to_bytes(_ID)
 
@@ -102,11 +102,11 @@ class Table:
         return msgspec.json.Decoder(make("Indexed", dict.fromkeys(names, Value), total=False)).decode
 
     @cached_property
-    def by_name(self) -> dict[str, Index]:
+    def by_name(self) -> dict[str, IndexDefinition]:
         return {index.name: index for index in self.indexes}
 
     @cached_property
-    def index_attributes(self) -> tuple[tuple[KeyAttribute, Index], ...]:
+    def index_attributes(self) -> tuple[tuple[KeyElement, IndexDefinition], ...]:
         """Every key attribute of every index, beside its index."""
         return tuple(
             (attribute, index)
@@ -116,7 +116,7 @@ class Table:
         )
 
     @cached_property
-    def narrowed_keys(self) -> tuple[KeyAttribute, ...]:
+    def narrowed_keys(self) -> tuple[KeyElement, ...]:
         """The table's key attributes that may be too long for the place they have in the key of an index."""
         return tuple(
             attribute
@@ -141,7 +141,7 @@ class Table:
     def has_local_indexes(self) -> bool:
         return any(not index.is_global for index in self.indexes)
 
-    def projected(self, index: Index) -> frozenset[str] | None:
+    def projected(self, index: IndexDefinition) -> frozenset[str] | None:
         """The attributes an index holds; None is all."""
         if index.projection == "ALL":
             return None
@@ -157,7 +157,7 @@ class Table:
     def arn(self) -> str:
         return f"arn:aws:dynamodb:local:000000000000:table/{self.name}"
 
-    def position_names(self, index: Index | None) -> tuple[str, ...]:
+    def position_names(self, index: IndexDefinition | None) -> tuple[str, ...]:
         """The attributes of a LastEvaluatedKey: the table's keys, and the index's where one is read."""
         if index is None:
             return self.keys.names
@@ -167,11 +167,11 @@ class Table:
         return _encoder.encode(self)
 
     @classmethod
-    def from_bytes(cls, identity: int, content: bytes) -> Table:
+    def from_bytes(cls, identity: int, content: bytes) -> TableDefinition:
         return replace(_decoder.decode(content), id=identity)
 
 
-def _pairs(attributes: tuple[KeyAttribute, ...]) -> tuple[tuple[str, str], ...]:
+def _pairs(attributes: tuple[KeyElement, ...]) -> tuple[tuple[str, str], ...]:
     return tuple((attribute.name, attribute.type) for attribute in attributes)
 
 
@@ -185,4 +185,4 @@ def table_id(key: bytes) -> int:
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Table)
+_decoder = msgspec.json.Decoder(TableDefinition)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from prejoin.engine.store.interface import Session
-from prejoin.engine.tables.definition import Table
-from prejoin.protocol.keybytes import under
+from prejoin.engine.tables.definition import TableDefinition
+from prejoin.protocol.key_bytes import under
 
 _QUICK_SECONDS = 0.005
 _SHARE = 50
@@ -39,7 +39,7 @@ class Counter:
     def __init__(self) -> None:
         self._counted: dict[tuple[int, int], _Counted] = {}
 
-    def count(self, session: Session, table: Table) -> Totals:
+    def count(self, session: Session, table: TableDefinition) -> Totals:
         begun = time.monotonic()
         # A table whose indexes have changed is another thing to count.
         thing = (table.id, hash(tuple(index.number for index in table.indexes)))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from prejoin.engine.request.checks import Constraints, table_name
-from prejoin.engine.request.structs import GlobalIndexUpdate, IndexDeletion, IndexUpdate, SecondaryIndex, UpdateTable
+from prejoin.engine.requests import GlobalIndexUpdate, IndexDeletion, IndexUpdate, SecondaryIndex, UpdateTableInput
 from prejoin.engine.tables.create import (
     check_attributes,
+    check_encryption,
     check_index,
     check_indexes_together,
     check_streams,
     check_table_class,
     check_throughput,
-    index_keys,
+    encryption_key,
+    global_index_keys,
     read_index,
     throughput_of,
 )
-from prejoin.engine.tables.definition import Index, KeyAttribute, Keys, Table
-from prejoin.engine.tables.encryption import check_encryption, key_of
+from prejoin.engine.tables.definition import IndexDefinition, KeyElement, KeySchema, TableDefinition
+from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
 
@@ -27,15 +28,15 @@ _ONE_AT_A_TIME = "Subscriber limit exceeded: Only 1 online index can be created 
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TableChange:
     """The definition to come, the index to fill from the table's items, and the one whose entries to drop."""
 
-    table: Table
-    created: Index | None = None
-    deleted: Index | None = None
+    table: TableDefinition
+    created: IndexDefinition | None = None
+    deleted: IndexDefinition | None = None
 
 
-def check_update_table(request: UpdateTable) -> str:
+def check_update_table(request: UpdateTableInput) -> str:
     """Check the members one by one; returns the table's name."""
     name = table_name(request.table_name)
     constraints = Constraints()
@@ -81,7 +82,7 @@ def check_update_table(request: UpdateTable) -> str:
     return name
 
 
-def _check_one_concern(request: UpdateTable, updates: list[GlobalIndexUpdate]) -> None:
+def _check_one_concern(request: UpdateTableInput, updates: list[GlobalIndexUpdate]) -> None:
     """Refuse changes that DynamoDB makes in a request of their own only."""
     asked = {
         "DeletionProtection": request.deletion_protection_enabled,
@@ -125,7 +126,7 @@ def _check_updates(updates: list[GlobalIndexUpdate]) -> None:
         raise DynamoDBError("LimitExceededException", _ONE_AT_A_TIME)
 
 
-def next_definition(request: UpdateTable, table: Table, now: float) -> Change:
+def next_definition(request: UpdateTableInput, table: TableDefinition, now: float) -> TableChange:
     """The table as it will be, after the rules that need to know it."""
     changed = _with_throughput(request, table, now)
     if request.deletion_protection_enabled is not None:
@@ -133,7 +134,7 @@ def next_definition(request: UpdateTable, table: Table, now: float) -> Change:
     if request.table_class is not None:
         changed = replace(changed, table_class=request.table_class)
     if request.encryption is not None:
-        changed = replace(changed, encryption_key=key_of(request.encryption))
+        changed = replace(changed, encryption_key=encryption_key(request.encryption))
     created = deleted = None
     for update in request.global_secondary_index_updates or ():
         if update.create is not None:
@@ -142,10 +143,10 @@ def next_definition(request: UpdateTable, table: Table, now: float) -> Change:
         if update.delete is not None:
             deleted = _existing(table, update.delete.index_name, "delete")
             changed = replace(changed, indexes=tuple(index for index in changed.indexes if index is not deleted))
-    return Change(replace(changed, attributes=_used_attributes(changed)), created, deleted)
+    return TableChange(replace(changed, attributes=_used_attributes(changed)), created, deleted)
 
 
-def _existing(table: Table, name: str | None, verb: str) -> Index:
+def _existing(table: TableDefinition, name: str | None, verb: str) -> IndexDefinition:
     index = table.by_name.get(name or "")
     if index is None:
         raise not_found(f"Requested resource not found: Index {name} for table {table.name}")
@@ -154,7 +155,7 @@ def _existing(table: Table, name: str | None, verb: str) -> Index:
     return index
 
 
-def _created(request: UpdateTable, wish: SecondaryIndex, table: Table) -> Index:
+def _created(request: UpdateTableInput, wish: SecondaryIndex, table: TableDefinition) -> IndexDefinition:
     if wish.index_name in table.by_name:
         refuse("Attempting to create an index which already exists")
     # The definitions given with the request must cover the new keys; those the table has do not count.
@@ -165,7 +166,7 @@ def _created(request: UpdateTable, wish: SecondaryIndex, table: Table) -> Index:
     if not types:
         refuse(_INVALID + f"AttributeDefinitions is not specified for index: {wish.index_name}")
     number = max((index.number for index in table.indexes), default=-1) + 1
-    index = read_index(number, wish, index_keys(wish, types), is_global=True)
+    index = read_index(number, wish, global_index_keys(wish, types), is_global=True)
     for keys in (table.keys, *(other.keys for other in table.indexes)):
         _check_same_types(keys, index.keys)
     if table.throughput is None and index.throughput is not None:
@@ -185,7 +186,7 @@ def _created(request: UpdateTable, wish: SecondaryIndex, table: Table) -> Index:
     return index
 
 
-def _check_same_types(known: Keys, new: Keys) -> None:
+def _check_same_types(known: KeySchema, new: KeySchema) -> None:
     """Refuse a key attribute that another key has with another type."""
     types = {attribute.name: attribute.type for attribute in known.attributes}
     if any(types.get(attribute.name, attribute.type) != attribute.type for attribute in new.attributes):
@@ -195,7 +196,7 @@ def _check_same_types(known: Keys, new: Keys) -> None:
         )
 
 
-def _schema(keys: Keys) -> str:
+def _schema(keys: KeySchema) -> str:
     elements = ", ".join(
         f"SchemaElement: key{{{attribute.name}:{attribute.type}:{role}}}"
         for role, attributes in (("HASH", keys.partition), ("RANGE", keys.sort))
@@ -204,7 +205,7 @@ def _schema(keys: Keys) -> str:
     return f"Schema:[{elements}]"
 
 
-def _used_attributes(table: Table) -> tuple[KeyAttribute, ...]:
+def _used_attributes(table: TableDefinition) -> tuple[KeyElement, ...]:
     """Definitions are kept of exactly those attributes that some key uses."""
     every = [table.keys, *(index.keys for index in table.indexes)]
     used = dict.fromkeys(attribute for keys in every for attribute in keys.attributes)
@@ -212,7 +213,7 @@ def _used_attributes(table: Table) -> tuple[KeyAttribute, ...]:
     return tuple(dict.fromkeys((*kept, *used)))
 
 
-def _with_throughput(request: UpdateTable, table: Table, now: float) -> Table:
+def _with_throughput(request: UpdateTableInput, table: TableDefinition, now: float) -> TableDefinition:
     wanted = throughput_of(request.provisioned_throughput)
     was_on_demand = table.throughput is None
     on_demand = was_on_demand if request.billing_mode is None else request.billing_mode == "PAY_PER_REQUEST"

@@ -8,16 +8,14 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from prejoin.keys.errors import KeyValueError
-from prejoin.keys.facet import Facet, keyed
+from prejoin.keys.facet import Facet, key_writer
 from prejoin.keys.template.encoding import Encoding
-from prejoin.keys.template.natural import Natural
-from prejoin.keys.template.natural import ranged as natural_range
-from prejoin.keys.template.parts import Field
+from prejoin.keys.template.natural import Natural, natural_range
+from prejoin.keys.template.parts import KeyField
 from prejoin.keys.template.specs import buckets, shard_labels
 from prejoin.keys.template.template import Template
 
-from .region import Region
-from .sort_condition import (
+from .key_condition import (
     MOST_PK_BYTES,
     MOST_SK_BYTES,
     Bounds,
@@ -25,10 +23,11 @@ from .sort_condition import (
     KeyValue,
     Op,
     after_prefix,
-    checked,
-    ranging,
-    spanned,
+    checked_writer,
+    compile_range,
+    span_condition,
 )
+from .scope import SortKeyScope
 
 if TYPE_CHECKING:
     from .planner import Plan
@@ -41,11 +40,11 @@ _Sort = Callable[[Values, Bounds, KeyValue], KeyCondition | None]
 _UNBOUNDED = Bounds()
 
 
-def compiled(found: Plan) -> Conditions:
+def compile_conditions(found: Plan) -> Conditions:
     """The function from values to the conditions of a plan."""
     facet = found.facets[0]
     known = _known(found, facet)
-    sort = _sort(found.region, facet)
+    sort = _sort(found.scope, facet)
     within = found.within
     if found.fans:
         return _fanned(found, known, sort)
@@ -71,9 +70,9 @@ def compiled(found: Plan) -> Conditions:
 
 def _known(found: Plan, facet: Facet) -> Callable[[Values], Values] | None:
     """From values by the ask's names to those of the facet's attributes; None where they are that already."""
-    ask, within = found.ask, found.within
-    constants = {ask.attribute(facet.entity, name): value for name, value in ask.constants}
-    if not ask.roles and not constants and within is None:
+    lookup, within = found.lookup, found.within
+    constants = {lookup.attribute(facet.entity, name): value for name, value in lookup.constants}
+    if not lookup.roles and not constants and within is None:
         return None
     aside = within.attribute if within else ""  # a range is not a value
 
@@ -83,45 +82,45 @@ def _known(found: Plan, facet: Facet) -> Callable[[Values], Values] | None:
         return found
 
     def translated(values: Values) -> Values:
-        found = {ask.attribute(facet.entity, name): value for name, value in values.items() if name != aside}
+        found = {lookup.attribute(facet.entity, name): value for name, value in values.items() if name != aside}
         return {**found, **constants}
 
-    return translated if ask.roles else known
+    return translated if lookup.roles else known
 
 
-def _sort(region: Region, facet: Facet) -> _Sort:
+def _sort(scope: SortKeyScope, facet: Facet) -> _Sort:
     sk = facet.sk
-    if sk is None or region.kind == "whole":
+    if sk is None or scope.kind == "whole":
         return lambda values, bounds, pk: KeyCondition(pk)
-    return _of_attributes(region, sk) if isinstance(sk, Natural) else _of_template(region, sk)
+    return _of_attributes(scope, sk) if isinstance(sk, Natural) else _of_template(scope, sk)
 
 
-def _of_template(region: Region, sk: Template) -> _Sort:
-    if region.kind == "range":
-        return ranging(sk, region.depth)
-    if region.kind == "span":
-        return _of_span(region, sk)
-    op: Op = "=" if region.kind == "exact" else "begins_with"
-    head = checked(sk.heading(region.depth), "sort key", MOST_SK_BYTES)
+def _of_template(scope: SortKeyScope, sk: Template) -> _Sort:
+    if scope.kind == "range":
+        return compile_range(sk, scope.depth)
+    if scope.kind == "span":
+        return _of_span(scope, sk)
+    op: Op = "=" if scope.kind == "exact" else "begins_with"
+    head = checked_writer(sk.heading(scope.depth), "sort key", MOST_SK_BYTES)
     return lambda values, bounds, pk: KeyCondition(pk, op, head(values))
 
 
-def _of_span(region: Region, sk: Template) -> _Sort:
-    heading = sk.heading(region.depth)
+def _of_span(scope: SortKeyScope, sk: Template) -> _Sort:
+    heading = sk.heading(scope.depth)
 
     def spanning(values: Values, bounds: Bounds, pk: KeyValue) -> KeyCondition | None:
         head = heading(values)
-        low, high = head + region.low, head + region.high
-        return spanned(pk, low, after_prefix(high, sk) if region.high_open else high, head, sk)
+        low, high = head + scope.low, head + scope.high
+        return span_condition(pk, low, after_prefix(high, sk) if scope.high_open else high, head, sk)
 
     return spanning
 
 
-def _of_attributes(region: Region, sk: Natural) -> _Sort:
-    head = sk.heading(region.depth)
-    if region.kind == "range":
-        return lambda values, bounds, pk: natural_range(sk, region.depth, head(values), bounds, pk)
-    if region.kind == "prefix":
+def _of_attributes(scope: SortKeyScope, sk: Natural) -> _Sort:
+    head = sk.heading(scope.depth)
+    if scope.kind == "range":
+        return lambda values, bounds, pk: natural_range(sk, scope.depth, head(values), bounds, pk)
+    if scope.kind == "prefix":
         return lambda values, bounds, pk: KeyCondition(pk, head=head(values))
 
     def exact(values: Values, bounds: Bounds, pk: KeyValue) -> KeyCondition:
@@ -136,9 +135,9 @@ def _fanned(found: Plan, known: Callable[[Values], Values] | None, sort: _Sort) 
     facet, within = found.facets[0], found.within
     assert isinstance(facet.pk, Template)  # only a template has fields that split
     split = {fan.field for fan in found.fans}
-    parts = [_label(part) if isinstance(part, Field) and part in split else part for part in facet.pk.parts]
+    parts = [_label(part) if isinstance(part, KeyField) and part in split else part for part in facet.pk.parts]
     text = facet.pk.text
-    partition = keyed(Template(text, tuple(parts), facet.pk.separator), "partition key", MOST_PK_BYTES)
+    partition = key_writer(Template(text, tuple(parts), facet.pk.separator), "partition key", MOST_PK_BYTES)
 
     def fanned(values: Values, now: datetime | None) -> tuple[KeyCondition, ...]:
         bounds = Bounds.of(within.op, values[within.attribute]) if within else _UNBOUNDED
@@ -153,9 +152,9 @@ def _fanned(found: Plan, known: Callable[[Values], Values] | None, sort: _Sort) 
     return fanned
 
 
-def _label(field: Field) -> Field:
+def _label(field: KeyField) -> KeyField:
     """The place of a field whose text is given outright, by the field's name."""
-    return Field(field.name, "", Encoding("label", str, str, field.shape))
+    return KeyField(field.name, "", Encoding("label", str, str, field.shape))
 
 
 def _labels(found: Plan, bounds: Bounds, now: datetime | None) -> list[dict[str, str]]:

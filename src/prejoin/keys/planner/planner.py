@@ -10,32 +10,32 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import product
-from typing import Literal as Choice
+from typing import Literal
 
 import msgspec
 
 from prejoin.keys.facet import TABLE, Facet
-from prejoin.keys.template.parts import Field
+from prejoin.keys.template.parts import KeyField
 from prejoin.keys.template.template import alike, disjoint
 
-from .ask import Ask, Within
-from .conditions import Conditions, compiled
-from .fit import Fan, Fit, Misfit, fit
-from .region import Region, region_of
-from .sort_condition import KeyCondition
+from .conditions import Conditions, compile_conditions
+from .key_condition import KeyCondition
+from .lookup import Lookup, Within
+from .match import FacetMatch, Fan, Mismatch, match_facet
+from .scope import SortKeyScope, scope_of
 
-Operation = Choice["GetItem", "Query"]
+Operation = Literal["GetItem", "Query"]
 
 
 class Plan(msgspec.Struct, frozen=True, dict=True):
     """How an ask is answered."""
 
-    ask: Ask
+    lookup: Lookup
     operation: Operation
     slot: str
     facets: tuple[Facet, ...]
     """One for each entity asked for, in the same order."""
-    region: Region
+    scope: SortKeyScope
     """What is read of the partition."""
     reverse: bool = False
     """Whether the keys are read in descending order, to give the order asked for."""
@@ -48,12 +48,12 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def conditions(self) -> Conditions:
         """The function behind `conditions`, made once: a plan is kept and asked again and again."""
-        return compiled(self)
+        return compile_conditions(self)
 
     @property
     def within(self) -> Within | None:
         """The range, where the sort key takes it."""
-        return self.ask.within if self.region.kind == "range" else None
+        return self.lookup.within if self.scope.kind == "range" else None
 
     @cached_property
     def shards(self) -> int:
@@ -72,8 +72,8 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
     def prefix(self) -> tuple[str, ...]:
         """The attributes that the sort key takes by equality."""
         sk = self.facets[0].sk
-        parts = sk.parts[: self.region.depth] if sk else ()
-        return tuple(part.attribute for part in parts if isinstance(part, Field))
+        parts = sk.parts[: self.scope.depth] if sk else ()
+        return tuple(part.attribute for part in parts if isinstance(part, KeyField))
 
     def __str__(self) -> str:
         fan = "".join(f", {fan.shards} shards" if fan.shards else f", each {fan.bucket}" for fan in self.fans)
@@ -95,24 +95,24 @@ class Reason(msgspec.Struct, frozen=True):
 class Refusal(msgspec.Struct, frozen=True):
     """No key serves the ask: the keys there are, why each does not, and one that would."""
 
-    ask: Ask
+    lookup: Lookup
     reasons: tuple[Reason, ...]
 
     @property
     def remedy(self) -> str:
         """The key that would serve, in words."""
-        pk = ", ".join(sorted(self.ask.given)) or "a constant"
-        tail = [self.ask.within.attribute] if self.ask.within else []
-        tail += [item.attribute for item in self.ask.order if item.attribute not in self.ask.given]
+        pk = ", ".join(sorted(self.lookup.given)) or "a constant"
+        tail = [self.lookup.within.attribute] if self.lookup.within else []
+        tail += [item.attribute for item in self.lookup.order if item.attribute not in self.lookup.given]
         sk = f" and the sort key starting with {', '.join(dict.fromkeys(tail))}" if tail else ""
         return f"a key with the partition made of {pk}{sk} would serve it"
 
     def __str__(self) -> str:
         found = "\n".join(f"  {reason}" for reason in self.reasons) or "  no keys at all"
-        return f"no key serves {self.ask}: {self.remedy}.\n{found}"
+        return f"no key serves {self.lookup}: {self.remedy}.\n{found}"
 
 
-def plan(facets: Sequence[Facet], ask: Ask) -> Plan | Refusal:
+def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
     """The best way to answer an ask. It wants all facets of the table, for others' keys may lie between.
 
     >>> from prejoin.types import STRING
@@ -124,81 +124,81 @@ def plan(facets: Sequence[Facet], ask: Ask) -> Plan | Refusal:
     ...     Facet("Order", "table", key("USER#{user_id}"), key("ORDER#{order_id}")),
     ...     Facet("Order", "gsi1", key("STATUS#{status}"), key("{order_id}")),
     ... ]
-    >>> orders = plan(facets, Ask.of("Order", equal=["user_id"], order=["-order_id"]))
+    >>> orders = plan(facets, Lookup.of("Order", equal=["user_id"], order=["-order_id"]))
     >>> print(orders)
     Query table: USER#{user_id} / ORDER#{order_id} in reverse
     >>> [str(condition) for condition in conditions(orders, {"user_id": "42"})]
     ['USER#42 / ORDER#*']
-    >>> plan(facets, Ask.of("User", "Order", equal=["user_id"])).region.kind
+    >>> plan(facets, Lookup.of("User", "Order", equal=["user_id"])).scope.kind
     'whole'
-    >>> plan(facets, Ask.of("User", equal=["user_id"])).operation
+    >>> plan(facets, Lookup.of("User", equal=["user_id"])).operation
     'GetItem'
-    >>> print(plan(facets, Ask.of("Order", equal=["user_id", "order_id", "status"])))
+    >>> print(plan(facets, Lookup.of("Order", equal=["user_id", "order_id", "status"])))
     GetItem table: USER#{user_id} / ORDER#{order_id}, compared by status
-    >>> print(plan(facets, Ask.of("Order", equal=["status"], consistent=True)))
+    >>> print(plan(facets, Lookup.of("Order", equal=["status"], consistent=True)))
     no key serves Order by status, consistent: a key with the partition made of status would serve it.
       Order in table: USER#{user_id} / ORDER#{order_id}: its partition needs user_id
       Order in gsi1: STATUS#{status} / {order_id}: an index is never read consistently
     """
     reasons: list[Reason] = []
-    fits: dict[tuple[str, str], list[Fit]] = {}
+    matches: dict[tuple[str, str], list[FacetMatch]] = {}
     bases = {(facet.entity, facet.copy): facet.readable for facet in facets if facet.slot == TABLE}
     for facet in facets:
-        if facet.entity in ask.entities:
+        if facet.entity in lookup.entities:
             # The table's key of an item, or of a copy, is in every index that has it.
             everywhere = bases.get((facet.entity, facet.copy), frozenset()) if facet.slot != TABLE else frozenset()
             try:
-                fits.setdefault((facet.slot, facet.entity), []).append(fit(facet, ask, everywhere))
-            except Misfit as misfit:
-                reasons.append(Reason((facet,), str(misfit)))
+                matches.setdefault((facet.slot, facet.entity), []).append(match_facet(facet, lookup, everywhere))
+            except Mismatch as mismatch:
+                reasons.append(Reason((facet,), str(mismatch)))
     slots = list(dict.fromkeys([TABLE, *(facet.slot for facet in facets)]))
     plans: list[Plan] = []
     for slot in slots:
-        for group in product(*(fits.get((slot, entity), ()) for entity in ask.entities)):
+        for group in product(*(matches.get((slot, entity), ()) for entity in lookup.entities)):
             try:
-                plans.append(_join(facets, ask, slot, group))
-            except Misfit as misfit:
-                reasons.append(Reason(tuple(one.facet for one in group), str(misfit)))
+                plans.append(_join(facets, lookup, slot, group))
+            except Mismatch as mismatch:
+                reasons.append(Reason(tuple(one.facet for one in group), str(mismatch)))
     if not plans:
-        return Refusal(ask, tuple(reasons))
+        return Refusal(lookup, tuple(reasons))
     return min(plans, key=_price)  # the first of equals: the table before indexes, indexes in their order
 
 
 def _price(found: Plan) -> tuple[int, int, int, bool]:
-    filtered = len(found.filtered) + (found.ask.within is not None and found.within is None)
+    filtered = len(found.filtered) + (found.lookup.within is not None and found.within is None)
     return filtered, len(found.fans), found.shards, found.operation != "GetItem"
 
 
-def _join(facets: Sequence[Facet], ask: Ask, slot: str, fits: tuple[Fit, ...]) -> Plan:
-    if not fits:
-        raise Misfit("no entity is asked for")
-    first = fits[0]
-    for other in fits[1:]:
-        _same_partition(first, other, ask)
-    if len({one.reverse for one in fits if any(o.entity in ("", one.facet.entity) for o in ask.order)}) > 1:
-        raise Misfit("they are sorted in opposite directions")
-    chosen = tuple(one.facet for one in fits)
-    filtered = frozenset().union(*(one.filtered for one in fits))
-    reverse = any(one.reverse for one in fits)
-    if len(fits) == 1 and first.whole_key and slot == TABLE and not filtered and not ask.within:
-        return Plan(ask, "GetItem", slot, chosen, Region("exact", first.depth), compared=first.compared)
+def _join(facets: Sequence[Facet], lookup: Lookup, slot: str, matches: tuple[FacetMatch, ...]) -> Plan:
+    if not matches:
+        raise Mismatch("no entity is asked for")
+    first = matches[0]
+    for other in matches[1:]:
+        _same_partition(first, other, lookup)
+    if len({one.reverse for one in matches if any(o.entity in ("", one.facet.entity) for o in lookup.order)}) > 1:
+        raise Mismatch("they are sorted in opposite directions")
+    chosen = tuple(one.facet for one in matches)
+    filtered = frozenset().union(*(one.filtered for one in matches))
+    reverse = any(one.reverse for one in matches)
+    if len(matches) == 1 and first.whole_key and slot == TABLE and not filtered and not lookup.within:
+        return Plan(lookup, "GetItem", slot, chosen, SortKeyScope("exact", first.depth), compared=first.compared)
     others = [f for f in facets if f.slot == slot and f not in chosen and not disjoint(f.pk, first.facet.pk)]
-    region = region_of(fits, others, ask)
-    return Plan(ask, "Query", slot, chosen, region, reverse, first.fans, filtered)
+    scope = scope_of(matches, others, lookup)
+    return Plan(lookup, "Query", slot, chosen, scope, reverse, first.fans, filtered)
 
 
-def _same_partition(one: Fit, other: Fit, ask: Ask) -> None:
+def _same_partition(one: FacetMatch, other: FacetMatch, lookup: Lookup) -> None:
     ours, theirs = one.facet.pk, other.facet.pk
     same = len(ours.parts) == len(theirs.parts) and all(
         alike(a, b)
         and (
-            not (isinstance(a, Field) and isinstance(b, Field))
-            or ask.name(one.facet.entity, a.attribute) == ask.name(other.facet.entity, b.attribute)
+            not (isinstance(a, KeyField) and isinstance(b, KeyField))
+            or lookup.name(one.facet.entity, a.attribute) == lookup.name(other.facet.entity, b.attribute)
         )
         for a, b in zip(ours.parts, theirs.parts, strict=True)
     )
     if not same:
-        raise Misfit("they are not in one partition")
+        raise Mismatch("they are not in one partition")
 
 
 def conditions(found: Plan, values: Mapping[str, object], *, now: datetime | None = None) -> tuple[KeyCondition, ...]:

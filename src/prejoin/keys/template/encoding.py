@@ -15,10 +15,10 @@ import msgspec
 from prejoin.keys.errors import KeyValueError, TemplateError
 from prejoin.types import Kind, Type
 
-from .compile import Code
+from .codegen import FunctionSource
 from .numbers import complement, decode_number, encode_number, negated
 from .separator import Separator
-from .shape import DIGIT, HEX, TOP, Chars, Either, Shape, literal, many, pictured, width, words
+from .shape import DIGIT, HEX, TOP, Chars, Either, Shape, literal, many, shape_of_picture, width, words
 
 DATETIME_PICTURE = "9999-99-99T99:99:99.999999Z"
 _NUMBER_SHAPE = many(("-", "."), ("0", "9"), ("A", "Z"), ("a", "l"), ("~", "~"))
@@ -53,7 +53,7 @@ class Encoding(msgspec.Struct, frozen=True, dict=True):
     inline: Inline | None = None
     """The source of `encode` for the commonest values, where that is quicker than to call it."""
 
-    def source(self, value: str, code: Code) -> str:
+    def source(self, value: str, code: FunctionSource) -> str:
         """The source of the text, of that of the value."""
         if self.inline is not None:
             return self.inline(code.fresh(), value, code.constant(self.encode))
@@ -79,7 +79,7 @@ class Encoding(msgspec.Struct, frozen=True, dict=True):
         return self.decode is None
 
 
-def wrong(value: object, what: str) -> KeyValueError:
+def type_error(value: object, what: str) -> KeyValueError:
     return KeyValueError(f"{value!r} is not {what}")
 
 
@@ -104,9 +104,11 @@ def default(type_: Type, separator: Separator) -> Encoding:
             shape = words(["false", "true"])
             return Encoding("boolean", _encode_boolean, {"false": False, "true": True}.__getitem__, shape)
         case Kind.DATE:
-            return Encoding("date", lambda value: day(value).isoformat(), date.fromisoformat, pictured("9999-99-99"))
+            return Encoding(
+                "date", lambda value: day(value).isoformat(), date.fromisoformat, shape_of_picture("9999-99-99")
+            )
         case Kind.DATETIME:
-            return Encoding("datetime", encode_datetime, datetime.fromisoformat, pictured(DATETIME_PICTURE))
+            return Encoding("datetime", encode_datetime, datetime.fromisoformat, shape_of_picture(DATETIME_PICTURE))
         case Kind.UUID:
             shape = tuple(Chars((("-", "-"),)) if i in (8, 13, 18, 23) else Chars(HEX) for i in range(36))
             return Encoding("uuid", _encode_uuid, uuid.UUID, shape)
@@ -135,7 +137,7 @@ def text(separator: Separator, members: tuple[str, ...] = ()) -> Encoding:
     def encode_member(value: object) -> str:
         found = known.get(value if type(value) is str else _text(value))
         if found is None:
-            raise wrong(plain(value), f"one of {', '.join(members)}")
+            raise type_error(plain(value), f"one of {', '.join(members)}")
         return found
 
     shape: Shape = many((separator.escape, TOP))
@@ -151,7 +153,7 @@ def text(separator: Separator, members: tuple[str, ...] = ()) -> Encoding:
 def _text(value: object) -> str:
     value = plain(value)
     if not isinstance(value, str):
-        raise wrong(value, "text")
+        raise type_error(value, "text")
     return value
 
 
@@ -197,7 +199,7 @@ def _write_verbatim(value: object, type_: Type) -> str:
         return _encode_boolean(value)
     found = _text(value)
     if type_.values and found not in type_.values:
-        raise wrong(found, f"one of {', '.join(type_.values)}")
+        raise type_error(found, f"one of {', '.join(type_.values)}")
     return found
 
 
@@ -215,7 +217,7 @@ def unordered_number(type_: Type, separator: Separator) -> Encoding:
     def encode(value: object) -> str:
         written = f"{Decimal(check(value)):f}"
         if not Decimal(written).is_finite():
-            raise wrong(value, "a number")
+            raise type_error(value, "a number")
         if "." in written:
             written = written.rstrip("0").rstrip(".")
         return "0" if written in ("-0", "") else written
@@ -226,10 +228,10 @@ def unordered_number(type_: Type, separator: Separator) -> Encoding:
     return Encoding("plain number", encode, decode, many(("-", "."), ("0", "9")), ordered=False)
 
 
-def padded(width: int, descending: bool = False) -> Encoding:
+def padded_integer(width: int, descending: bool = False) -> Encoding:
     """Non-negative integers in a fixed number of digits.
 
-    >>> padded(6).encode(42), padded(6, descending=True).encode(42)
+    >>> padded_integer(6).encode(42), padded_integer(6, descending=True).encode(42)
     ('000042', '999957')
     """
 
@@ -256,10 +258,10 @@ def padded(width: int, descending: bool = False) -> Encoding:
     return Encoding(f"{width} digits", encode, decode, shape, inline=inline)
 
 
-def turned_round(type_: Type, plain_: Encoding) -> Encoding:
+def descending_encoding(type_: Type, plain_: Encoding) -> Encoding:
     """The encoding in descending order: digits of dates complemented, numbers negated.
 
-    >>> newest_first = turned_round(Type(Kind.DATE), default(Type(Kind.DATE), Separator()))
+    >>> newest_first = descending_encoding(Type(Kind.DATE), default(Type(Kind.DATE), Separator()))
     >>> newest_first.encode(date(2026, 5, 4)) < newest_first.encode(date(2026, 5, 3))
     True
     """
@@ -309,14 +311,14 @@ def fixed_point(width: int, places: int, descending: bool = False) -> Encoding:
     def decode(written: str) -> Decimal:
         return Decimal(complement(written) if descending else written)
 
-    shape = pictured("9" * (width - places - 1) + "." + "9" * places)
+    shape = shape_of_picture("9" * (width - places - 1) + "." + "9" * places)
     return Encoding(f"{width}.{places} digits{' desc' * descending}", encode, decode, shape, descending=descending)
 
 
-def moment_to(unit: str) -> Encoding:
+def datetime_encoding(unit: str) -> Encoding:
     """A moment that is whole seconds or milliseconds, as many tables have it.
 
-    >>> moment_to("seconds").encode(datetime(2026, 5, 4, 12, tzinfo=UTC))
+    >>> datetime_encoding("seconds").encode(datetime(2026, 5, 4, 12, tzinfo=UTC))
     '2026-05-04T12:00:00Z'
     """
     timespec = {"seconds": "seconds", "millis": "milliseconds"}[unit]
@@ -329,7 +331,7 @@ def moment_to(unit: str) -> Encoding:
             raise KeyValueError(f"{found.isoformat()} is finer than {timespec}: two moments would look alike")
         return found.isoformat(timespec=timespec) + "Z"
 
-    return Encoding(f"datetime {unit}", encode, datetime.fromisoformat, pictured(picture))
+    return Encoding(f"datetime {unit}", encode, datetime.fromisoformat, shape_of_picture(picture))
 
 
 def optional(of: Encoding, separator: Separator) -> Encoding:
@@ -380,7 +382,7 @@ def integer(value: object) -> int:
     if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise wrong(value, "an integer")
+        raise type_error(value, "an integer")
     return value
 
 
@@ -389,20 +391,20 @@ def decimal(value: object) -> Decimal:
     if isinstance(value, float):
         value = Decimal(repr(value))
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
-        raise wrong(value, "a number")
+        raise type_error(value, "a number")
     return Decimal(value)
 
 
 def day(value: object) -> date:
     if not isinstance(value, date) or isinstance(value, datetime):
-        raise wrong(value, "a date")
+        raise type_error(value, "a date")
     return value
 
 
 def moment(value: object) -> datetime:
     """A point in time, in UTC."""
     if not isinstance(value, datetime):
-        raise wrong(value, "a date and time")
+        raise type_error(value, "a date and time")
     if value.tzinfo is None:
         raise KeyValueError(f"{value.isoformat()} has no time zone: which moment it is cannot be known")
     return value.astimezone(UTC)
@@ -420,7 +422,7 @@ def _encode_decimal(value: object) -> str:
 
 def _encode_boolean(value: object) -> str:
     if not isinstance(value, bool):
-        raise wrong(value, "true or false")
+        raise type_error(value, "true or false")
     return "true" if value else "false"
 
 
@@ -433,31 +435,31 @@ def _encode_uuid(value: object) -> str:
                 return value
         except ValueError:
             pass
-    raise wrong(value, "a UUID in its usual form (lower case, with hyphens)")
+    raise type_error(value, "a UUID in its usual form (lower case, with hyphens)")
 
 
 def _encode_ulid(value: object) -> str:
     written = value if isinstance(value, str) else str(value)
     if len(written) != 26 or not _ULID_CHARS.issuperset(written):
-        raise wrong(value, "a ULID (26 characters, upper case)")
+        raise type_error(value, "a ULID (26 characters, upper case)")
     return written
 
 
 def _encode_binary(value: object) -> str:
     if not isinstance(value, bytes | bytearray):
-        raise wrong(value, "binary")
+        raise type_error(value, "binary")
     return bytes(value).hex()
 
 
 __all__ = [
     "Encoding",
+    "datetime_encoding",
     "default",
+    "descending_encoding",
     "encode_datetime",
     "fixed_point",
-    "moment_to",
     "optional",
-    "padded",
+    "padded_integer",
     "text",
-    "turned_round",
     "verbatim",
 ]

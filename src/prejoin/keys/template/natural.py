@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from functools import cached_property
-from typing import Any
-from typing import Literal as Choice
+from typing import Any, Literal
 
 import msgspec
 
 from prejoin.keys.errors import KeyValueError, TemplateError
-from prejoin.keys.planner.sort_condition import MOST_SK_BYTES, Bounds, KeyCondition, KeyValue, Op, Scalar, just_below
+from prejoin.keys.planner.key_condition import MOST_SK_BYTES, Bounds, KeyCondition, KeyValue, Op, Scalar, just_below
 from prejoin.protocol import limits
 from prejoin.types import Kind, Type
 
-from .encoding import Encoding, decimal, default, integer, plain, wrong
-from .parts import Field, shape
+from .encoding import Encoding, decimal, default, integer, plain, type_error
+from .parts import KeyField, shape
 from .separator import Separator
 from .shape import ANYTHING, Shape, words
 
-Tag = Choice["S", "N", "B"]
+Tag = Literal["S", "N", "B"]
 """The types that a key attribute can have."""
 
 _STEP = Context(prec=limits.NUMBER_DIGITS)
@@ -45,7 +44,7 @@ class Natural(msgspec.Struct, frozen=True, dict=True):
     (('DE', 7), ('S', 'N'))
     """
 
-    parts: tuple[Field, ...]
+    parts: tuple[KeyField, ...]
     tags: tuple[Tag, ...]
 
     @classmethod
@@ -58,11 +57,13 @@ class Natural(msgspec.Struct, frozen=True, dict=True):
                     f"{name} is a {types[name]}, and DynamoDB takes text, numbers and binary for a key attribute"
                 )
             tags.append(tag)
-        parts = tuple(Field(name, "", _natural(types[name], tag)) for name, tag in zip(attributes, tags, strict=True))
+        parts = tuple(
+            KeyField(name, "", _natural(types[name], tag)) for name, tag in zip(attributes, tags, strict=True)
+        )
         return cls(parts, tuple(tags))
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[KeyField, ...]:
         return self.parts
 
     @cached_property
@@ -138,17 +139,17 @@ def _same(value: Any) -> Any:
 def _text(value: object) -> str:
     value = plain(value)
     if not isinstance(value, str):
-        raise wrong(value, "text")
+        raise type_error(value, "text")
     return value
 
 
 def _binary(value: object) -> bytes:
     if not isinstance(value, bytes | bytearray):
-        raise wrong(value, "binary")
+        raise type_error(value, "binary")
     return bytes(value)
 
 
-def _written(part: Field, value: object) -> Scalar:
+def _written(part: KeyField, value: object) -> Scalar:
     if value is None:
         raise KeyValueError(f"{part.attribute} has no value, and a key needs one")
     try:
@@ -160,7 +161,9 @@ def _written(part: Field, value: object) -> Scalar:
     return found
 
 
-def ranged(natural: Natural, count: int, head: tuple[Scalar, ...], bounds: Bounds, pk: KeyValue) -> KeyCondition | None:
+def natural_range(
+    natural: Natural, count: int, head: tuple[Scalar, ...], bounds: Bounds, pk: KeyValue
+) -> KeyCondition | None:
     """The keys with these first values, and the next attribute within bounds. None: no key can be.
 
     DynamoDB takes one condition an attribute, so two ends are a BETWEEN, which includes them: an end that is not

@@ -8,7 +8,7 @@ import msgspec
 
 from prejoin.keys.errors import KeyValueError
 
-from .compile import Code
+from .codegen import FunctionSource
 from .encoding import Encoding
 from .shape import Shape, literal
 
@@ -16,7 +16,7 @@ Writer = Callable[[Mapping[str, object]], str]
 """From values, by attribute, to the text they are in a key."""
 
 
-class Literal(msgspec.Struct, frozen=True):
+class KeyText(msgspec.Struct, frozen=True):
     """Text that stands in every key of the template."""
 
     text: str
@@ -26,7 +26,7 @@ class Literal(msgspec.Struct, frozen=True):
         return literal(self.text)
 
 
-class Field(msgspec.Struct, frozen=True):
+class KeyField(msgspec.Struct, frozen=True):
     """An attribute's place in a key."""
 
     attribute: str
@@ -59,17 +59,17 @@ class Field(msgspec.Struct, frozen=True):
             raise KeyValueError(f"{self.attribute}: {error}") from None
 
 
-Part = Literal | Field
+Part = KeyText | KeyField
 
 
 def shape(parts: Sequence[Part]) -> Shape:
     return tuple(piece for part in parts for piece in part.shape)
 
 
-def source(parts: Sequence[Part], code: Code) -> str:
+def source(parts: Sequence[Part], code: FunctionSource) -> str:
     """The source of the text that these parts are, of `values` that have every attribute: else it raises KeyError."""
     pieces = [
-        repr(part.text) if isinstance(part, Literal) else part.encoding.source(f"values[{part.attribute!r}]", code)
+        repr(part.text) if isinstance(part, KeyText) else part.encoding.source(f"values[{part.attribute!r}]", code)
         for part in parts
     ]
     return " + ".join(pieces) or "''"
@@ -81,17 +81,17 @@ def writer(parts: Sequence[Part], what: str) -> Writer:
     >>> from prejoin.types import STRING
     >>> from .encoding import default
     >>> from .separator import Separator
-    >>> write = writer([Literal("USER#"), Field("id", "", default(STRING, Separator()))], "key USER#{id}")
+    >>> write = writer([KeyText("USER#"), KeyField("id", "", default(STRING, Separator()))], "key USER#{id}")
     >>> write({"id": "a b", "name": "Ann"})
     'USER#a$20b'
     >>> write({"id": 7})
     Traceback (most recent call last):
-    prejoin.keys.errors.KeyValueError: key USER#{id}: id: 7 is not text
+    prejoin.KeyValueError: key USER#{id}: id: 7 is not text
     """
-    fields = [(part.attribute, part.encoding.encode) for part in parts if isinstance(part, Field)]
+    fields = [(part.attribute, part.encoding.encode) for part in parts if isinstance(part, KeyField)]
     texts = [""]
     for part in parts:
-        if isinstance(part, Literal):
+        if isinstance(part, KeyText):
             texts[-1] += part.text
         else:
             texts.append("")
@@ -99,7 +99,7 @@ def writer(parts: Sequence[Part], what: str) -> Writer:
     def carefully(values: Mapping[str, object]) -> str:
         """The same, for what may be given by the name of the field, or be an error to be told."""
         try:
-            return "".join(part.text if isinstance(part, Literal) else part.write(values) for part in parts)
+            return "".join(part.text if isinstance(part, KeyText) else part.write(values) for part in parts)
         except KeyValueError as error:
             raise KeyValueError(f"{what}: {error}") from None
 

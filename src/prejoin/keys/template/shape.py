@@ -43,7 +43,7 @@ def _char(char: str) -> Chars:
     return Chars(((char, char),))
 
 
-def pictured(picture: str) -> Shape:
+def shape_of_picture(picture: str) -> Shape:
     """A shape of fixed width drawn as text, with 9 for any digit and all else for itself: `9999-99-99`."""
     return tuple(Chars(DIGIT) if char == "9" else Chars(((char, char),)) for char in picture)
 
@@ -60,7 +60,7 @@ def words(texts: Iterable[str]) -> Shape:
 def width(shape: Shape) -> int | None:
     """The number of characters, where it is always the same.
 
-    >>> width(pictured("9999-99")), width(words(["PAID", "OPEN"])), width(words(["PAID", "LATE?"]))
+    >>> width(shape_of_picture("9999-99")), width(words(["PAID", "OPEN"])), width(words(["PAID", "LATE?"]))
     (7, 4, None)
     """
     total = 0
@@ -79,7 +79,7 @@ def width(shape: Shape) -> int | None:
 def expression(shape: Shape) -> str:
     """The regular expression for texts of a shape.
 
-    >>> expression(pictured("99-W") + many(("a", "z")))
+    >>> expression(shape_of_picture("99-W") + many(("a", "z")))
     '[0-9][0-9]\\\\-W[a-z]*'
     """
     return "".join(_expression(piece) for piece in shape)

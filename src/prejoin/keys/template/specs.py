@@ -12,21 +12,21 @@ from prejoin.types import Kind, Type
 
 from .encoding import (
     Encoding,
+    datetime_encoding,
     day,
     default,
+    descending_encoding,
     fixed_point,
     moment,
-    moment_to,
     optional,
-    padded,
+    padded_integer,
     plain,
-    turned_round,
+    type_error,
     unordered_number,
     verbatim,
-    wrong,
 )
 from .separator import Separator
-from .shape import DIGIT, Chars, Either, Shape, pictured
+from .shape import DIGIT, Chars, Either, Shape, shape_of_picture
 
 BUCKETS = {
     "year": "9999",
@@ -78,12 +78,12 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
         raise TemplateError(f"{spec!r} asks for two encodings at once: {' and '.join(words)}")
     plain_ = verbatim(type_, stop) if raw else default(type_, separator)
     if not words:
-        return turned_round(type_, default(type_, separator)) if descending else plain_
+        return descending_encoding(type_, default(type_, separator)) if descending else plain_
     word = words[0]
     if found := re.fullmatch(_PADDING, word):
         if not type_.numeric:
             raise TemplateError(f"{word!r} pads integers, and this is a {type_}")
-        return padded(int(found[1]), descending)
+        return padded_integer(int(found[1]), descending)
     if found := re.fullmatch(_FIXED_POINT, word):
         if not type_.numeric:
             raise TemplateError(f"{word!r} pads decimals, and this is a {type_}")
@@ -95,8 +95,8 @@ def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str
     if word in _PRECISIONS:
         if type_.kind is not Kind.DATETIME:
             raise TemplateError(f"{word!r} is how fine a date and time is written, and this is a {type_}")
-        written = moment_to(word)
-        return turned_round(type_, written) if descending else written
+        written = datetime_encoding(word)
+        return descending_encoding(type_, written) if descending else written
     if descending:
         raise TemplateError(f"'desc' goes with a number, date or time as it is, or with padding; not with {word!r}")
     if word in BUCKETS:
@@ -142,7 +142,7 @@ def _start(unit: str, value: object) -> datetime:
     elif isinstance(value, date):
         value = datetime(value.year, value.month, value.day)
     else:
-        raise wrong(value, "a date or time")
+        raise type_error(value, "a date or time")
     start = value.replace(second=0, microsecond=0)
     if unit == "minute":
         return start
@@ -185,7 +185,7 @@ def _bucket(unit: str, type_: Type) -> Encoding:
         assert isinstance(found, date)
         return _label(unit, found)
 
-    return Encoding(f"{unit} bucket", encode, None, pictured(BUCKETS[unit]), bucket=unit)
+    return Encoding(f"{unit} bucket", encode, None, shape_of_picture(BUCKETS[unit]), bucket=unit)
 
 
 def _shard(count: int, read: int | None, of: Encoding) -> Encoding:
@@ -225,7 +225,7 @@ def _path(of: Encoding, separator: Separator) -> Encoding:
     def encode(value: object) -> str:
         value = plain(value)
         if not isinstance(value, str):
-            raise wrong(value, "text")
+            raise type_error(value, "text")
         names = path_names(value)
         return str(of.encode("".join(f"/{name}" for name in names) + "/"))
 
@@ -256,7 +256,7 @@ def _folded(word: str, of: Encoding) -> Encoding:
     def encode(value: object) -> str:
         value = plain(value)
         if not isinstance(value, str):
-            raise wrong(value, "text")
+            raise type_error(value, "text")
         return str(of.encode(fold(value)))
 
     return Encoding(f"{of.name} {word}", encode, None, of.shape, of.ordered)

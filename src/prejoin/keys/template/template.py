@@ -12,7 +12,7 @@ import msgspec
 from prejoin.keys.errors import KeyValueError, TemplateError
 from prejoin.types import Type
 
-from .parts import Field, Literal, Part, Writer, shape, writer
+from .parts import KeyField, KeyText, Part, Writer, shape, writer
 from .separator import Separator
 from .shape import ANYTHING, Shape, expression, meet
 from .specs import encoding_for
@@ -50,8 +50,8 @@ class Template(msgspec.Struct, frozen=True, dict=True):
             raise TemplateError(f"key template {text!r}: {error}") from None
 
     @cached_property
-    def fields(self) -> tuple[Field, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Field))
+    def fields(self) -> tuple[KeyField, ...]:
+        return tuple(part for part in self.parts if isinstance(part, KeyField))
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ class Template(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        texts = [re.escape(p.text) if isinstance(p, Literal) else f"({expression(p.shape)})" for p in self.parts]
+        texts = [re.escape(p.text) if isinstance(p, KeyText) else f"({expression(p.shape)})" for p in self.parts]
         return re.compile("".join(texts))
 
     def _match(self, key: str) -> dict[str, object] | None:
@@ -116,7 +116,7 @@ class Template(msgspec.Struct, frozen=True, dict=True):
         if not found:
             return None
         values: dict[str, object] = {}
-        derived: list[tuple[Field, str]] = []
+        derived: list[tuple[KeyField, str]] = []
         try:
             for part, written in zip(self.fields, found.groups(), strict=True):
                 if part.encoding.decode is None:
@@ -167,12 +167,12 @@ def prefix_free(one: Template, other: Template) -> bool:
 
 def leading(template: Template) -> Shape:
     first = template.parts[0] if template.parts else None
-    return first.shape if isinstance(first, Literal) else ()
+    return first.shape if isinstance(first, KeyText) else ()
 
 
 def alike(one: Part, other: Part) -> bool:
     """Whether two parts write the same text, given the same value."""
-    if isinstance(one, Field) and isinstance(other, Field):
+    if isinstance(one, KeyField) and isinstance(other, KeyField):
         return one.encoding == other.encoding
     return one == other
 
@@ -207,7 +207,7 @@ def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool
         end = found.end()
     if end < len(text):
         parts.append(_literal(text[end:], separator, raw))
-    if len(parts) == 1 and isinstance(parts[0], Field) and parts[0].encoding.missing == "":
+    if len(parts) == 1 and isinstance(parts[0], KeyField) and parts[0].encoding.missing == "":
         raise TemplateError(
             f"without a value of {parts[0].attribute} it would be empty, and DynamoDB takes no empty key: "
             "put a word or another attribute beside it"
@@ -215,7 +215,7 @@ def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool
     return parts
 
 
-def _literal(text: str, separator: Separator, raw: bool) -> Literal:
+def _literal(text: str, separator: Separator, raw: bool) -> KeyText:
     for brace in "{}":
         if brace in text:
             raise TemplateError(
@@ -223,10 +223,10 @@ def _literal(text: str, separator: Separator, raw: bool) -> Literal:
             )
     if separator.escape in text and not raw:
         raise TemplateError(f"{separator.escape!r} in {text!r} is what escapes start with; leave it out")
-    return Literal(text)
+    return KeyText(text)
 
 
-def _field(found: re.Match[str], text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> Field:
+def _field(found: re.Match[str], text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> KeyField:
     attribute, spec = found[1], found[3] or ""
     if attribute not in types:
         from difflib import get_close_matches  # for those who mistyped
@@ -243,4 +243,4 @@ def _field(found: re.Match[str], text: str, types: Mapping[str, Type], separator
         raise TemplateError(f"{found[0]}: {error}") from None
     if stop == "{" and encoding.width is None:
         raise TemplateError(f"{found[0]} is of no fixed width: where it ends and the next begins could not be told")
-    return Field(attribute, spec, encoding)
+    return KeyField(attribute, spec, encoding)

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from prejoin.patterns.parents import Entities, Owner, Parent, parent_of
 from prejoin.table.codec.values import Json
+from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import And, Condition, Exists, Not, Or, Path, Relate, Size, both, recorded
-from prejoin.table.condition.render import Placeholders, render
 from prejoin.table.errors import SchemaError, UnknownValue
 from prejoin.table.schema.bind import Bound, is_natural
 from prejoin.table.schema.pattern import BoundPattern
@@ -50,9 +50,8 @@ class Tally(BoundPattern):
         self.what = f"{cls.__name__}.{attribute}, in which it counts,"
         self._when = self._lasting(recorded(when, entity.codec))
         self._tested = tuple(dict.fromkeys(_names(self._when))) if self._when is not None else ()
-        self._holds = _test(self._when, self._tested, entity) if self._when is not None else None
 
-    def meet(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
+    def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
         said = f"{self.entity.tag}, {self.cls.__name__}.{self.attribute}"
         self.parent = parent_of(self.entity, self.cls, self._by, entities, said)
         return self.settle(said)
@@ -76,10 +75,17 @@ class Tally(BoundPattern):
     def share(self, values: Mapping[str, Any]) -> Share | None:
         """What an item with these values counts for."""
         key = self.parent.key(values)
-        if key is None or (self._holds is not None and not self._holds(values)):
+        if key is None or not self.included(values):
             return None
         amount = values[self.of] if self.of else 1
         return (key, amount) if amount else None
+
+    def included(self, values: Mapping[str, Any]) -> bool:
+        """Return whether an item with these values fulfils `when`."""
+        codec = self.entity.codec
+        return self._when is None or holds(
+            self._when, codec, codec.encode_values({name: values[name] for name in self._tested})
+        )
 
     def joined(self, found: Any, amount: Any) -> Any:
         """It, with what one more item counts for."""
@@ -98,15 +104,13 @@ class Tally(BoundPattern):
 
     def _lasting(self, when: Condition | None) -> Condition | None:
         """The condition with which an item counts, where others end it: what is deleted softly does not."""
-        for pattern in self.entity.binder.entity.patterns:
-            if pattern.expires and not self.lasts:
-                raise SchemaError(
-                    f"{self.cls.__name__}.{self.attribute} would be wrong once DynamoDB deletes a {self.entity.tag} by "
-                    f"its {pattern.expires}, for nothing is written then: leave out either"
-                )
-            if pattern.gone:
-                when = both(when, Exists((pattern.gone,), present=False))
-        return when
+        if self.entity.expiry and not self.lasts:
+            raise SchemaError(
+                f"{self.cls.__name__}.{self.attribute} would be wrong when DynamoDB deletes a {self.entity.tag} by its "
+                f"{self.entity.expiry}, because nothing else is written then. Leave out one of the patterns"
+            )
+        mark = self.entity.deletion_mark
+        return both(when, Exists((mark,), present=False)) if mark else when
 
     # --- How a write changes it -------------------------------------------------------------------------------------
 
@@ -126,9 +130,6 @@ class Tally(BoundPattern):
                 return self.needed
             case _:
                 return ()
-
-    def unbatched(self, write: Write) -> str:
-        return f"has to change {self.cls.__name__}.{self.attribute} with it"
 
     def shares(self, write: Write) -> Iterable[Share]:
         """The amounts by which a write changes the parents."""
@@ -261,21 +262,6 @@ def _there(entity: Bound[Any]) -> Condition:
     """That the item is there: it has what each has."""
     names = [*entity.base.attributes, *(one.name for one in entity.codec.attributes.values() if not one.optional)]
     return Exists((names[0],))
-
-
-def _test(condition: Condition, names: Iterable[str], entity: Bound[Any]) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether a condition is true of values, as DynamoDB would say."""
-    codec, to = entity.codec, Placeholders()
-    text = render(condition, codec, to)
-    said = to.parameters()
-
-    def test(values: Mapping[str, Any]) -> bool:
-        from prejoin.protocol.expressions import Substitutions, bind_condition, evaluate  # few entities need it
-
-        placeholders = Substitutions(said.get("ExpressionAttributeNames"), said.get("ExpressionAttributeValues"))
-        return evaluate(bind_condition(text, placeholders), codec.encode_values({name: values[name] for name in names}))
-
-    return test
 
 
 def _names(condition: Condition) -> Iterator[str]:

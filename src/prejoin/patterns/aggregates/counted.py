@@ -57,7 +57,7 @@ class Counted(Pattern):
     User(user_id='42', orders=1)
     >>> db.insert(Order("43", "c"))
     Traceback (most recent call last):
-    prejoin.table.errors.NotFound: there is no User user_id='43'
+    prejoin.NotFound: there is no User user_id='43'
     """
 
     parent: type[Any]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from prejoin.patterns.child import Belonging
-from prejoin.patterns.parents import Parent
+from prejoin.patterns.parents import Parent, check_parent_stays
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, both
 from prejoin.table.errors import ConditionFailed, SchemaError, TableError, VersionConflict
@@ -17,11 +17,12 @@ from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
-from prejoin.table.write.actions import named
-from prejoin.table.write.model import Extreme, Write
+from prejoin.table.write.actions import item_name
+from prejoin.table.write.model import Write
 from prejoin.types import NUMERIC, Kind
 
 from .contribution import RECOUNTING, Kept, Share, When, known_after
+from .extremes import Extreme, Extremes
 
 ORDERED = NUMERIC | {Kind.DATE, Kind.DATETIME}
 """Kinds of values that are ordered in the table as they are in Python."""
@@ -157,7 +158,7 @@ class Reached(Kept):
 
     def share(self, values: Mapping[str, Any]) -> Share | None:
         key = self.parent.key(values)
-        if key is None or values[self.of] is None or (self._holds is not None and not self._holds(values)):
+        if key is None or values[self.of] is None or not self.included(values):
             return None
         return key, values[self.of]
 
@@ -178,9 +179,6 @@ class Reached(Kept):
 
     def rewrite(self, write: Write) -> Write:
         return write
-
-    def unbatched(self, write: Write) -> str:
-        return super().unbatched(write) if write.verb == "put" else ""
 
     def depends(self, write: Write) -> tuple[str, ...]:
         match write.verb:
@@ -208,9 +206,9 @@ class Reached(Kept):
         for key, value in self.shares(write):
             # Written also where it sets nothing, which costs what a check would: so a recount notices.
             changes = Changes(removes=frozenset({RECOUNTING}))
-            extremes = {self.attribute: Extreme(self.op, value)}
+            decision = Extremes({self.attribute: Extreme(self.op, value)})
             verb: Literal["upsert", "update"] = "upsert" if self.create else "update"
-            yield Write(verb, schema.entity(self.cls), key, changes=changes, extremes=extremes)
+            yield Write(verb, schema.entity(self.cls), key, changes=changes, decision=decision)
 
     def _after(self, write: Write) -> Mapping[str, Any] | None:
         """What the item is after a write, in what decides; None, if it cannot have become a record."""
@@ -232,8 +230,7 @@ class Reached(Kept):
         """Whether an update may make a record."""
         if not self._touched(write):
             return False
-        gone = {pattern.gone for pattern in self.entity.binder.entity.patterns if pattern.gone}
-        if any(write.changes.sets.get(name) is not None for name in gone):
+        if write.changes.sets.get(self.entity.deletion_mark) is not None:
             return False
         amount = self._amount(write)
         return amount is None or self._beyond(amount, 0)
@@ -251,13 +248,7 @@ class _Holder(BoundPattern):
         self.child, self.parent, self.kept = child, parent, kept
 
     def check(self, schema: Schema) -> None:
-        entity = self.parent.entity
-        for pattern in entity.binder.entity.patterns:
-            if pattern.expires:
-                raise SchemaError(
-                    f"a {entity.tag} that DynamoDB deletes by its {pattern.expires} leaves each {self.child.tag} "
-                    "without a parent: leave out either"
-                )
+        check_parent_stays(self.parent.entity, self.child)
 
     def rewrite(self, write: Write) -> Write:
         its = f"{self.kept} of {self.parent.entity.tag} is kept by each {self.child.tag}"
@@ -283,7 +274,7 @@ class _Holder(BoundPattern):
         if found == write.values[self.kept]:
             return None
         return VersionConflict(
-            f"{named(write)} has {self.kept} {found} by now, not {write.values[self.kept]}: a {self.child.tag} was "
+            f"{item_name(write)} has {self.kept} {found} by now, not {write.values[self.kept]}: a {self.child.tag} was "
             "written meanwhile; read it again, or update only what is to change"
         )
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.backoff import pause
 from prejoin.table.condition.record import Compare, Stored
 from prejoin.table.condition.render import Placeholders
-from prejoin.table.conversation import Pause, Request, Steps
+from prejoin.table.conversation import Pause, Request, Steps, pause
 from prejoin.table.errors import ConditionFailed, Conflict, NotFound, NotServed, SchemaError
-from prejoin.table.read.query import Asking, query
+from prejoin.table.read.arguments import QueryArguments
+from prejoin.table.read.query import query
 from prejoin.table.read.scan import Scan
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
@@ -170,9 +170,9 @@ def counted_again(schema: Schema, table: str, found: Iterable[Tally], key: Mappi
         equal = {own: key[name] for name, own in one.parent.names.items()}
         after, consistent = None, True
         while True:
-            asking = Asking(None, equal, limit=1000, after=after, consistent=consistent)
+            arguments = QueryArguments(None, equal, limit=1000, after=after, consistent=consistent)
             try:
-                page = yield from query(schema, table, codec.cls, asking)
+                page = yield from query(schema, table, codec.cls, arguments)
             except NotServed:
                 if not consistent:
                     raise

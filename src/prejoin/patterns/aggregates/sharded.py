@@ -7,7 +7,7 @@ from random import randrange
 from typing import TYPE_CHECKING, Any, overload
 
 from prejoin.keys import TABLE, Facet
-from prejoin.keys.template.parts import Literal
+from prejoin.keys.template.parts import KeyText
 from prejoin.keys.template.separator import Separator
 from prejoin.keys.template.template import Template
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
@@ -15,7 +15,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import SchemaError, TableError
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import BoundPattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import add_other, delete_other
@@ -58,7 +58,7 @@ class Sharded(Tally):
         types = {**{name: parent.codec.types[name] for name in rest}, _SHARD: Type(Kind.INTEGER)}
         of = Template.of(fields, types, binder.separator)
         # Put together from parts, for a tag may hold what no template's own text may: escapes.
-        head = Literal(label + binder.separator)
+        head = KeyText(label + binder.separator)
         sk = Template(f"{label}{binder.separator}{fields}", (head, *of.parts), of.separator)
         # Named so that nobody can ask for it: a shard is never an answer.
         self.facets = (Facet(f"{parent.tag} counter {self.attribute}", TABLE, parent.base.pk, sk),)
@@ -86,7 +86,7 @@ class Sharded(Tally):
         body = {"TableName": table, "KeyConditionExpression": text, **to.parameters()}
         if consistent:
             body["ConsistentRead"] = True
-        answer = yield Request("Query", body, f"{shown({pk: key[pk]})} / {beginning}*")
+        answer = yield Request("Query", body, f"{key_text({pk: key[pk]})} / {beginning}*")
         found: list[Json] = answer["Items"]
         return found
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prejoin.patterns.integrity.expected import Finding, Judge, values_of
-from prejoin.table.backoff import pause
 from prejoin.table.codec.values import Json
-from prejoin.table.conversation import Request, Steps
+from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import NotServed
-from prejoin.table.read.query import Asking, query
+from prejoin.table.read.arguments import QueryArguments
+from prejoin.table.read.query import query
 from prejoin.table.schema.bind import Bound
 
 from .contribution import Tally
@@ -119,8 +119,8 @@ class Counts:
             sums[one.attribute] = one.nothing
             equal = {own: parent[name] for name, own in one.parent.names.items()}
             while True:
-                asking = Asking(None, equal, limit=PAGE, after=after, keep=True)
-                page = yield from query(self._schema, self._table, codec.cls, asking)
+                arguments = QueryArguments(None, equal, limit=PAGE, after=after, keep=True)
+                page = yield from query(self._schema, self._table, codec.cls, arguments)
                 if page.unreadable:
                     return None
                 for record in page:

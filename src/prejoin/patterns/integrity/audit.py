@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, overload
 from prejoin.patterns.aggregates.verify import Counts
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
-from prejoin.table.backoff import pause
 from prejoin.table.codec.values import Json
-from prejoin.table.conversation import Request, Steps
+from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import ArgumentError, Conflict
-from prejoin.table.read.execute import together
+from prejoin.table.read.execute import send_all
 from prejoin.table.read.scan import MOST_SEGMENTS
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .expected import Around, Finding, Judge, Key, same
@@ -111,7 +110,7 @@ class _Audit:
     def next(self) -> Steps[list[Finding]]:
         """What is wrong with the next page."""
         going = [at for at, start in enumerate(self._starts) if start != {}]
-        answers = yield from together([self._scan(at) for at in going])
+        answers = yield from send_all([self._scan(at) for at in going])
         items: list[Json] = []
         for at, answer in zip(going, answers, strict=True):
             self._starts[at] = answer.get("LastEvaluatedKey") or {}
@@ -182,7 +181,7 @@ def _moment(table: str, keys: Sequence[Json]) -> Steps[list[Json | None]]:
     for at in range(1, max(len(keys), 2), most):
         part = [first, *keys[at : at + most]]
         body = {"TransactItems": [{"Get": {"TableName": table, "Key": key}} for key in part]}
-        answers = yield from patiently(Request("TransactGetItems", body, ", ".join(map(shown, part))))
+        answers = yield from patiently(Request("TransactGetItems", body, ", ".join(map(key_text, part))))
         items = [one.get("Item") for one in answers["Responses"]]
         if found and not same(items[0] or {}, found[0] or {}):
             return (yield from _moment(table, keys))

@@ -13,9 +13,9 @@ from prejoin.patterns.aggregates.contribution import Kept
 from prejoin.patterns.child import Belonging
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.values import Json
-from prejoin.table.read.decode import facet_tag, values_in
-from prejoin.table.schema.bind import Bound
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.read.decode import values_in
+from prejoin.table.schema.bind import Bound, facet_tag
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import OWNER, BoundPattern
 from prejoin.table.schema.schema import Schema
 
@@ -80,7 +80,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         reason = f" ({self.reason})" if self.reason else ""
-        return f"{self.kind}: {self.entity} {shown(self.key)}: {self.fix}{reason}"
+        return f"{self.kind}: {self.entity} {key_text(self.key)}: {self.fix}{reason}"
 
 
 Key = tuple[str, ...]

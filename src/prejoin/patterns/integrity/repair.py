@@ -11,7 +11,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import TableError
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .audit import patiently, reasons
@@ -41,7 +41,7 @@ def _repair(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
         return (yield from _counted(schema, table, finding))
     actions = [{kind: {"TableName": table, **said}} for kind, said in _actions(schema, finding)]
     try:
-        yield from patiently(Request("TransactWriteItems", {"TransactItems": actions}, shown(finding.key)))
+        yield from patiently(Request("TransactWriteItems", {"TransactItems": actions}, key_text(finding.key)))
     except DynamoDBError as error:
         if "ConditionalCheckFailed" not in reasons(error):
             raise
@@ -99,8 +99,8 @@ def _as_found(judge: Judge, item: Json | None, names: Sequence[str], to: Placeho
         unique = dict.fromkeys(names)
         if len(unique) > MOST_COMPARED:
             raise TableError(
-                f"{shown(judge.key_of(item))} has more than {MOST_COMPARED} attributes, which are too many to compare "
-                "in one condition: mend it by hand"
+                f"{key_text(judge.key_of(item))} has more than {MOST_COMPARED} attributes, too many for one "
+                "condition. Repair it by hand"
             )
         text = " AND ".join(
             f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"

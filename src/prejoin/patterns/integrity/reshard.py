@@ -23,9 +23,8 @@ from prejoin.table.read.cursor import (
     open_cursor,
     refusal,
 )
-from prejoin.table.read.decode import facet_tag
-from prejoin.table.schema.bind import Bound, is_natural
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.bind import Bound, facet_tag, is_natural
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def _put_right(
     while item is not None and (wrong := _wrong(schema, entity, facets, item)):
         body = {"TableName": table, **_update(schema, entity, facets, item, wrong)}
         try:
-            yield Request("UpdateItem", body, shown(body["Key"]))
+            yield Request("UpdateItem", body, key_text(body["Key"]))
         except DynamoDBError as error:
             if error.code != "ConditionalCheckFailedException":
                 raise

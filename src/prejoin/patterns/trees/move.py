@@ -10,29 +10,27 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import reduce
 from os import urandom
-from typing import TYPE_CHECKING, Any, overload
-from typing import Literal as Choice
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
 from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Bounds, Template
-from prejoin.keys.planner.sort_condition import ranged
+from prejoin.keys.planner.key_condition import range_condition
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import TRANSACTION_ACTIONS, TRANSACTION_SIZE
 from prejoin.protocol.sizes import item_size
-from prejoin.table.backoff import pause
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, Stored, both
 from prejoin.table.condition.render import Placeholders
-from prejoin.table.conversation import Request, Steps
+from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import AlreadyExists, Conflict, NotFound, TableError
 from prejoin.table.schema.bind import Bound
-from prejoin.table.schema.key_attributes import shown, wire
+from prejoin.table.schema.key_attributes import key_text, wire
 from prejoin.table.schema.schema import Schema
-from prejoin.table.write.actions import merged, named
+from prejoin.table.write.actions import item_name, merge_actions
 from prejoin.table.write.expand import expand
-from prejoin.table.write.merge import with_others
+from prejoin.table.write.merge import add_pattern_writes
 from prejoin.table.write.model import Action, Write
 
 from .tree import BoundTree, below, checked_path, tree_of
@@ -48,7 +46,7 @@ ROOM = TRANSACTION_ACTIONS - 1
 """One action of each transaction looks at the journal."""
 
 
-Outcome = Choice["moved", "again", "over"]
+Outcome = Literal["moved", "again", "over"]
 """Of a transaction: done; not, for items have changed or others write them; or the move is not under way any more."""
 
 
@@ -154,7 +152,7 @@ def _begin(move: _Move) -> Steps[None]:
         **to.parameters(),
     }
     try:
-        yield Request("PutItem", body, shown(move.key))
+        yield Request("PutItem", body, key_text(move.key))
     except DynamoDBError as error:
         if error.code != "ConditionalCheckFailedException":
             raise
@@ -183,7 +181,7 @@ def _finish(move: _Move) -> Steps[int]:
     to = Placeholders()
     body = {"TableName": move.table, "Key": move.key, "ConditionExpression": _is_journal(move, to), **to.parameters()}
     try:
-        yield Request("DeleteItem", body, shown(move.key))
+        yield Request("DeleteItem", body, key_text(move.key))
     except DynamoDBError as error:
         if error.code != "ConditionalCheckFailedException":  # somebody else has finished it
             raise
@@ -224,7 +222,7 @@ def _items(move: _Move, path: str, limit: int = TRANSACTION_ACTIONS) -> Steps[tu
     base, schema = move.entity.base, move.schema
     assert isinstance(base.sk, Template)
     bounds = Bounds.of("begins_with", path)
-    condition = ranged(base.sk, len(base.sk.parts) - 1, move.known, bounds, base.pk_of(move.known))
+    condition = range_condition(base.sk, len(base.sk.parts) - 1, move.known, bounds, base.pk_of(move.known))
     assert condition is not None
     pk, sk = schema.keys(TABLE).names
     assert not isinstance(condition.pk, tuple)
@@ -308,12 +306,12 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
         writes.append(Write("insert", entity, move.tree.placed(entity, values, path)))
         moved[id(writes[-1])] = item
     actions: list[Action] = []
-    for write, _ in with_others(schema, writes):
+    for write, _ in add_pattern_writes(schema, writes):
         own, *others = expand(schema, write)
         if id(write) in moved:
             own = replace(own, parameters={**own.parameters, "Item": _whole(schema, entity, moved[id(write)], own)})
         actions += [own, *others]
-    return merged(actions)
+    return merge_actions(actions)
 
 
 def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
@@ -348,4 +346,4 @@ def _unfinished(move: _Move, item: Json | None) -> MoveUnfinished:
 
 def _taken(move: _Move, action: Action, journal: bool) -> AlreadyExists:
     more = "; delete it or move it away, and resume_moves() goes on" if journal else ""
-    return AlreadyExists(f"{named(action.write)} was made meanwhile, so {move} stopped there{more}")
+    return AlreadyExists(f"{item_name(action.write)} was made meanwhile, so {move} stopped there{more}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from msgspec.structs import replace
 
-from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Separator, Template
+from prejoin.keys import TABLE, Facet, KeyField, KeyText, KeyValueError, Separator, Template
 from prejoin.keys.template.specs import path_names
 from prejoin.table.condition.record import begins_with
 from prejoin.table.errors import SchemaError, TableError
@@ -70,7 +70,7 @@ class Tree(Pattern):
         base, kept = entity.base, [name for name in (self.parent, self.depth) if name]
         entity.codec.attribute(self.path)
         last = base.sk.parts[-1] if isinstance(base.sk, Template) else None
-        if not isinstance(last, Field) or (last.attribute, last.spec) != (self.path, "tree"):
+        if not isinstance(last, KeyField) or (last.attribute, last.spec) != (self.path, "tree"):
             raise SchemaError(
                 f"{entity.tag}: what is below a path is found by the sort key, which has to end with "
                 f"{{{self.path}:tree}}, and is {base.sk}"
@@ -101,10 +101,10 @@ def _journal(entity: Bound[Any], path: str) -> Facet:
 def _keyed(lead: str, names: list[str], entity: Bound[Any], separator: Separator) -> Template:
     # Put together from parts, for a tag may hold what no template's own text may: escapes.
     if not names:
-        return Template(lead, (Literal(lead),), separator)
+        return Template(lead, (KeyText(lead),), separator)
     fields = separator.char.join(f"{{{name}}}" for name in names)
     of = Template.of(fields, entity.codec.types, separator.char)
-    return Template(f"{lead}{separator.char}{fields}", (Literal(lead + separator.char), *of.parts), of.separator)
+    return Template(f"{lead}{separator.char}{fields}", (KeyText(lead + separator.char), *of.parts), of.separator)
 
 
 class BoundTree(BoundPattern):

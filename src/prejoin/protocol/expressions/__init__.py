@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from prejoin.protocol.expressions.apply import Change, compile_update
-from prejoin.protocol.expressions.bind import Binder
-from prejoin.protocol.expressions.conditions import parse_condition
+from prejoin.protocol.expressions.bind import ExpressionBinder
 from prejoin.protocol.expressions.evaluate import Test, compile_condition
-from prejoin.protocol.expressions.forms import Bound, Kind
-from prejoin.protocol.expressions.keyconditions import KeyCondition, KeyConditions, compile_key_conditions
-from prejoin.protocol.expressions.nodes import Condition, Path, Projection, Update, document_paths
+from prejoin.protocol.expressions.expression import BoundExpression, ExpressionKind
+from prejoin.protocol.expressions.key_conditions import AttributeCondition, KeyConditions, compile_key_conditions
+from prejoin.protocol.expressions.nodes import Condition, DocumentPath, ProjectionExpression, Update, document_paths
+from prejoin.protocol.expressions.parser import parse_condition, parse_projection, parse_update
 from prejoin.protocol.expressions.paths import heads, project, read
-from prejoin.protocol.expressions.projections import parse_projection
 from prejoin.protocol.expressions.substitutions import Substitutions, checked_values
-from prejoin.protocol.expressions.updates import parse_update
 from prejoin.protocol.values import Item
 
 __all__ = [
+    "AttributeCondition",
     "BoundCondition",
     "BoundKeyConditions",
     "BoundUpdate",
     "Change",
     "Condition",
-    "KeyCondition",
-    "Path",
-    "Projection",
+    "DocumentPath",
+    "ProjectionExpression",
     "Substitutions",
     "Test",
     "Update",
@@ -41,14 +39,14 @@ __all__ = [
     "read",
 ]
 
-BoundCondition = Bound[Condition, Test]
-BoundKeyConditions = Bound[Condition, KeyConditions]
-BoundUpdate = Bound[Update, Change]
+BoundCondition = BoundExpression[Condition, Test]
+BoundKeyConditions = BoundExpression[Condition, KeyConditions]
+BoundUpdate = BoundExpression[Update, Change]
 
-_CONDITION = Kind(parse_condition, Binder.condition, compile_condition)
-_KEY_CONDITION = Kind(parse_condition, Binder.condition, compile_key_conditions)
-_UPDATE = Kind(parse_update, Binder.update, compile_update)
-_PROJECTION = Kind(parse_projection, Binder.projection, lambda projection: projection)
+_CONDITION = ExpressionKind(parse_condition, ExpressionBinder.condition, compile_condition)
+_KEY_CONDITION = ExpressionKind(parse_condition, ExpressionBinder.condition, compile_key_conditions)
+_UPDATE = ExpressionKind(parse_update, ExpressionBinder.update, compile_update)
+_PROJECTION = ExpressionKind(parse_projection, ExpressionBinder.projection, lambda projection: projection)
 
 
 def bind_condition(text: str, substitutions: Substitutions, parameter: str = "ConditionExpression") -> BoundCondition:
@@ -61,7 +59,7 @@ def bind_key_conditions(text: str, substitutions: Substitutions) -> BoundKeyCond
     return _KEY_CONDITION.bind(text, "KeyConditionExpression", substitutions)
 
 
-def key_conditions(bound: BoundKeyConditions) -> dict[str, KeyCondition]:
+def key_conditions(bound: BoundKeyConditions) -> dict[str, AttributeCondition]:
     """The condition on each key attribute, or what DynamoDB refuses about them."""
     return bound.run(bound.values)
 
@@ -71,7 +69,7 @@ def bind_update(text: str, substitutions: Substitutions) -> BoundUpdate:
     return _UPDATE.bind(text, "UpdateExpression", substitutions)
 
 
-def bind_projection(text: str, substitutions: Substitutions) -> Projection:
+def bind_projection(text: str, substitutions: Substitutions) -> ProjectionExpression:
     """Parse a ProjectionExpression and bind it to what its placeholders stand for."""
     return _PROJECTION.bind(text, "ProjectionExpression", substitutions).tree
 

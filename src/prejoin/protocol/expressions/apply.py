@@ -12,10 +12,10 @@ from prejoin.protocol.expressions.nodes import (
     Action,
     AddAction,
     Arithmetic,
-    Call,
     DeleteAction,
+    DocumentPath,
+    FunctionCall,
     Operand,
-    Path,
     Placeholder,
     RemoveAction,
     SetAction,
@@ -39,7 +39,7 @@ _PATH = "The document path provided in the update expression is invalid for upda
 def compile_update(update: Update) -> Change:
     """A function that gives the item after the update; the given item stays as it is.
 
-    >>> add = compile_update(Update((AddAction(Path(("n",)), Placeholder(":two")),)))
+    >>> add = compile_update(Update((AddAction(DocumentPath(("n",)), Placeholder(":two")),)))
     >>> add({"n": {"N": "40"}}, {":two": {"N": "2"}})
     {'n': {'N': '42'}}
     """
@@ -47,8 +47,8 @@ def compile_update(update: Update) -> Change:
     nested = {str(path.steps[0]) for path in update.paths if len(path.steps) > 1}
 
     def change(item: Item, values: Values) -> Item:
-        writes: list[tuple[Path, Value]] = []
-        removals: list[Path] = []
+        writes: list[tuple[DocumentPath, Value]] = []
+        removals: list[DocumentPath] = []
         for path, effect in steps:
             value = effect(item, values)
             if value is None:
@@ -71,7 +71,9 @@ def compile_update(update: Update) -> Change:
     return change
 
 
-def _change_documents(changed: Item, nested: set[str], writes: list[tuple[Path, Value]], removals: list[Path]) -> None:
+def _change_documents(
+    changed: Item, nested: set[str], writes: list[tuple[DocumentPath, Value]], removals: list[DocumentPath]
+) -> None:
     for name in nested:
         if name in changed:
             changed[name] = _clone(changed[name])
@@ -116,7 +118,7 @@ def _levels(value: Value) -> int:
     return 0 if members is None else 1 + max(map(_levels, members), default=0)
 
 
-def _position(path: Path) -> int:
+def _position(path: DocumentPath) -> int:
     step = path.steps[-1]
     return step if isinstance(step, int) else -1
 
@@ -125,9 +127,9 @@ def _getter(operand: Operand) -> Get:
     match operand:
         case Placeholder(name):
             return lambda item, values: values[name]
-        case Path(steps):
+        case DocumentPath(steps):
             return lambda item, values: _existing(item, steps)
-        case Call("if_not_exists", (Path(steps), fallback)):
+        case FunctionCall("if_not_exists", (DocumentPath(steps), fallback)):
             otherwise = _getter(fallback)
 
             def if_not_exists(item: Item, values: Values) -> Value:
@@ -135,7 +137,7 @@ def _getter(operand: Operand) -> Get:
                 return found if found is not None else otherwise(item, values)
 
             return if_not_exists
-        case Call("list_append", (first, second)):
+        case FunctionCall("list_append", (first, second)):
             one, other = _getter(first), _getter(second)
             return lambda item, values: _appended(one(item, values), other(item, values))
         case Arithmetic(sign, first, second):
@@ -185,7 +187,7 @@ def _difference(existing: Value, value: Value) -> Value | None:
     return {name: left} if left else None
 
 
-def _parent(item: Item, path: Path) -> Any:
+def _parent(item: Item, path: DocumentPath) -> Any:
     """The map or list that holds the last step of a path."""
     container: Any = item
     steps = path.steps

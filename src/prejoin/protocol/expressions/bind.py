@@ -12,18 +12,18 @@ from prejoin.protocol.expressions.nodes import (
     And,
     Arithmetic,
     Between,
-    Call,
+    BoundValue,
     Compare,
     Condition,
     DeleteAction,
+    DocumentPath,
+    FunctionCall,
     In,
-    Literal,
     Not,
     Operand,
     Or,
-    Path,
     Placeholder,
-    Projection,
+    ProjectionExpression,
     RemoveAction,
     SetAction,
     Update,
@@ -54,7 +54,7 @@ _LONG_NAMES = {
 }
 
 
-class Binder:
+class ExpressionBinder:
     """Binds the expressions of one parameter; every error begins with `Invalid` and the parameter's name."""
 
     __slots__ = ("_parameter", "_substitutions")
@@ -85,7 +85,7 @@ class Binder:
                 sought, among = self.operand(operand), tuple(map(self.operand, options))
                 self._distinct("IN", (sought, *among))
                 return In(sought, among)
-            case Call():
+            case FunctionCall():
                 return self._call(node)
             case And(parts):
                 return And(tuple(map(self.condition, parts)))
@@ -102,35 +102,35 @@ class Binder:
         actions = [self._action(action) for action in reversed(update.actions)]
         return Update(tuple(reversed(actions)))
 
-    def projection(self, projection: Projection) -> Projection:
+    def projection(self, projection: ProjectionExpression) -> ProjectionExpression:
         paths = tuple(map(self.path, projection.paths))
         clash = path_clash(list(paths))
         if clash:
             self._refuse(clash)
-        return Projection(paths)
+        return ProjectionExpression(paths)
 
     def operand(self, node: Operand) -> Operand:
         match node:
-            case Path():
+            case DocumentPath():
                 return self.path(node)
             case Placeholder(name):
-                return Literal(self._substitutions.value(name, self._parameter))
-            case Call():
+                return BoundValue(self._substitutions.value(name, self._parameter))
+            case FunctionCall():
                 return self._call(node)
             case Arithmetic(operator, left, right):
                 bound = Arithmetic(operator, self.operand(left), self.operand(right))
                 self._literal_types(operator, {"N"}, bound.left, bound.right)
                 return bound
-            case Literal():
+            case BoundValue():
                 return node
 
-    def path(self, path: Path) -> Path:
+    def path(self, path: DocumentPath) -> DocumentPath:
         resolve, parameter = self._substitutions.name, self._parameter
         steps = path.steps
         if len(steps) == 1:
             head = steps[0]
-            return Path((resolve(head, parameter),)) if isinstance(head, str) and head[0] == "#" else path
-        return Path(
+            return DocumentPath((resolve(head, parameter),)) if isinstance(head, str) and head[0] == "#" else path
+        return DocumentPath(
             tuple(resolve(step, parameter) if isinstance(step, str) and step[0] == "#" else step for step in steps)
         )
 
@@ -149,9 +149,9 @@ class Binder:
                 self._operator_type("DELETE", {"SS", "NS", "BS"}, deleted.operand)
                 return deleted
 
-    def _call(self, call: Call) -> Call:
+    def _call(self, call: FunctionCall) -> FunctionCall:
         name = call.function
-        bound = Call(name, tuple(map(self.operand, call.arguments)))
+        bound = FunctionCall(name, tuple(map(self.operand, call.arguments)))
         arguments = bound.arguments
         if len(arguments) != _ARITY[name]:
             self._refuse(
@@ -161,7 +161,7 @@ class Binder:
         if name in ("begins_with", "contains", "attribute_type"):
             self._distinct(name, arguments)
         if name in ("attribute_exists", "attribute_not_exists", "if_not_exists"):
-            if not isinstance(arguments[0], Path):
+            if not isinstance(arguments[0], DocumentPath):
                 self._refuse(f"Operator or function requires a document path; operator or function: {name}")
         elif name == "begins_with":
             self._literal_types(name, {"S", "B"}, *arguments)
@@ -178,14 +178,14 @@ class Binder:
         if static != "S":
             shown = static or "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
             self._refuse(_incorrect_type("attribute_type", shown))
-        if isinstance(operand, Literal) and operand.value["S"] not in _TYPES:
+        if isinstance(operand, BoundValue) and operand.value["S"] not in _TYPES:
             self._refuse(
                 f"Invalid attribute type name found; type: {operand.value['S']}, "
                 "valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
             )
 
     def _distinct(self, operator: str, operands: tuple[Operand, ...]) -> None:
-        if isinstance(operands[0], Path) and operands[0] in operands[1:]:
+        if isinstance(operands[0], DocumentPath) and operands[0] in operands[1:]:
             self._refuse(
                 "The first operand must be distinct from the remaining operands for this operator or "
                 f"function; operator: {operator}, first operand: {operands[0]}"
@@ -199,7 +199,7 @@ class Binder:
 
     def _orderable(self, operator: str, *operands: Operand) -> None:
         for operand in operands:
-            if isinstance(operand, Literal) and kind(operand.value) not in ORDERABLE:
+            if isinstance(operand, BoundValue) and kind(operand.value) not in ORDERABLE:
                 self._refuse(
                     "Incorrect operand type for operator or function; "
                     f"operator or function: {operator}, operand type: {kind(operand.value)}"
@@ -214,7 +214,7 @@ class Binder:
             )
 
     def _bounds(self, low: Operand, high: Operand) -> None:
-        if not (isinstance(low, Literal) and isinstance(high, Literal)):
+        if not (isinstance(low, BoundValue) and isinstance(high, BoundValue)):
             return
         shown = f"lower bound operand: {_show(low.value)}, upper bound operand: {_show(high.value)}"
         if kind(low.value) != kind(high.value):
@@ -231,11 +231,11 @@ class Binder:
 def _static_type(operand: Operand) -> str | None:
     """The type an operand has whatever the item holds; None where the item decides."""
     match operand:
-        case Literal(value):
+        case BoundValue(value):
             return kind(value)
-        case Arithmetic() | Call("size"):
+        case Arithmetic() | FunctionCall("size"):
             return "N"
-        case Call("list_append"):
+        case FunctionCall("list_append"):
             return "L"
     return None
 

@@ -9,14 +9,14 @@ from typing import Any
 from prejoin.protocol.expressions.nodes import (
     And,
     Between,
-    Call,
     Compare,
     Condition,
+    DocumentPath,
+    FunctionCall,
     In,
     Not,
     Operand,
     Or,
-    Path,
     Placeholder,
     Values,
 )
@@ -37,7 +37,7 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 def compile_condition(condition: Condition) -> Test:
     """A function that says whether an item fulfils the condition; a missing item is an empty one.
 
-    >>> is_small = compile_condition(Compare("<", Path(("n",)), Placeholder(":ten")))
+    >>> is_small = compile_condition(Compare("<", DocumentPath(("n",)), Placeholder(":ten")))
     >>> is_small({"n": {"N": "9"}}, {":ten": {"N": "10"}})
     True
     """
@@ -45,7 +45,7 @@ def compile_condition(condition: Condition) -> Test:
         case Compare(comparator, left, right):
             mine, theirs = _getter(left), _getter(right)
             return lambda item, values: _compare(comparator, mine(item, values), theirs(item, values))
-        case Call(function, arguments):
+        case FunctionCall(function, arguments):
             return _predicate(function, *map(_getter, arguments))
         case And(parts):
             return _all(tuple(map(compile_condition, parts)))
@@ -95,13 +95,13 @@ def _any(tests: tuple[Test, ...]) -> Test:
 
 def _getter(operand: Operand) -> Get:
     match operand:
-        case Path((str(name),)):
+        case DocumentPath((str(name),)):
             return lambda item, values: item.get(name)
-        case Path(steps):
+        case DocumentPath(steps):
             return lambda item, values: read(item, steps)
         case Placeholder(name):
             return lambda item, values: values[name]
-        case Call("size", arguments):
+        case FunctionCall("size", arguments):
             measured = _getter(arguments[0])
             return lambda item, values: _size(measured(item, values))
     raise AssertionError(operand)

@@ -23,7 +23,7 @@ CONDITION_FUNCTIONS = frozenset(
 UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 
 
-class Path(msgspec.Struct, frozen=True):
+class DocumentPath(msgspec.Struct, frozen=True):
     steps: Steps
 
     def __str__(self) -> str:
@@ -36,13 +36,13 @@ class Placeholder(msgspec.Struct, frozen=True):
     name: str
 
 
-class Literal(msgspec.Struct, frozen=True):
+class BoundValue(msgspec.Struct, frozen=True):
     """A value of a bound expression."""
 
     value: Value
 
 
-class Call(msgspec.Struct, frozen=True):
+class FunctionCall(msgspec.Struct, frozen=True):
     """A function: of a condition, as `size(tags)`, or of an update, as `if_not_exists(n, :zero)`."""
 
     function: str
@@ -57,7 +57,7 @@ class Arithmetic(msgspec.Struct, frozen=True):
     right: Operand
 
 
-Operand = Path | Placeholder | Literal | Call | Arithmetic
+Operand = DocumentPath | Placeholder | BoundValue | FunctionCall | Arithmetic
 
 
 class Compare(msgspec.Struct, frozen=True):
@@ -89,25 +89,25 @@ class Not(msgspec.Struct, frozen=True):
     part: Condition
 
 
-Condition = Compare | Between | In | Call | And | Or | Not
+Condition = Compare | Between | In | FunctionCall | And | Or | Not
 
 
 class SetAction(msgspec.Struct, frozen=True):
-    path: Path
+    path: DocumentPath
     operand: Operand
 
 
 class RemoveAction(msgspec.Struct, frozen=True):
-    path: Path
+    path: DocumentPath
 
 
 class AddAction(msgspec.Struct, frozen=True):
-    path: Path
+    path: DocumentPath
     operand: Operand
 
 
 class DeleteAction(msgspec.Struct, frozen=True):
-    path: Path
+    path: DocumentPath
     operand: Operand
 
 
@@ -120,7 +120,7 @@ class Update(msgspec.Struct, frozen=True, dict=True):
     actions: tuple[Action, ...]
 
     @cached_property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[DocumentPath, ...]:
         return tuple(action.path for action in self.actions)
 
     @cached_property
@@ -139,8 +139,8 @@ class Update(msgspec.Struct, frozen=True, dict=True):
         return tuple(action.operand for action in self.actions if isinstance(action, SetAction))
 
 
-class Projection(msgspec.Struct, frozen=True):
-    paths: tuple[Path, ...]
+class ProjectionExpression(msgspec.Struct, frozen=True):
+    paths: tuple[DocumentPath, ...]
 
 
 def operator_count(trees: Iterable[Condition | Operand]) -> int:
@@ -156,7 +156,7 @@ def operator_count(trees: Iterable[Condition | Operand]) -> int:
                 waiting += parts
             case Not(part):
                 waiting.append(part)
-            case Call(_, arguments):
+            case FunctionCall(_, arguments):
                 waiting += arguments
             case Compare(_, left, right) | Arithmetic(_, left, right):
                 waiting += (left, right)
@@ -169,14 +169,14 @@ def operator_count(trees: Iterable[Condition | Operand]) -> int:
     return count
 
 
-def document_paths(tree: Condition | Operand) -> list[Path]:
+def document_paths(tree: Condition | Operand) -> list[DocumentPath]:
     """Every path that a bound condition reads, in the order written. Iterative: a tree may be deep."""
-    found: list[Path] = []
+    found: list[DocumentPath] = []
     waiting: list[Condition | Operand] = [tree]
     while waiting:
         node = waiting.pop()
         match node:
-            case Path():
+            case DocumentPath():
                 found.append(node)
             case Compare(_, left, right) | Arithmetic(_, left, right):
                 waiting += (right, left)
@@ -188,6 +188,6 @@ def document_paths(tree: Condition | Operand) -> list[Path]:
                 waiting += reversed(parts)
             case Not(part):
                 waiting.append(part)
-            case Call(_, arguments):
+            case FunctionCall(_, arguments):
                 waiting += reversed(arguments)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from prejoin.protocol.expressions.nodes import Path, Projection, Steps
+from prejoin.protocol.expressions.nodes import DocumentPath, ProjectionExpression, Steps
 from prejoin.protocol.values import Item, Value
 
 
@@ -27,10 +27,10 @@ def read(item: Item, steps: Steps) -> Value | None:
     return value
 
 
-def project(item: Item, paths: tuple[Path, ...]) -> Item:
+def project(item: Item, paths: tuple[DocumentPath, ...]) -> Item:
     """The parts of an item that the paths name. Chosen list members close up, in their order.
 
-    >>> project({"a": {"L": [{"S": "x"}, {"S": "y"}, {"S": "z"}]}}, (Path(("a", 2)), Path(("a", 0))))
+    >>> project({"a": {"L": [{"S": "x"}, {"S": "y"}, {"S": "z"}]}}, (DocumentPath(("a", 2)), DocumentPath(("a", 0))))
     {'a': {'L': [{'S': 'x'}, {'S': 'z'}]}}
     """
     if all(len(path.steps) == 1 for path in paths):
@@ -68,6 +68,6 @@ def _pruned(value: Value, tree: dict[str | int, Any]) -> Value | None:
     return None
 
 
-def heads(projection: Projection) -> frozenset[str]:
+def heads(projection: ProjectionExpression) -> frozenset[str]:
     """The top-level attributes that a projection touches."""
     return frozenset(str(path.steps[0]) for path in projection.paths)

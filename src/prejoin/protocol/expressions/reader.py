@@ -2,27 +2,80 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import NoReturn
 
 from prejoin.protocol import limits
-from prejoin.protocol.errors import invalid
+from prejoin.protocol.errors import DynamoDBError, invalid
 from prejoin.protocol.expressions.nodes import (
     CONDITION_FUNCTIONS,
     UPDATE_FUNCTIONS,
-    Call,
+    DocumentPath,
+    FunctionCall,
     Operand,
-    Path,
     Placeholder,
     Steps,
 )
 from prejoin.protocol.expressions.reserved import is_reserved
-from prejoin.protocol.expressions.tokens import Token, syntax_error, tokenise
+
+_TOKEN = re.compile(
+    r"[ \t\r\n]+|(?P<name>[A-Za-z][A-Za-z0-9_]*)|(?P<hash>#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"
+    r"|(?P<number>0|[1-9][0-9]*)|(?P<sign><>|<=|>=|.)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionToken:
+    """`kind` is name, hash, value, number, sign or end."""
+
+    kind: str
+    text: str
+    start: int
+
+    def word(self) -> str:
+        """The upper case of a name, to compare with a keyword; nothing for any other token."""
+        return self.text.upper() if self.kind == "name" else ""
+
+
+END = "<EOF>"
+
+
+def tokenise(text: str, parameter: str) -> tuple[ExpressionToken, ...]:
+    """The tokens of an expression, the last of them the end.
+
+    >>> [token.text for token in tokenise("a.b[0] >= :v", "ConditionExpression")]
+    ['a', '.', 'b', '[', '0', ']', '>=', ':v', '<EOF>']
+    """
+    if not text:
+        raise invalid(f"Invalid {parameter}: The expression can not be empty;")
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if size > limits.EXPRESSION_SIZE:
+        shown = "" if parameter == "UpdateExpression" else f" expression size: {size}"
+        raise invalid(f"Invalid {parameter}: Expression size has exceeded the maximum allowed size;{shown}")
+    found = [
+        ExpressionToken(match.lastgroup, match.group(), match.start())
+        for match in _TOKEN.finditer(text)
+        if match.lastgroup is not None
+    ]
+    found.append(ExpressionToken("end", END, len(text)))
+    return tuple(found)
+
+
+def syntax_error(text: str, tokens: tuple[ExpressionToken, ...], index: int, parameter: str) -> DynamoDBError:
+    """The error for an unexpected token; `near` runs from the token before it to the token after it."""
+    first = tokens[max(index - 1, 0)]
+    last = tokens[min(index + 1, len(tokens) - 1)]
+    near = text[first.start : last.start + (0 if last.kind == "end" else len(last.text))]
+    return invalid(f'Invalid {parameter}: Syntax error; token: "{tokens[index].text}", near: "{near}"')
+
 
 _OPERAND_DEPTH = 32
 _LIST_POSITIONS = 2**31
 
 
-class Reader:
+class TokenReader:
     """A cursor over the tokens of one expression.
 
     DynamoDB reports a syntax error first, then other complaints by kind, not by place: `complain` keeps the
@@ -39,13 +92,13 @@ class Reader:
         self._complaints: dict[str, str] = {}
 
     @property
-    def token(self) -> Token:
+    def token(self) -> ExpressionToken:
         return self.tokens[self.index]
 
-    def peek(self, distance: int = 1) -> Token:
+    def peek(self, distance: int = 1) -> ExpressionToken:
         return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
 
-    def advance(self) -> Token:
+    def advance(self) -> ExpressionToken:
         token = self.tokens[self.index]
         if token.kind != "end":
             self.index += 1
@@ -95,7 +148,7 @@ class Reader:
             self.complain("reserved", f"Attribute name is a reserved keyword; reserved keyword: {token.text}")
         return token.text
 
-    def path(self) -> Path:
+    def path(self) -> DocumentPath:
         """A document path, as `a.#b[0]`."""
         steps: list[str | int] = [self.name()]
         while True:
@@ -111,7 +164,7 @@ class Reader:
                     self.complain(
                         "nesting", f"The document path has too many nesting levels; nesting levels: {len(steps)}"
                     )
-                return Path(tuple(steps))
+                return DocumentPath(tuple(steps))
 
     def _position(self, text: str) -> int:
         # What does not fit need not be read to its end: int() of a long text would be slow.
@@ -144,7 +197,7 @@ class Reader:
             return self.call(depth)
         return self.path()
 
-    def call(self, depth: int = 0) -> Call:
+    def call(self, depth: int = 0) -> FunctionCall:
         function = self.advance().text
         self.expect("(")
         arguments = [self.operand(depth + 1)]
@@ -153,7 +206,7 @@ class Reader:
         self.expect(")")
         if function not in self._functions:
             self._complain_about_function(function)
-        return Call(function, tuple(arguments))
+        return FunctionCall(function, tuple(arguments))
 
     def _complain_about_function(self, function: str) -> None:
         if function in CONDITION_FUNCTIONS | UPDATE_FUNCTIONS:
@@ -164,7 +217,7 @@ class Reader:
         else:
             self.complain("unknown function", f"Invalid function name; function: {function}")
 
-    def complain_about_misuse(self, call: Call) -> None:
+    def complain_about_misuse(self, call: FunctionCall) -> None:
         self.complain(
             "misused function",
             f"The function is not allowed to be used this way in an expression; function: {call.function}",
@@ -176,13 +229,13 @@ class Reader:
             self.complain("operators", f"The expression contains too many operators; operator count: {most + 1}")
 
 
-def path_clash(paths: list[Path]) -> str | None:
+def path_clash(paths: list[DocumentPath]) -> str | None:
     """The complaint about the first two paths of which one lies within, or contradicts, the other."""
     if len({path.steps[0] for path in paths}) == len(paths):
         return None
-    seen: dict[Steps, Path] = {}
+    seen: dict[Steps, DocumentPath] = {}
     conflict: str | None = None
-    heads: dict[Steps, tuple[type, Path]] = {}
+    heads: dict[Steps, tuple[type, DocumentPath]] = {}
     for path in paths:
         clash = seen.get(path.steps) or next(
             (seen[path.steps[:n]] for n in range(1, len(path.steps)) if path.steps[:n] in seen), None

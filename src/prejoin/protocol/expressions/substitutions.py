@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from prejoin.protocol import limits
-from prejoin.protocol.errors import DynamoDBError, invalid, newly_worded, refuse
+from prejoin.protocol.errors import DynamoDBError, invalid, newer_wording, refuse
 from prejoin.protocol.sizes import value_size
 from prejoin.protocol.values import SHORT_NAME, Value, canonical, check_name
 
@@ -132,7 +132,7 @@ def _checked_value(key: str, value: Any, newer_words: bool) -> Value:
         if error.code != "ValidationException":
             raise
         if newer_words:
-            raise newly_worded(error) from None
+            raise newer_wording(error) from None
         raise invalid(f"ExpressionAttributeValues contains invalid value: {error.message} for key {key}") from None
 
 

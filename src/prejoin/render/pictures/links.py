@@ -59,7 +59,7 @@ def _said(workload: Workload, one: Relationship) -> Iterator[Link]:
             yield Link(one.left, one.right, ", ".join(one.via), both=True)
             return
         for side in dict.fromkeys((one.left, one.right)):
-            vias = [a.name for a in between.attributes if a.references.partition(".")[0] == side]
+            vias = [a.name for a in between.attributes if a.referenced_entity == side]
             yield from (Link(side, between.name, via) for via in vias or [""])
         return
     many = one.kind is not RelationshipKind.ONE_TO_ONE
@@ -68,7 +68,7 @@ def _said(workload: Workload, one: Relationship) -> Iterator[Link]:
         return
     vias = [via for via in one.via if right.attribute(via)]
     if not vias and not one.via:
-        vias = [a.name for a in right.attributes if a.references.partition(".")[0] == one.left][:1]
+        vias = [a.name for a in right.attributes if a.referenced_entity == one.left][:1]
     via = ", ".join(vias or one.via)
     attribute = right.attribute(via)
     yield Link(one.left, one.right, via, many, optional=bool(attribute and attribute.optional))
@@ -79,7 +79,7 @@ def _referring(workload: Workload) -> Iterator[Link]:
     for entity in workload.entities:
         order = [a.name for a in entity.attributes]
         for attribute in entity.attributes:
-            owner = workload.entity(attribute.references.partition(".")[0])
+            owner = workload.entity(attribute.referenced_entity)
             if owner is None or not attribute.references:
                 continue
             held = _held(workload, entity, attribute, owner)

@@ -9,7 +9,8 @@ from typing import Literal
 from prejoin.design.cost.bill import Bill
 from prejoin.design.explain.operations import operation_words
 from prejoin.design.model import Design, Operation
-from prejoin.keys import Facet
+from prejoin.keys import Facet, Plan
+from prejoin.keys import Refusal as Refused
 from prejoin.render.python.entities import View
 from prejoin.render.python.layout import STEP, WIDTH, Group, Imports, Noted, Part, docstring, lay, wide
 from prejoin.render.python.names import Names
@@ -145,6 +146,8 @@ class Module:
     aio: bool = False
     imports: Imports = field(default_factory=Imports)
     views: dict[tuple[str, tuple[str, ...]], View] = field(default_factory=dict)
+    plans: dict[str, Plan | Refused] = field(default_factory=dict)
+    """How the keys serve each read, by pattern."""
 
     @property
     def wait(self) -> str:

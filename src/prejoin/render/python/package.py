@@ -1,4 +1,4 @@
-"""A package of Python for a design: `render_python(workload, design)`, files by their paths."""
+"""The Python package of a design: `render_python` gives its files, `render_package` the modules that run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from prejoin.design.cost.bill import bill
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design
 from prejoin.render.keeping import stamped
-from prejoin.render.python.entities import Style, entities_module
+from prejoin.render.python.entities import Style, View, entities_module
 from prejoin.render.python.keys import keys_module
 from prejoin.render.python.layout import Imports, docstring
 from prejoin.render.python.method import Method, Module, Param
-from prejoin.render.python.names import identifier, names_of, short_title
+from prejoin.render.python.names import Names, identifier, names_of, short_title
 from prejoin.render.python.repository import methods_of, repository_module, tenant_param
 from prejoin.render.python.schema import schema_module
 from prejoin.render.python.seed import seed_module
@@ -24,37 +24,78 @@ from prejoin.workload.model import Workload
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is said about the code and not about the table."""
+    """Settings of the generated code. They do not change the table."""
 
     package: str = ""
-    """The name of the package; made from the title if not said."""
+    """The name of the package; by default made from the title of the document."""
     style: Style = "dataclass"
     asynchronous: bool = True
-    """Whether there is a repository to be awaited, too."""
+    """Whether to write an async repository as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPackage:
+    """The modules of a package that run in production, and what is in them as data."""
+
+    name: str
+    modules: Mapping[str, str]
+    """The source of `entities`, `schema`, `repository` and `async_repository`, each after those that it imports."""
+    names: Names
+    methods: Mapping[str, Method]
+    """The methods of the repositories, by the ids of their patterns."""
+    views: tuple[View, ...]
+    """The classes with some of an entity's attributes."""
+    tenant: Param | None
+    """The parameter of `of_tenant`; None if the table has no tenants."""
+
+
+def render_package(workload: Workload, design: Design, options: Options | None = None) -> RenderedPackage:
+    """Renders the entities, the schema and the repositories."""
+    options = options or Options()
+    module = module_of(workload, design, options)
+    return _rendered(module, methods_of(module), options)
+
+
+def _rendered(module: Module, methods: dict[str, Method], options: Options) -> RenderedPackage:
+    workload, names = module.workload, module.names
+    repositories = {"repository": repository_module(module, methods)}
+    if options.asynchronous:
+        twin = replace(module, aio=True, imports=Imports())
+        repositories["async_repository"] = repository_module(twin, methods_of(twin))
+    views = tuple(module.views.values())  # known only after the methods have been written
+    modules = {
+        "entities": entities_module(workload, names, views, options.style),
+        "schema": schema_module(workload, module.design, names),
+        **repositories,
+    }
+    sources = {name: _source(lines) for name, lines in modules.items()}
+    return RenderedPackage(package_name(workload, options), sources, names, methods, views, tenant_param(module))
 
 
 def render_python(workload: Workload, design: Design, options: Options | None = None) -> Mapping[PurePosixPath, str]:
-    """The package: entities, keys, schema, repositories and sample data; and tests that run every method."""
+    """Renders all files of the package: its modules, keys and sample data, and tests that run every method."""
     options = options or Options()
-    names = names_of(workload)
-    package = PurePosixPath(package_name(workload, options))
     module = module_of(workload, design, options)
     methods = methods_of(module)
-    files = {package / "repository.py": repository_module(module, methods)}
-    if options.asynchronous:
-        twin = replace(module, aio=True, imports=Imports())
-        files[package / "async_repository.py"] = repository_module(twin, methods_of(twin))
-    files[package / "__init__.py"] = docstring(f"{workload.title or 'The application'} on DynamoDB.")
-    files[package / "entities.py"] = entities_module(workload, names, list(module.views.values()), options.style)
-    files[package / "keys.py"] = keys_module(workload, design, names)
-    files[package / "schema.py"] = schema_module(workload, design, names)
-    files[package / "seed.py"] = seed_module(workload, design, names)
-    files[PurePosixPath("tests/test_repository.py")] = tests_module(module, methods, package.name)
-    return {path: stamped("\n".join(lines) + "\n") for path, lines in sorted(files.items())}
+    rendered = _rendered(module, methods, options)
+    package = PurePosixPath(rendered.name)
+    others = {
+        package / "__init__.py": docstring(f"{workload.title or 'The application'} on DynamoDB."),
+        package / "keys.py": keys_module(workload, design, module.names),
+        package / "seed.py": seed_module(workload, design, module.names),
+        PurePosixPath("tests/test_repository.py"): tests_module(module, methods, package.name),
+    }
+    files = {package / f"{name}.py": source for name, source in rendered.modules.items()}
+    files |= {path: _source(lines) for path, lines in others.items()}
+    return dict(sorted(files.items()))
+
+
+def _source(lines: list[str]) -> str:
+    return stamped("\n".join(lines) + "\n")
 
 
 def module_of(workload: Workload, design: Design, options: Options) -> Module:
-    """What methods are made from."""
+    """What methods are rendered from."""
     facets = planner_facets(design, workload)
     return Module(workload, design, names_of(workload), facets, bill(workload, design), options.style)
 
@@ -69,5 +110,5 @@ def repository_methods(workload: Workload, design: Design, options: Options | No
 
 
 def repository_tenant(workload: Workload, design: Design) -> Param | None:
-    """What `of_tenant` of the repository takes; None where it has no such method."""
+    """The parameter of `of_tenant`; None if the table has no tenants."""
     return tenant_param(module_of(workload, design, Options()))

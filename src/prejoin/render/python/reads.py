@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import Link, ask_of, followed, is_filtered, plain, varying, wanted_of
+from prejoin.design.mapping.map_reads import Link, ask_of, followed, is_filtered, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
@@ -14,7 +14,7 @@ from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, P
 from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
-from prejoin.workload.lookup import bindings
+from prejoin.workload.lookup import bare_name, bindings
 from prejoin.workload.model import (
     RANGES,
     Attribute,
@@ -54,6 +54,13 @@ _ROOM = WIDTH - len(STEP * 3) - len("filter=,")
 """What of a line a filter may take. A longer one formatters would break where it is hard to read."""
 
 
+def read_plan(module: Module, read: Read) -> keys.Plan | keys.Refusal:
+    """The keys by which a read is served; found once for both repositories."""
+    if read.id not in module.plans:
+        module.plans[read.id] = keys.plan(module.facets, ask_of(read, module.workload))
+    return module.plans[read.id]
+
+
 def read_method(module: Module, read: Read, operation: Operation) -> Method:
     return _Reading(module, read, operation).method()
 
@@ -82,7 +89,7 @@ class _Reading:
         self.operation = operation
         self.entities = read.entities[:1] if read.combine is Combine.JOIN else read.entities
         self.first = self.entities[0]
-        found = keys.plan(module.facets, ask_of(read, module.workload))
+        found = read_plan(module, read)
         assert isinstance(found, keys.Plan)  # it is served
         self.plan = found
         self.params: list[Param] = []
@@ -117,7 +124,7 @@ class _Reading:
     def _clock(self) -> str:
         """What time it is: for a further page, that of the first, or else it would be another question."""
         if any(param.name == "after" for param in self.params):
-            self.module.imports.name("prejoin.table", "begun")
+            self.module.imports.name("prejoin", "begun")
             return "begun(after)"
         return "dt.datetime.now(dt.UTC)"
 
@@ -166,7 +173,7 @@ class _Reading:
         options = [keyword("into", into)] if into else []
         equal = [keyword(g.field, g.values[0]) for g in self.given]
         if self.operation.requests[0].call is Call.TRANSACT_GET:
-            self.module.imports.name("prejoin.table", "Get")
+            self.module.imports.name("prejoin", "Get")
             together = call(f"found = {wait}self.db.get_together", call("Get", cls, *options, *equal))
             return [together, "return found[0]"]
         return [call(f"return {wait}self.db.get", cls, *self._consistent(), *options, *equal)]
@@ -180,7 +187,7 @@ class _Reading:
         options = [*self._consistent(), *([keyword("into", into)] if into else [])]
         if self.plan.operation == "GetItem":
             if self.operation.requests[0].call is Call.TRANSACT_GET:
-                self.module.imports.name("prejoin.table", "Get")
+                self.module.imports.name("prejoin", "Get")
                 parts = [*([keyword("into", into)] if into else []), *(keyword(f, v) for f, v in equal)]
                 gets = Group("*[", (call("Get", cls, *parts), f"for {one} in {name}"), "]", commas=False)
                 return [call(f"found = {wait}self.db.get_together", gets), _THERE]
@@ -195,7 +202,7 @@ class _Reading:
     def _page(self, cls: str, into: str, shown: str) -> tuple[list[Part], str]:
         limit = self._limits()
         if self.paged:
-            self.module.imports.name("prejoin.table", "Page")
+            self.module.imports.name("prejoin", "Page")
             return [self._query(cls, into, "return ", limit)], f"Page[{shown}]"
         return [self._query(cls, into, "found = ", limit), "return list(found)"], f"list[{shown}]"
 
@@ -216,7 +223,7 @@ class _Reading:
 
     def _collection(self) -> tuple[list[Part], str]:
         module = self.module
-        module.imports.name("prejoin.table", "Collection")
+        module.imports.name("prejoin", "Collection")
         classes = Group("(", tuple(module.cls(name) for name in self.entities), ")")
         limit = self._limits()
         roles = self._roles()
@@ -360,7 +367,7 @@ class _Reading:
         return "matches if any(asked) else None"
 
     def _consistent(self) -> list[Part]:
-        return ["consistent=True"] if self.plan.ask.consistent else []
+        return ["consistent=True"] if self.plan.lookup.consistent else []
 
     def _order(self) -> Part:
         """The order as the client takes it; of one entity among several where only that has the attribute."""
@@ -382,7 +389,7 @@ class _Reading:
         module = self.module
         bound = bindings(module.workload, self.entities, one.attribute)
         entity = self.first if self.first in bound else next(iter(bound), self.first)
-        attribute = single(module.workload, entity, bound.get(entity, plain(one.attribute)))
+        attribute = single(module.workload, entity, bound.get(entity, bare_name(one.attribute)))
         field = module.names.field(entity, attribute.name)
         if one.op in _NO_VALUES:
             return _Given(one, entity, attribute, field, ())
@@ -395,7 +402,7 @@ class _Reading:
     def _params(self, one: Input, entity: str, attribute: Attribute) -> tuple[str, ...]:
         """The parameters of an input, added to those of the method."""
         type_ = input_type(one, entity, attribute, self.module)
-        base = plain(one.attribute)
+        base = bare_name(one.attribute)
         taken = [p.name for p in self.params]
         default = "None" if one.optional else ""
         type_ = f"{type_} | None" if one.optional else type_
@@ -472,7 +479,7 @@ def test_text(op: Op, field: str, values: Sequence[str], attribute: Attribute, m
     """A comparison as the client's conditions have it."""
     at = f"o.{field}"
     if op in _CALLS:
-        module.imports.name("prejoin.table", _CALLS[op])
+        module.imports.name("prejoin", _CALLS[op])
     match op:
         case Op.IN:
             given = len(values) == 1 and values[0].isidentifier()

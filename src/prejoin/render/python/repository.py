@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prejoin.design.model import Operation
+from prejoin.keys import Refusal
 from prejoin.render.python.layout import STEP, comment, docstring
 from prejoin.render.python.method import Asked, Method, Module, Option, Param
-from prejoin.render.python.reads import read_method
+from prejoin.render.python.reads import read_method, read_plan
 from prejoin.render.python.values import annotation
 from prejoin.render.python.writes import write_method
 from prejoin.workload.model import OutOfScope, Pattern, Read, Verb, Workload
@@ -21,7 +22,7 @@ def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
     """The module of a repository."""
     workload, names = module.workload, module.names
     client = "AsyncClient" if module.aio else "Client"
-    module.imports.name("prejoin.table", client)
+    module.imports.name("prejoin", client)
     name = f"{'Async' if module.aio else ''}{names.title}Repository"
     title = workload.title or "the application"
     said = ["Patterns about items of a tenant are methods of `of_tenant(…)`."] if workload.tenant else []
@@ -81,7 +82,7 @@ def methods_of(module: Module) -> dict[str, Method]:
     found: dict[str, Method] = {}
     for pattern in module.workload.patterns:
         operation = module.design.operation(pattern.id)
-        if operation is None or reason(module.workload, pattern, operation):
+        if operation is None or reason(module, pattern, operation):
             continue
         if isinstance(pattern, Read):
             found[pattern.id] = read_method(module, pattern, operation)
@@ -90,8 +91,9 @@ def methods_of(module: Module) -> dict[str, Method]:
     return found
 
 
-def reason(workload: Workload, pattern: Pattern, operation: Operation | None) -> str:
+def reason(module: Module, pattern: Pattern, operation: Operation | None) -> str:
     """Why a pattern has no method; empty where it has one."""
+    workload = module.workload
     if any(isinstance(d.pin, OutOfScope) and d.pin.pattern == pattern.id for d in workload.decisions):
         return "it is answered by something else than this table"
     if operation is None:
@@ -100,11 +102,13 @@ def reason(workload: Workload, pattern: Pattern, operation: Operation | None) ->
         return operation.problem
     if not isinstance(pattern, Read) and all(a.verb is Verb.EXPIRE for a in pattern.actions):
         return "DynamoDB does it by itself"
+    if isinstance(pattern, Read) and isinstance(plan := read_plan(module, pattern), Refusal):
+        return str(plan)  # only in a design whose operations are not those of its keys
     return ""
 
 
 def _absent(workload: Workload, module: Module) -> Iterator[str]:
     for pattern in workload.patterns:
-        why = reason(workload, pattern, module.design.operation(pattern.id))
+        why = reason(module, pattern, module.design.operation(pattern.id))
         if why:
             yield f"{pattern.id}, {pattern.description or pattern.name or 'a pattern'}, is not here: {why}."

@@ -27,7 +27,7 @@ from prejoin.workload.tenants import is_owned, tenant_field
 
 def schema_module(workload: Workload, design: Design, names: Names) -> list[str]:
     imports = Imports()
-    imports.name("prejoin.table", "Schema")
+    imports.name("prejoin", "Schema")
     base = design.slots[0]
     used = {facet.slot for facet in planner_facets(design, workload)}
     stored = [e for e in workload.entities if design.item(e.name)]
@@ -35,7 +35,7 @@ def schema_module(workload: Workload, design: Design, names: Names) -> list[str]
     # An index that nothing is in would be made for nothing, and its attributes have no types.
     indexes = [_index(slot) for slot in design.indexes if slot.name in used]
     if indexes:
-        imports.name("prejoin.table", "Index")
+        imports.name("prejoin", "Index")
         parts.append(keyword("indexes", listing(indexes)))
     named = [("pk", base.pk[0].name, "pk"), ("sk", base.sk[0].name if base.sk else "sk", "sk")]
     named += [("type_attribute", design.type_attribute, "entityType"), ("separator", design.separator, "#")]
@@ -53,7 +53,7 @@ def schema_module(workload: Workload, design: Design, names: Names) -> list[str]
 
 
 def _entity(entity: Entity, design: Design, names: Names, imports: Imports) -> Group:
-    imports.name("prejoin.table", "Entity", "Key")
+    imports.name("prejoin", "Entity", "Key")
     own = design.item(entity.name)
     assert own is not None  # asked for by the caller
     fields = names.fields[entity.name]
@@ -68,10 +68,10 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports) -> G
         parts.append(keyword("names", mapping(renamed)))
     patterns = [_copy(i, entity, fields, design, imports) for i in design.items if i.entity == entity.name and i.copy]
     for guard in (g for g in design.guards if g.entity == entity.name):
-        imports.name("prejoin.patterns", "Unique")
+        imports.name("prejoin", "Unique")
         patterns.append(call("Unique", *(string(fields[a]) for a in guard.attributes)))
     if ends := ending(design, entity):
-        imports.name("prejoin.patterns", "TimeToLive")
+        imports.name("prejoin", "TimeToLive")
         patterns.append(call("TimeToLive", string(fields[ends])))
     if patterns:
         parts.append(keyword("patterns", listing(patterns)))
@@ -79,7 +79,7 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports) -> G
 
 
 def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
-    imports.name("prejoin.patterns", "Copy")
+    imports.name("prejoin", "Copy")
     parts: list[Part] = [string(item.copy), _key(item.facets[0], entity, fields, design, imports)]
     if item.attributes:
         parts.append(keyword("attributes", listing(string(fields[a]) for a in item.attributes)))
@@ -102,7 +102,7 @@ def _is_natural(facet: Facet, design: Design) -> bool:
 def _key(facet: Facet, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
     parts: list[Part] = [string(keys.renamed(text, fields)) for text in (*facet.pk, *facet.sk)]
     if facet.when:
-        imports.name("prejoin.keys", "When")
+        imports.name("prejoin", "When")
         parts.append(keyword("when", listing(_when(w, entity, fields, imports) for w in facet.when)))
     if design.raw_keys:
         parts.append("raw=True")

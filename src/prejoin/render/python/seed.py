@@ -12,7 +12,7 @@ from prejoin.workload.model import Entity, Workload
 
 def seed_module(workload: Workload, design: Design, names: Names) -> list[str]:
     imports = Imports()
-    imports.name("prejoin.table", "Client")
+    imports.name("prejoin", "Client")
     stored = [e for e in workload.entities if design.item(e.name)]
     body: list[str] = []
     for entity in stored:

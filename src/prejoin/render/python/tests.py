@@ -55,8 +55,8 @@ def tests_module(module: Module, methods: dict[str, Method], package: str) -> li
     """A module with a test for each method."""
     imports = Imports()
     title = module.names.title
-    imports.name("prejoin.engine", "Embedded")
-    imports.name("prejoin.table", "Client")
+    imports.name("prejoin", "Embedded")
+    imports.name("prejoin", "Client")
     imports.name(f"{package}.repository", f"{title}Repository")
     imports.name(f"{package}.schema", "SCHEMA", "TABLE")
     body = [

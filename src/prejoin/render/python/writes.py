@@ -227,7 +227,7 @@ class _Writing:
             case ChangeOp.ADD | ChangeOp.SUBTRACT:
                 amount = self._amount(change, entity, attribute, loop)
                 if attribute.optional:
-                    self.module.imports.name("prejoin.table", "add")
+                    self.module.imports.name("prejoin", "add")
                     sign = "-" if change.op is ChangeOp.SUBTRACT else ""
                     return f"{name} = add({name}, {sign}{amount})"
                 return f"{name} {change.op} {amount}"
@@ -238,7 +238,7 @@ class _Writing:
                 else:
                     more = self.sources.new_value(entity, replace(attribute, optional=False), loop)
                 function = "add" if attribute.type.kind is Kind.SET else "appended"
-                self.module.imports.name("prejoin.table", function)
+                self.module.imports.name("prejoin", function)
                 return f"{name} = {function}({name}, {more})"
             case _:
                 if change.value is not None:
@@ -279,7 +279,7 @@ class _Writing:
             yield call(f"{found} = {wait}self.db.query", cls, *options, *equal)
             return
         if tests:
-            self.module.imports.name("prejoin.table", "TooMany")
+            self.module.imports.name("prejoin", "TooMany")
             many = f"{found}_all"
             yield call(f"{many} = {wait}self.db.query", cls, *options, *equal)
             yield f"if len({many}) > 1:"

@@ -1,9 +1,9 @@
-"""The client that is awaited: the conversations of `Client`, held in an event loop."""
+"""`AsyncClient`: the methods of `Client` for asyncio."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
@@ -21,7 +21,7 @@ from .async_reads import AsyncReader
 from .async_writes import AsyncBatching, AsyncWriter
 from .client import any_call, explained, measured, observed, safe, unreadable_answer
 from .observe import Observer
-from .transaction import Gathered
+from .transaction import WriteList
 
 if TYPE_CHECKING:
     from prejoin.table.admin.drift import Difference
@@ -32,12 +32,14 @@ R = TypeVar("R")
 _encode = msgspec.json.Encoder().encode
 
 
-class AsyncTransaction(Gathered):
-    """Writes that are done together or not at all, when the `async with` ends."""
+class AsyncTransaction(WriteList):
+    """A transaction: all writes are applied at the end of the `async with` block, or none."""
 
-    def __init__(self, client: AsyncClient, token: str | None) -> None:
-        super().__init__(client.schema, client.table, token)
-        self._client = client
+    def __init__(
+        self, schema: Schema, table: str, token: str | None, run: Callable[[Steps[None]], Awaitable[None]]
+    ) -> None:
+        super().__init__(schema, table, token)
+        self._run = run
 
     async def __aenter__(self) -> AsyncTransaction:
         return self
@@ -53,11 +55,11 @@ class AsyncTransaction(Gathered):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            await self._client._run(self._steps())
+            await self._run(self._steps())
 
 
 class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
-    """Typed access to one table, awaited. Each method is as in `Client`.
+    """Typed access to one table for asyncio: the methods of `Client`, awaited.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -86,8 +88,11 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         observe: Observer | None = None,
         cursors: Cursors | None = None,
     ) -> None:
-        """`observe` is called after each request. `cursors` signs or encrypts the cursors of pages: `SignedCursors`,
-        `EncryptedCursors`."""
+        """Bind a schema to a table.
+
+        `transport` is `AWS()`, `Endpoint(…)` or `Embedded()`. `observe` is called with a `Call` after each request.
+        `cursors` signs or encrypts the cursors of pages: `SignedCursors` or `EncryptedCursors`.
+        """
         self.schema = schema
         self.table = table
         self._transport = transport
@@ -97,43 +102,53 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         self._lossless: bool = getattr(transport, "lossless", False)
 
     def tenant(self, tenant: Any, /) -> AsyncClient:
-        """As `Client.tenant`."""
+        """Return the client of one tenant, with the same transport. The schema has to declare tenants.
+
+        It adds the tenant to reads and writes, and refuses any request for items of another tenant before it is sent.
+        """
         schema = self.schema.of_tenant(tenant)
         return AsyncClient(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
 
     async def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
-        """As `Client.create_table`."""
-        from prejoin.table.admin.create_table import create  # whoever makes no tables need not wait for it
+        """Create the table with its indexes, and wait until it is active.
+
+        With `if_absent`, an existing table is kept if it matches the schema. `more` are further parameters of
+        CreateTable: `Tags=…`, `DeletionProtectionEnabled=True`, or `ProvisionedThroughput=…` for provisioned capacity.
+        """
+        from prejoin.table.admin.create_table import create
 
         await self._run(create(self.schema, self.table, if_absent=if_absent, more=more))
 
     async def describe(self) -> dict[str, Any] | None:
-        """As `Client.describe`."""
+        """Return the description of the table, as by DescribeTable; None if there is no such table."""
         from prejoin.table.admin.drift import describe
 
         return await self._run(describe(self.table))
 
     async def drift(self) -> list[Difference]:
-        """As `Client.drift`."""
+        """Return the differences between the table and the schema, each with a fix. Empty if there are none."""
         from prejoin.table.admin.drift import drift
 
         return await self._run(drift(self.schema, self.table))
 
     async def add_indexes(self) -> tuple[str, ...]:
-        """As `Client.add_indexes`."""
+        """Add the global indexes that the table lacks, wait until they are active, and return their names.
+
+        Existing items have no keys yet for an index with key templates: `audit` finds them, and `repair` adds the keys.
+        """
         from prejoin.table.admin.create_table import add_indexes
 
         return await self._run(add_indexes(self.schema, self.table))
 
     async def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
-        """As `Client.call`."""
+        """Send any DynamoDB operation: `await db.call("DescribeTable")`. The TableName is added if it is missing."""
         if self._fence is not None:
             raise self._fence.confined("call()")
         answer: dict[str, Any] = await self._send(any_call(self.table, operation, body or {}))
         return answer
 
     async def close(self) -> None:
-        """Closes the transport, if it can be closed."""
+        """Close the transport, if it has a `close` or `close_async` method."""
         transport: Any = self._transport
         if hasattr(transport, "close_async"):
             await transport.close_async()
@@ -156,14 +171,17 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         await self.close()
 
     def transaction(self, token: str | None = None) -> AsyncTransaction:
-        """As `Client.transaction`: `async with db.transaction() as tx: tx.insert(…)`."""
-        return AsyncTransaction(self, token)
+        """Return a transaction: `async with db.transaction() as tx: tx.insert(…)`.
+
+        A `token` makes it safe to repeat.
+        """
+        return AsyncTransaction(self.schema, self.table, token, self._run)
 
     async def _write(self, write: Write) -> Any:
         return await self._run(write_one(self.schema, self.table, write))
 
     async def _run(self, steps: Steps[R]) -> R:
-        """Holds a conversation of the core: sends each request, hands back the answer or the error."""
+        """Run steps: send each request, and pass the response or the error back."""
         try:
             step = next(steps)
             while True:
@@ -180,7 +198,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
-        # All are waited for: a failure is told when nothing of this conversation is under way any more.
+        # All are awaited: an error is raised when no request of these steps is running any more.
         parts = map(self._run, step.conversations) if isinstance(step, Parallel) else map(self._send, step)
         answers = await asyncio.gather(*parts, return_exceptions=True)
         for answer in answers:

@@ -1,4 +1,4 @@
-"""The reads of a client, for those who await. Thin: what they do is in `asks`."""
+"""The read methods of `AsyncClient`. What they do is in `prejoin.table.read`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from typing import Any, Literal, TypeVar, overload
 from prejoin.keys import Order
 from prejoin.table.condition.record import Where
 from prejoin.table.conversation import Steps
-from prejoin.table.read import get as get_one
-from prejoin.table.read import query as asks
-from prejoin.table.read.batch_get import get_many
+from prejoin.table.options import Progress, WhenUnreadable
+from prejoin.table.read import batch_get, query, scan, transact_get
+from prejoin.table.read.arguments import QueryArguments
 from prejoin.table.read.cursor import Cursors
 from prejoin.table.read.decode import Unreadable
 from prejoin.table.read.page import Collection, Page
 from prejoin.table.read.plan import Roles
-from prejoin.table.read.query import Asking
-from prejoin.table.read.scan import Scan
-from prejoin.table.read.transact_get import Get, get_together
+from prejoin.table.read.transact_get import Get
 from prejoin.table.schema.schema import Schema
 
-from .reads import Progress, WhenUnreadable
+from .reads import exists_steps, get_steps
 
 E = TypeVar("E")
 V = TypeVar("V")
@@ -34,7 +32,7 @@ D = TypeVar("D")
 
 
 class AsyncReader(ABC):
-    """The reads of a client that is awaited; each as in `Reader`."""
+    """The read methods of `AsyncClient`."""
 
     schema: Schema
     table: str
@@ -48,12 +46,15 @@ class AsyncReader(ABC):
     @overload
     async def get(self, cls: type[Any], /, *, into: type[V], consistent: bool = False, **equal: Any) -> V | None: ...
     async def get(self, cls: type[Any], /, *, consistent: bool = False, into: type | None = None, **equal: Any) -> Any:
-        """As `Reader.get`."""
-        return await self._run(get_one.get(self.schema, self.table, cls, equal, consistent, into))
+        """Return the object with these attributes, or None. They must be its key, or the key of an index.
+
+        `into` is a class with some of the attributes; only these are read.
+        """
+        return await self._run(get_steps(self.schema, self.table, cls, equal, consistent, into))
 
     async def exists(self, cls: type[Any], /, *, consistent: bool = False, **equal: Any) -> bool:
-        """As `Reader.exists`."""
-        return await self._run(get_one.exists(self.schema, self.table, cls, equal, consistent))
+        """Return whether an object with these attributes exists. Its other attributes are not transferred."""
+        return await self._run(exists_steps(self.schema, self.table, cls, equal, consistent))
 
     @overload
     async def query(
@@ -108,8 +109,20 @@ class AsyncReader(ABC):
         unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Page[Any]:
-        """As `Reader.query`."""
-        asking = Asking(
+        """Return the objects with these attributes, as a page. Raise NotServed if no key or index serves the query.
+
+        Keywords are attributes and their values. `where` is a condition that may add a range over one attribute:
+        `lambda o: o.placed_at >= since`.
+
+        Objects come in the order of the keys, or in `order` ("placed_at", "-placed_at") if a key has that order;
+        `reverse` reverses it. Without `limit`, all objects are read. `after` is the cursor of the page before.
+
+        `filter` is a condition that DynamoDB tests after it has read, and billed, an item. `into` is a class with some
+        of the attributes; only these are read, and an index that projects no others may serve. `now` is the end of an
+        open range over time buckets. With `unreadable="keep"`, items that do not fit the class do not raise: they are
+        in the page's `unreadable`.
+        """
+        given = QueryArguments(
             where,
             equal,
             order,
@@ -123,7 +136,7 @@ class AsyncReader(ABC):
             self._cursors,
             unreadable == "keep",
         )
-        return await self._run(asks.query(self.schema, self.table, cls, asking))
+        return await self._run(query.query(self.schema, self.table, cls, given))
 
     @overload
     def pages(
@@ -178,9 +191,9 @@ class AsyncReader(ABC):
         unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> AsyncIterator[Page[Any]]:
-        """As `Reader.pages`."""
+        """Yield the pages of a query, with `size` objects each. The arguments are those of `query`."""
         while True:
-            asking = Asking(
+            given = QueryArguments(
                 where,
                 equal,
                 order,
@@ -194,7 +207,7 @@ class AsyncReader(ABC):
                 self._cursors,
                 unreadable == "keep",
             )
-            page = await self._run(asks.query(self.schema, self.table, cls, asking))
+            page = await self._run(query.query(self.schema, self.table, cls, given))
             yield page
             after = page.cursor
             if after is None:
@@ -211,9 +224,9 @@ class AsyncReader(ABC):
         now: datetime | None = None,
         **equal: Any,
     ) -> int:
-        """As `Reader.count`."""
-        asking = Asking(where, equal, test=filter, consistent=consistent, now=now)
-        return await self._run(asks.count(self.schema, self.table, cls, asking))
+        """Return how many objects a query would return. DynamoDB reads and bills all of them to count them."""
+        given = QueryArguments(where, equal, filter=filter, consistent=consistent, now=now)
+        return await self._run(query.count(self.schema, self.table, cls, given))
 
     async def collect(
         self,
@@ -231,11 +244,17 @@ class AsyncReader(ABC):
         unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Collection:
-        """As `Reader.collect`."""
-        asking = Asking(
+        """Return objects of several classes that share a partition, such as a user and its orders, with one query.
+
+        A range in `where` uses the attributes of the first class, and has to be in the keys of all classes. An `Order`
+        with an entity sorts the items of that entity. The other arguments are those of `query`.
+
+        If a class has another name for an attribute, give it in `roles`: `roles={User: {"user_id": "id"}}`.
+        """
+        given = QueryArguments(
             where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors, unreadable == "keep"
         )
-        return await self._run(asks.collect(self.schema, self.table, classes, asking, roles))
+        return await self._run(query.collect(self.schema, self.table, classes, given, roles))
 
     @overload
     async def get_many(
@@ -296,9 +315,14 @@ class AsyncReader(ABC):
         progress: Progress | None = None,
         unreadable: WhenUnreadable = "raise",
     ) -> list[Any]:
-        """As `Reader.get_many`."""
+        """Return the objects with these keys, in the order of the keys; None for a key without an object.
+
+        `await db.get_many(User, [{"user_id": "1"}, {"user_id": "2"}])`. A request reads up to a hundred keys;
+        `progress` is called with the number of keys that are read. With `unreadable="keep"`, an item that does not fit
+        the class is returned as an `Unreadable`.
+        """
         return await self._run(
-            get_many(self.schema, self.table, cls, keys, consistent, into, progress, unreadable == "keep")
+            batch_get.get_many(self.schema, self.table, cls, keys, consistent, into, progress, unreadable == "keep")
         )
 
     @overload
@@ -314,8 +338,11 @@ class AsyncReader(ABC):
     @overload
     async def get_together(self, *gets: Get[E]) -> tuple[E | None, ...]: ...
     async def get_together(self, *gets: Get[Any]) -> tuple[Any, ...]:
-        """As `Reader.get_together`."""
-        return await self._run(get_together(self.schema, self.table, gets))
+        """Return up to a hundred objects as they are at one moment.
+
+        `await db.get_together(Get(User, user_id="1"), Get(Order, order_id="7"))`
+        """
+        return await self._run(transact_get.get_together(self.schema, self.table, gets))
 
     @overload
     def everything(
@@ -348,9 +375,15 @@ class AsyncReader(ABC):
         hidden: bool = False,
         unreadable: WhenUnreadable = "raise",
     ) -> AsyncIterator[Page[Any]]:
-        """As `Reader.everything`."""
-        scan = Scan(
+        """Yield all objects in the table, page by page and unordered: a Scan, which reads and bills every item.
+
+        It is for jobs over all data, not for queries. With classes, only objects of these are returned, but all items
+        are read. `segments` is the number of parts of the table that are read at the same time. `after` is the cursor
+        of a page to continue after. `hidden` includes items that other reads hide, because they expired or are marked
+        as deleted. With `unreadable="keep"`, items that do not fit their class are in the page's `unreadable`.
+        """
+        reading = scan.Scan(
             self.schema, self.table, classes, segments, consistent, after, hidden, self._cursors, unreadable == "keep"
         )
-        while not scan.done:
-            yield await self._run(scan.next())
+        while not reading.done:
+            yield await self._run(reading.next())

@@ -1,4 +1,4 @@
-"""The writes of a client, for those who await. Thin: a call becomes a `Write`."""
+"""The write methods of `AsyncClient`. Each makes a `Write`, with modules imported by the first one."""
 
 from __future__ import annotations
 
@@ -6,33 +6,31 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from prejoin.table.lazy import Lazy
-
-from .writes import UNSAID, Back
+from prejoin.table.options import NOT_GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from prejoin.table.condition.record import Where
     from prejoin.table.conversation import Steps
+    from prejoin.table.options import Progress, Returning
     from prejoin.table.schema.schema import Schema
     from prejoin.table.update.changes import Changes
-    from prejoin.table.write import batch as batches
-    from prejoin.table.write import from_call as meaning
-    from prejoin.table.write.batch import Progress
+    from prejoin.table.write import batch, from_call
     from prejoin.table.write.model import Write
 
-    from . import update as updating
+    from . import update as update_block
     from .update import AsyncUpdating
 else:
-    batches = Lazy("prejoin.table.write.batch")
-    meaning = Lazy("prejoin.table.write.from_call")
-    updating = Lazy("prejoin.table.client.update")
+    batch = Lazy("prejoin.table.write.batch")
+    from_call = Lazy("prejoin.table.write.from_call")
+    update_block = Lazy("prejoin.table.client.update")
 
 E = TypeVar("E")
 
 
 class AsyncWriter(ABC):
-    """The writes of a client that is awaited; each as in `Writer`."""
+    """The write methods of `AsyncClient`."""
 
     schema: Schema
 
@@ -40,16 +38,20 @@ class AsyncWriter(ABC):
     async def _write(self, write: Write) -> Any: ...
 
     async def insert(self, record: E) -> E:
-        """As `Writer.insert`."""
-        write = meaning.insertion(self.schema, record)
+        """Insert an object, and return it as it was written. Raise AlreadyExists if there is an item with its key."""
+        write = from_call.insert_write(self.schema, record)
         await self._write(write)
-        return meaning.as_written(write, record)
+        return from_call.as_written(write, record)
 
     async def put(self, record: E, *, was: E | None = None, where: Where[E] | None = None, read: bool = False) -> E:
-        """As `Writer.put`."""
-        write = meaning.replacement(self.schema, record, was, where, read)
+        """Write an object over any item with its key, and return it as it was written.
+
+        If the entity has copies or unique attributes, pass the object that it replaces as `was`, or `read=True` to
+        read it first.
+        """
+        write = from_call.put_write(self.schema, record, was, where, read)
         await self._write(write)
-        return meaning.as_written(write, record)
+        return from_call.as_written(write, record)
 
     def update(
         self,
@@ -57,12 +59,20 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        returning: Back = None,
+        read: bool = NOT_GIVEN,
+        returning: Returning = None,
         **known: Any,
     ) -> AsyncUpdating[E]:
-        """As `Writer.update`: `async with db.update(Product, sku=sku) as p: p.stock -= 1`."""
-        return updating.AsyncUpdating(self, cls, where, known, {"read": read, "returning": returning})
+        """Update an object with assignments: `async with db.update(Product, sku=sku) as p: p.stock -= 1`.
+
+        Keywords are the attributes of the key, and others whose current value you know; the update fails with
+        ConditionFailed if one of these has changed. Raise NotFound if there is no item.
+
+        If an index key, a copy or a unique value depends on an attribute that is not given, the update is refused. With
+        `read=True` the item is read first, and written only if it has not changed since. With `returning`, the object
+        is the `result` of the update.
+        """
+        return update_block.AsyncUpdating(self, cls, where, known, {"read": read, "returning": returning})
 
     def upsert(
         self,
@@ -70,12 +80,15 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
+        read: bool = NOT_GIVEN,
         returning: Literal["new"] | None = None,
         **key: Any,
     ) -> AsyncUpdating[E]:
-        """As `Writer.upsert`, with `async with`."""
-        return updating.AsyncUpdating(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
+        """Update an object, or create it: `async with db.upsert(Page, url=url) as p: p.title = "Home"`.
+
+        A new item is written as by `insert`: required attributes have to be set, and others get their defaults.
+        """
+        return update_block.AsyncUpdating(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
 
     @overload
     async def apply(
@@ -85,8 +98,8 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        upsert: bool = UNSAID,
+        read: bool = NOT_GIVEN,
+        upsert: bool = NOT_GIVEN,
         returning: None = None,
         **known: Any,
     ) -> None: ...
@@ -98,8 +111,8 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        upsert: bool = UNSAID,
+        read: bool = NOT_GIVEN,
+        upsert: bool = NOT_GIVEN,
         returning: Literal["new"],
         **known: Any,
     ) -> E: ...
@@ -111,9 +124,9 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        upsert: bool = UNSAID,
-        returning: Back,
+        read: bool = NOT_GIVEN,
+        upsert: bool = NOT_GIVEN,
+        returning: Returning,
         **known: Any,
     ) -> E | None: ...
     async def apply(
@@ -123,13 +136,13 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        upsert: bool = UNSAID,
-        returning: Back = None,
+        read: bool = NOT_GIVEN,
+        upsert: bool = NOT_GIVEN,
+        returning: Returning = None,
         **known: Any,
     ) -> E | None:
-        """As `Writer.apply`."""
-        write = meaning.modification(self.schema, cls, changes, where, known, read, returning, upsert)
+        """Apply changes that are given as data: an update, or with `upsert=True` an upsert."""
+        write = from_call.update_write(self.schema, cls, changes, where, known, read, returning, upsert)
         return cast("E | None", await self._write(write))
 
     @overload
@@ -139,7 +152,7 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
+        read: bool = NOT_GIVEN,
         returning: None = None,
         **known: Any,
     ) -> None: ...
@@ -150,7 +163,7 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
+        read: bool = NOT_GIVEN,
         returning: Literal["old"],
         **known: Any,
     ) -> E | None: ...
@@ -160,17 +173,17 @@ class AsyncWriter(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
+        read: bool = NOT_GIVEN,
         returning: Literal["old"] | None = None,
         **known: Any,
     ) -> E | None:
-        """As `Writer.delete`."""
-        write = meaning.deletion(self.schema, cls, where, known, read, returning)
+        """Delete an item. A missing item is an error only if a condition or a known value is given."""
+        write = from_call.delete_write(self.schema, cls, where, known, read, returning)
         return cast("E | None", await self._write(write))
 
 
 class AsyncBatching(ABC):
-    """The batch writes of a client that is awaited; each as in `Batching`."""
+    """The methods of `AsyncClient` that write many objects."""
 
     schema: Schema
     table: str
@@ -185,7 +198,7 @@ class AsyncBatching(ABC):
         go in transactions; each is written as a whole or not at all, and `PartlyWritten` tells those that were not.
         Where a put has to know what it replaces, give `read=True`: then items are read first.
         """
-        return int(await self._run(batches.put_many(self.schema, self.table, records, progress, read)))
+        return int(await self._run(batch.put_many(self.schema, self.table, records, progress, read)))
 
     async def insert_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
         """Inserts many objects, of any entities; returns how many, or raises `PartlyWritten`.
@@ -193,7 +206,7 @@ class AsyncBatching(ABC):
         Not in one transaction: each object is inserted, or it is among the failures with the error that `insert` would
         have raised, such as AlreadyExists.
         """
-        return int(await self._run(batches.insert_many(self.schema, self.table, records, progress)))
+        return int(await self._run(batch.insert_many(self.schema, self.table, records, progress)))
 
     async def delete_many(
         self,
@@ -207,4 +220,4 @@ class AsyncBatching(ABC):
 
         Where a delete has to know what is there, for a unique value or a counter, give `read=True`.
         """
-        return int(await self._run(batches.delete_many(self.schema, self.table, cls, keys, progress, read)))
+        return int(await self._run(batch.delete_many(self.schema, self.table, cls, keys, progress, read)))

@@ -1,4 +1,4 @@
-"""The clients: a schema bound to a table and a transport, which hold the conversations that the core describes."""
+"""`Client`: a schema, a table and a transport. It runs the steps of reads and writes, and does their I/O."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from prejoin.table.admin.drift import Difference
     from prejoin.table.read.cursor import Cursors
     from prejoin.table.schema.schema import Schema
-    from prejoin.table.write import execute as perform
+    from prejoin.table.write import execute
     from prejoin.table.write.model import Write
     from prejoin.transport import Transport
 
-    from . import observe as calls
+    from . import observe as observation
     from . import transaction as transactions
     from .observe import Observer
     from .transaction import Transaction
 else:
-    calls = Lazy("prejoin.table.client.observe")
-    perform = Lazy("prejoin.table.write.execute")
+    execute = Lazy("prejoin.table.write.execute")
+    observation = Lazy("prejoin.table.client.observe")
     transactions = Lazy("prejoin.table.client.transaction")
 
 R = TypeVar("R")
@@ -44,7 +44,7 @@ METERED = frozenset(
     {"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"}
     | {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
 )
-"""The operations that say what they consume."""
+"""The operations that return ConsumedCapacity."""
 
 NOT_OF_A_TABLE = frozenset(
     {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
@@ -57,7 +57,7 @@ NOT_OF_A_TABLE = frozenset(
     | {"CreateGlobalTable", "DescribeGlobalTable", "DescribeGlobalTableSettings"}
     | {"UpdateGlobalTable", "UpdateGlobalTableSettings"}
 )
-"""The operations without a TableName, or where it is not the name of a table there is."""
+"""The operations without a TableName, or whose TableName is not that of an existing table."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -91,8 +91,11 @@ class Client(Reader, Writer, Batching):
         observe: Observer | None = None,
         cursors: Cursors | None = None,
     ) -> None:
-        """`observe` is called after each request. `cursors` signs or encrypts the cursors of pages: `SignedCursors`,
-        `EncryptedCursors`."""
+        """Bind a schema to a table.
+
+        `transport` is `AWS()`, `Endpoint(…)` or `Embedded()`. `observe` is called with a `Call` after each request.
+        `cursors` signs or encrypts the cursors of pages: `SignedCursors` or `EncryptedCursors`.
+        """
         self.schema = schema
         self.table = table
         self._transport = transport
@@ -102,53 +105,53 @@ class Client(Reader, Writer, Batching):
         self._lossless: bool = getattr(transport, "lossless", False)
 
     def tenant(self, tenant: Any, /) -> Client:
-        """The client of one tenant, over the same transport, where the schema has tenants.
+        """Return the client of one tenant, with the same transport. The schema has to declare tenants.
 
-        It fills in the tenant wherever that is an attribute, and refuses what belongs to another, before it is sent.
+        It adds the tenant to reads and writes, and refuses any request for items of another tenant before it is sent.
         """
         schema = self.schema.of_tenant(tenant)
         return Client(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
 
     def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
-        """Creates the table with its indexes, and waits until it can be used.
+        """Create the table with its indexes, and wait until it is active.
 
-        With `if_absent`, one that is there already is kept, if it is as the schema says. `more` are further members of
-        CreateTable: `Tags=…`, `DeletionProtectionEnabled=True`, or `ProvisionedThroughput=…`, to be paid by the hour.
+        With `if_absent`, an existing table is kept if it matches the schema. `more` are further parameters of
+        CreateTable: `Tags=…`, `DeletionProtectionEnabled=True`, or `ProvisionedThroughput=…` for provisioned capacity.
         """
-        from prejoin.table.admin.create_table import create  # whoever makes no tables need not wait for it
+        from prejoin.table.admin.create_table import create
 
         self._run(create(self.schema, self.table, if_absent=if_absent, more=more))
 
     def describe(self) -> dict[str, Any] | None:
-        """The table as DescribeTable tells of it; None if there is none."""
+        """Return the description of the table, as by DescribeTable; None if there is no such table."""
         from prejoin.table.admin.drift import describe
 
         return self._run(describe(self.table))
 
     def drift(self) -> list[Difference]:
-        """How the table differs from what the schema says, and what would mend it. Nothing, if all is well."""
+        """Return the differences between the table and the schema, each with a fix. Empty if there are none."""
         from prejoin.table.admin.drift import drift
 
         return self._run(drift(self.schema, self.table))
 
     def add_indexes(self) -> tuple[str, ...]:
-        """Adds the global indexes that the table lacks, and waits until they are filled; returns their names.
+        """Add the global indexes that the table lacks, wait until they are active, and return their names.
 
-        Items that are there have no keys yet for an index that is not of attributes: `audit` finds them, `repair` adds.
+        Existing items have no keys yet for an index with key templates: `audit` finds them, and `repair` adds the keys.
         """
         from prejoin.table.admin.create_table import add_indexes
 
         return self._run(add_indexes(self.schema, self.table))
 
     def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
-        """Any call of DynamoDB, in its own words: `db.call("DescribeTable")`. The name of the table is filled in."""
+        """Send any DynamoDB operation: `db.call("DescribeTable")`. The TableName is added if it is missing."""
         if self._fence is not None:
             raise self._fence.confined("call()")
         answer: dict[str, Any] = self._send(any_call(self.table, operation, body or {}))
         return answer
 
     def close(self) -> None:
-        """Closes the transport, if it can be closed."""
+        """Close the transport, if it has a `close` method."""
         close = getattr(self._transport, "close", None)
         if close is not None:
             close()
@@ -162,14 +165,14 @@ class Client(Reader, Writer, Batching):
         self.close()
 
     def transaction(self, token: str | None = None) -> Transaction:
-        """Writes in one transaction: `with db.transaction() as tx: tx.insert(…)`. A token makes it safe to repeat."""
-        return transactions.Transaction(self, token)
+        """Return a transaction: `with db.transaction() as tx: tx.insert(…)`. A `token` makes it safe to repeat."""
+        return transactions.Transaction(self.schema, self.table, token, self._run)
 
     def _write(self, write: Write) -> Any:
-        return self._run(perform.write_one(self.schema, self.table, write))
+        return self._run(execute.write_one(self.schema, self.table, write))
 
     def _run(self, steps: Steps[R]) -> R:
-        """Holds a conversation of the core: sends each request, hands back the answer or the error."""
+        """Run steps: send each request, and pass the response or the error back."""
         try:
             step = next(steps)
             while True:
@@ -190,7 +193,7 @@ class Client(Reader, Writer, Batching):
         parts: tuple[Any, ...] = step.conversations if isinstance(step, Parallel) else step
         if len(parts) == 1 or not getattr(self._transport, "concurrent", False):
             return tuple(map(each, parts))
-        from concurrent.futures import ThreadPoolExecutor  # only where waiting takes longer than threads do
+        from concurrent.futures import ThreadPoolExecutor  # most requests are sent alone
 
         with ThreadPoolExecutor(len(parts)) as threads:
             return tuple(threads.map(each, parts))
@@ -211,22 +214,24 @@ class Client(Reader, Writer, Batching):
 
 
 def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
-    """A call that is none of ours, on the table unless it says another."""
+    """Return the request of a DynamoDB operation, on the client's table unless it names another."""
     if operation not in NOT_OF_A_TABLE and "TableName" not in body:
         body = {"TableName": table, **body}
     return Request(operation, body)
 
 
 def safe(request: Request, lossless: bool) -> Mapping[str, Any]:
-    """The body of a request. DynamoDB does once what comes twice with one token, so a transaction gets one wherever its
-    answer may be lost: then it can be sent again."""
+    """Return the body of a request, with a token if it is a transaction and its response may be lost.
+
+    DynamoDB applies a transaction once, even if it arrives twice with the same token. So it can be sent again.
+    """
     if request.operation != "TransactWriteItems" or lossless or "ClientRequestToken" in request.body:
         return request.body
     return {**request.body, "ClientRequestToken": urandom(16).hex()}
 
 
 def measured(request: Request, lossless: bool) -> tuple[str, bytes]:
-    """A request that asks for the units it consumes, if it consumes any."""
+    """Return the operation and the body of a request that returns ConsumedCapacity."""
     body = safe(request, lossless)
     if request.operation in METERED:
         body = {**body, "ReturnConsumedCapacity": "TOTAL"}
@@ -234,27 +239,27 @@ def measured(request: Request, lossless: bool) -> tuple[str, bytes]:
 
 
 def explained(error: DynamoDBError, request: Request, table: str) -> Exception | None:
-    """An error that says more, if more is known here."""
+    """Return a more exact error, if there is one."""
     if error.code == "ResourceNotFoundException" and request.operation in METERED:
         return NoSuchTable(table, error)
     return None
 
 
 def observed(request: Request, answer: bytes, observe: Observer) -> Any:
-    call = calls.Call(request.operation, request.body, read_json(answer), str(request.key))
+    call = observation.Call(request.operation, request.body, read_json(answer), str(request.key))
     result = request.read(answer)
     observe(call)
     return result
 
 
 def unreadable_answer(request: Request, error: DecodeError) -> TransportError:
-    """The error for an answer without a checksum that is no JSON: it is as good as lost."""
+    """Return the error for a response that is not JSON and has no checksum: it counts as lost."""
     from prejoin.transport.errors import AnswerLost, OutcomeUnknown
-    from prejoin.transport.request.repeatable import is_read
+    from prejoin.transport.request.retry import is_read
 
     kind = AnswerLost if is_read(request.operation) else OutcomeUnknown
     return kind(
-        f"the answer to {request.operation} cannot be read: {error}",
+        f"the response to {request.operation} cannot be decoded: {error}",
         operation=request.operation,
         attempts=1,
         cause=error,

@@ -1,24 +1,26 @@
-"""The reads of a client, for those who wait. Thin: what they do is in `asks`."""
+"""The read methods of `Client`.
+
+What they do is in `prejoin.table.read`, which most of them import when first called.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from prejoin.table.lazy import Lazy
-from prejoin.table.read import get as get_one
+from prejoin.table.read.get import get_item, item_exists
+from prejoin.table.read.plan import plan_read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from prejoin.keys import Order
     from prejoin.table.condition.record import Where
     from prejoin.table.conversation import Steps
-    from prejoin.table.read import batch_get as get_many
-    from prejoin.table.read import query as asks
-    from prejoin.table.read import scan as everything
-    from prejoin.table.read import transact_get as get_together
+    from prejoin.table.options import Progress, WhenUnreadable
+    from prejoin.table.read import arguments, batch_get, query, scan, transact_get
     from prejoin.table.read.cursor import Cursors
     from prejoin.table.read.decode import Unreadable
     from prejoin.table.read.page import Collection, Page
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
     from prejoin.table.read.transact_get import Get
     from prejoin.table.schema.schema import Schema
 else:
-    asks = Lazy("prejoin.table.read.query")
-    everything = Lazy("prejoin.table.read.scan")
-    get_many = Lazy("prejoin.table.read.batch_get")
-    get_together = Lazy("prejoin.table.read.transact_get")
+    arguments = Lazy("prejoin.table.read.arguments")
+    batch_get = Lazy("prejoin.table.read.batch_get")
+    query = Lazy("prejoin.table.read.query")
+    scan = Lazy("prejoin.table.read.scan")
+    transact_get = Lazy("prejoin.table.read.transact_get")
 
 E = TypeVar("E")
 V = TypeVar("V")
@@ -39,15 +42,23 @@ B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
 
-WhenUnreadable: TypeAlias = Literal["raise", "keep"]
-"""What a read does about an item that does not fit its class: raise a CodecError, or keep it among `unreadable`."""
 
-Progress: TypeAlias = "Callable[[int], None]"
-"""Told, now and then, how many are done."""
+def get_steps(
+    schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any], consistent: bool, into: type | None
+) -> Steps[Any]:
+    """Read one object: by GetItem, or with the modules for queries if it needs more than that."""
+    plan, values = plan_read(schema, (schema.entity(cls),), equal, consistent=consistent, into=into)
+    return (get_item if plan.is_get else query.get_one)(schema, table, plan, values)
+
+
+def exists_steps(schema: Schema, table: str, cls: type[Any], equal: Mapping[str, Any], consistent: bool) -> Steps[bool]:
+    """Return whether an object exists: by GetItem, or with the modules for queries if it needs more than that."""
+    plan, values = plan_read(schema, (schema.entity(cls),), equal, consistent=consistent, needs=frozenset())
+    return (item_exists if plan.is_get else query.any_exists)(schema, table, plan, values)
 
 
 class Reader(ABC):
-    """The reads of a client that waits for its answers."""
+    """The read methods of `Client`."""
 
     schema: Schema
     table: str
@@ -61,15 +72,15 @@ class Reader(ABC):
     @overload
     def get(self, cls: type[Any], /, *, into: type[V], consistent: bool = False, **equal: Any) -> V | None: ...
     def get(self, cls: type[Any], /, *, consistent: bool = False, into: type | None = None, **equal: Any) -> Any:
-        """One object by attributes that identify it: its key, or those of an index. None if there is none.
+        """Return the object with these attributes, or None. They must be its key, or the key of an index.
 
-        `into` is a class with some of the attributes, if no others are wanted.
+        `into` is a class with some of the attributes; only these are read.
         """
-        return self._run(get_one.get(self.schema, self.table, cls, equal, consistent, into))
+        return self._run(get_steps(self.schema, self.table, cls, equal, consistent, into))
 
     def exists(self, cls: type[Any], /, *, consistent: bool = False, **equal: Any) -> bool:
-        """Whether there is an object with these attributes. Nothing of it is sent."""
-        return self._run(get_one.exists(self.schema, self.table, cls, equal, consistent))
+        """Return whether an object with these attributes exists. Its other attributes are not transferred."""
+        return self._run(exists_steps(self.schema, self.table, cls, equal, consistent))
 
     @overload
     def query(
@@ -124,14 +135,20 @@ class Reader(ABC):
         unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Page[Any]:
-        """Objects by attributes that a key serves: equality by keywords, and by `where`, with a range there.
+        """Return the objects with these attributes, as a page. Raise NotServed if no key or index serves the query.
 
-        They come in the order of the keys, or in `order` ("placed_at", "-placed_at"), which a key must give; `reverse`
-        turns either round. Without `limit`, all of them. `filter` tests what was read and paid for. `into` is a class
-        with some of the attributes, if no others are wanted; an index that holds no others may then serve. With
-        `unreadable="keep"`, items that do not fit the class are in the page's `unreadable`, and no error.
+        Keywords are attributes and their values. `where` is a condition that may add a range over one attribute:
+        `lambda o: o.placed_at >= since`.
+
+        Objects come in the order of the keys, or in `order` ("placed_at", "-placed_at") if a key has that order;
+        `reverse` reverses it. Without `limit`, all objects are read. `after` is the cursor of the page before.
+
+        `filter` is a condition that DynamoDB tests after it has read, and billed, an item. `into` is a class with some
+        of the attributes; only these are read, and an index that projects no others may serve. `now` is the end of an
+        open range over time buckets. With `unreadable="keep"`, items that do not fit the class do not raise: they are
+        in the page's `unreadable`.
         """
-        asking = asks.Asking(
+        given = arguments.QueryArguments(
             where,
             equal,
             order,
@@ -145,7 +162,7 @@ class Reader(ABC):
             self._cursors,
             unreadable == "keep",
         )
-        return self._run(asks.query(self.schema, self.table, cls, asking))
+        return self._run(query.query(self.schema, self.table, cls, given))
 
     @overload
     def pages(
@@ -200,9 +217,9 @@ class Reader(ABC):
         unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Iterator[Page[Any]]:
-        """The objects of a query, page after page, each read when it is wanted."""
+        """Yield the pages of a query, with `size` objects each. The arguments are those of `query`."""
         while True:
-            asking = asks.Asking(
+            given = arguments.QueryArguments(
                 where,
                 equal,
                 order,
@@ -216,7 +233,7 @@ class Reader(ABC):
                 self._cursors,
                 unreadable == "keep",
             )
-            page = self._run(asks.query(self.schema, self.table, cls, asking))
+            page = self._run(query.query(self.schema, self.table, cls, given))
             yield page
             after = page.cursor
             if after is None:
@@ -233,9 +250,9 @@ class Reader(ABC):
         now: datetime | None = None,
         **equal: Any,
     ) -> int:
-        """How many objects a query would find. DynamoDB reads them all to count them, and so they are paid for."""
-        asking = asks.Asking(where, equal, test=filter, consistent=consistent, now=now)
-        return self._run(asks.count(self.schema, self.table, cls, asking))
+        """Return how many objects a query would return. DynamoDB reads and bills all of them to count them."""
+        given = arguments.QueryArguments(where, equal, filter=filter, consistent=consistent, now=now)
+        return self._run(query.count(self.schema, self.table, cls, given))
 
     def collect(
         self,
@@ -253,17 +270,17 @@ class Reader(ABC):
         unreadable: WhenUnreadable = "raise",
         **equal: Any,
     ) -> Collection:
-        """Objects of several classes that lie side by side, in one query: a user with the orders.
+        """Return objects of several classes that share a partition, such as a user and its orders, with one query.
 
-        A range in `where` is by the first class, and has to lie in the keys of all of them. An `Order` with an entity
-        sorts the items of that one among themselves.
+        A range in `where` uses the attributes of the first class, and has to be in the keys of all classes. An `Order`
+        with an entity sorts the items of that entity. The other arguments are those of `query`.
 
-        Where a class calls an attribute by another name, `roles` says so: `roles={User: {"user_id": "id"}}`.
+        If a class has another name for an attribute, give it in `roles`: `roles={User: {"user_id": "id"}}`.
         """
-        asking = asks.Asking(
+        given = arguments.QueryArguments(
             where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors, unreadable == "keep"
         )
-        return self._run(asks.collect(self.schema, self.table, classes, asking, roles))
+        return self._run(query.collect(self.schema, self.table, classes, given, roles))
 
     @overload
     def get_many(
@@ -324,13 +341,14 @@ class Reader(ABC):
         progress: Progress | None = None,
         unreadable: WhenUnreadable = "raise",
     ) -> list[Any]:
-        """Objects by their keys, in the order of these, None where there is none.
+        """Return the objects with these keys, in the order of the keys; None for a key without an object.
 
-        `db.get_many(User, [{"user_id": "1"}, {"user_id": "2"}])`. A hundred go in one request; `progress` is told how
-        many have been answered. With `unreadable="keep"`, an item that does not fit the class is an `Unreadable`.
+        `db.get_many(User, [{"user_id": "1"}, {"user_id": "2"}])`. A request reads up to a hundred keys; `progress` is
+        called with the number of keys that are read. With `unreadable="keep"`, an item that does not fit the class is
+        returned as an `Unreadable`.
         """
         return self._run(
-            get_many.get_many(self.schema, self.table, cls, keys, consistent, into, progress, unreadable == "keep")
+            batch_get.get_many(self.schema, self.table, cls, keys, consistent, into, progress, unreadable == "keep")
         )
 
     @overload
@@ -346,8 +364,11 @@ class Reader(ABC):
     @overload
     def get_together(self, *gets: Get[E]) -> tuple[E | None, ...]: ...
     def get_together(self, *gets: Get[Any]) -> tuple[Any, ...]:
-        """Objects as they are at one moment, up to a hundred: `db.get_together(Get(User, user_id="1"), Get(…))`."""
-        return self._run(get_together.get_together(self.schema, self.table, gets))
+        """Return up to a hundred objects as they are at one moment.
+
+        `db.get_together(Get(User, user_id="1"), Get(Order, order_id="7"))`
+        """
+        return self._run(transact_get.get_together(self.schema, self.table, gets))
 
     @overload
     def everything(
@@ -380,15 +401,15 @@ class Reader(ABC):
         hidden: bool = False,
         unreadable: WhenUnreadable = "raise",
     ) -> Iterator[Page[Any]]:
-        """Every object in the table, in no order, page after page: a Scan, which reads and pays for all there is.
+        """Yield all objects in the table, page by page and unordered: a Scan, which reads and bills every item.
 
-        For work on all the data, never to answer a question. With classes, only objects of these are given back;
-        what is read is the same. `segments` reads as many parts of the table side by side; a page's `cursor`, given as
-        `after`, goes on after it. `hidden`: also what other reads do not show, as it is deleted or has expired.
-        With `unreadable="keep"`, items that do not fit their class are in the page's `unreadable`, and no error.
+        It is for jobs over all data, not for queries. With classes, only objects of these are returned, but all items
+        are read. `segments` is the number of parts of the table that are read at the same time. `after` is the cursor
+        of a page to continue after. `hidden` includes items that other reads hide, because they expired or are marked
+        as deleted. With `unreadable="keep"`, items that do not fit their class are in the page's `unreadable`.
         """
-        scan = everything.Scan(
+        reading = scan.Scan(
             self.schema, self.table, classes, segments, consistent, after, hidden, self._cursors, unreadable == "keep"
         )
-        while not scan.done:
-            yield self._run(scan.next())
+        while not reading.done:
+            yield self._run(reading.next())

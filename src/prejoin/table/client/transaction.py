@@ -1,28 +1,26 @@
-"""Transactions: writes gathered one by one, and sent together when all are said."""
+"""Transactions: writes are collected, and sent together at the end of a `with` block."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from prejoin.table.condition.record import Where
 from prejoin.table.conversation import Steps
 from prejoin.table.errors import TableError
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import write_all
-from prejoin.table.write.from_call import absence, condition
+from prejoin.table.write.from_call import absence_check, check_write
 from prejoin.table.write.model import Write
 
 from .writes import Writer
 
-if TYPE_CHECKING:
-    from .client import Client
-
 E = TypeVar("E")
 
 
-class Gathered(Writer):
-    """Writes gathered, to be done together or not at all."""
+class WriteList(Writer):
+    """Collected writes, which are applied together or not at all."""
 
     def __init__(self, schema: Schema, table: str, token: str | None) -> None:
         self.schema = schema
@@ -32,27 +30,29 @@ class Gathered(Writer):
 
     def _write(self, write: Write) -> None:
         if write.returning:
-            raise TableError("DynamoDB returns nothing from a transaction: get the object after it, without returning=")
+            raise TableError(
+                "DynamoDB returns no items from a transaction. Leave out returning=, and get the object after"
+            )
         self._writes.append(write)
 
     def check(self, cls: type[E], /, *, where: Where[E] | None = None, **known: Any) -> None:
-        """Makes the transaction depend on an item that it does not write: it is there, and as is said."""
-        self._write(condition(self.schema, cls, where, known))
+        """Apply the transaction only if this item exists, has the known values and fulfils the condition."""
+        self._write(check_write(self.schema, cls, where, known))
 
     def check_absent(self, cls: type[E], /, **key: Any) -> None:
-        """Makes the transaction depend on there being no item with this key."""
-        self._write(absence(self.schema, cls, key))
+        """Apply the transaction only if there is no item with this key."""
+        self._write(absence_check(self.schema, cls, key))
 
     def _steps(self) -> Steps[None]:
         return write_all(self.schema, self._table, self._writes, self._token)
 
 
-class Transaction(Gathered):
-    """Writes that are done together or not at all, when the `with` ends."""
+class Transaction(WriteList):
+    """A transaction: all writes are applied at the end of the `with` block, or none."""
 
-    def __init__(self, client: Client, token: str | None) -> None:
-        super().__init__(client.schema, client.table, token)
-        self._client = client
+    def __init__(self, schema: Schema, table: str, token: str | None, run: Callable[[Steps[None]], None]) -> None:
+        super().__init__(schema, table, token)
+        self._run = run
 
     def __enter__(self) -> Transaction:
         return self
@@ -61,4 +61,4 @@ class Transaction(Gathered):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self._client._run(self._steps())
+            self._run(self._steps())

@@ -1,4 +1,4 @@
-"""The writes of a client, for those who wait. Thin: a call becomes a `Write`, by what is loaded with the first one."""
+"""The write methods of `Client` and of transactions. Each makes a `Write`, with modules imported by the first one."""
 
 from __future__ import annotations
 
@@ -6,37 +6,31 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from prejoin.table.lazy import Lazy
+from prejoin.table.options import NOT_GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from prejoin.table.condition.record import Where
     from prejoin.table.conversation import Steps
+    from prejoin.table.options import Progress, Returning
     from prejoin.table.schema.schema import Schema
     from prejoin.table.update.changes import Changes
-    from prejoin.table.write import batch as batches
-    from prejoin.table.write import from_call as meaning
-    from prejoin.table.write.batch import Progress
+    from prejoin.table.write import batch, from_call
     from prejoin.table.write.model import Write
 
-    from . import update as updating
+    from . import update as update_block
     from .update import Updating
 else:
-    batches = Lazy("prejoin.table.write.batch")
-    meaning = Lazy("prejoin.table.write.from_call")
-    updating = Lazy("prejoin.table.client.update")
+    batch = Lazy("prejoin.table.write.batch")
+    from_call = Lazy("prejoin.table.write.from_call")
+    update_block = Lazy("prejoin.table.client.update")
 
 E = TypeVar("E")
 
-Back = Literal["new", "old"] | None
-"""The object that an update is to return: as it is after it, or as it was before."""
-
-UNSAID = cast("bool", 0)
-"""False, where nobody said so. Options stand beside attributes, and one of those may have the same name."""
-
 
 class Writer(ABC):
-    """The writes. A client does each at once; a transaction gathers them."""
+    """The write methods of a client, which sends each at once, and of a transaction, which collects them."""
 
     schema: Schema
 
@@ -44,19 +38,20 @@ class Writer(ABC):
     def _write(self, write: Write) -> Any: ...
 
     def insert(self, record: E) -> E:
-        """Writes a new item; AlreadyExists if there is one with its key. Returns the object as it was written."""
-        write = meaning.insertion(self.schema, record)
+        """Insert an object, and return it as it was written. Raise AlreadyExists if there is an item with its key."""
+        write = from_call.insert_write(self.schema, record)
         self._write(write)
-        return meaning.as_written(write, record)
+        return from_call.as_written(write, record)
 
     def put(self, record: E, *, was: E | None = None, where: Where[E] | None = None, read: bool = False) -> E:
-        """Writes an item, over what is there. Returns the object as it was written.
+        """Write an object over any item with its key, and return it as it was written.
 
-        With copies or unique attributes, give the item it replaces, or `read=True`: then it is read first.
+        If the entity has copies or unique attributes, pass the object that it replaces as `was`, or `read=True` to
+        read it first.
         """
-        write = meaning.replacement(self.schema, record, was, where, read)
+        write = from_call.put_write(self.schema, record, was, where, read)
         self._write(write)
-        return meaning.as_written(write, record)
+        return from_call.as_written(write, record)
 
     def update(
         self,
@@ -64,17 +59,20 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        returning: Back = None,
+        read: bool = NOT_GIVEN,
+        returning: Returning = None,
         **known: Any,
     ) -> Updating[E]:
-        """An update written as assignments: `with db.update(Product, sku=sku) as p: p.stock -= 1`.
+        """Update an object with assignments: `with db.update(Product, sku=sku) as p: p.stock -= 1`.
 
-        Keywords are the attributes of the key, and any others that are known and to be checked. The item must be there.
-        Where a key, copy or unique value depends on what is not said, `read=True` reads the item first and writes only
-        if it is still as it was read. With `returning`, the object is the `result` of the update.
+        Keywords are the attributes of the key, and others whose current value you know; the update fails with
+        ConditionFailed if one of these has changed. Raise NotFound if there is no item.
+
+        If an index key, a copy or a unique value depends on an attribute that is not given, the update is refused. With
+        `read=True` the item is read first, and written only if it has not changed since. With `returning`, the object
+        is the `result` of the update.
         """
-        return updating.Updating(self, cls, where, known, {"read": read, "returning": returning})
+        return update_block.Updating(self, cls, where, known, {"read": read, "returning": returning})
 
     def upsert(
         self,
@@ -82,15 +80,15 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
+        read: bool = NOT_GIVEN,
         returning: Literal["new"] | None = None,
         **key: Any,
     ) -> Updating[E]:
-        """An update that makes the item where there is none: `with db.upsert(Page, url=url) as p: p.title = "Home"`.
+        """Update an object, or create it: `with db.upsert(Page, url=url) as p: p.title = "Home"`.
 
-        A new item is what an insert would have written: what the class requires has to be set, its defaults are set.
+        A new item is written as by `insert`: required attributes have to be set, and others get their defaults.
         """
-        return updating.Updating(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
+        return update_block.Updating(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
 
     @overload
     def apply(
@@ -100,8 +98,8 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        upsert: bool = UNSAID,
+        read: bool = NOT_GIVEN,
+        upsert: bool = NOT_GIVEN,
         returning: None = None,
         **known: Any,
     ) -> None: ...
@@ -113,8 +111,8 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        upsert: bool = UNSAID,
+        read: bool = NOT_GIVEN,
+        upsert: bool = NOT_GIVEN,
         returning: Literal["new"],
         **known: Any,
     ) -> E: ...
@@ -126,9 +124,9 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        upsert: bool = UNSAID,
-        returning: Back,
+        read: bool = NOT_GIVEN,
+        upsert: bool = NOT_GIVEN,
+        returning: Returning,
         **known: Any,
     ) -> E | None: ...
     def apply(
@@ -138,13 +136,13 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
-        upsert: bool = UNSAID,
-        returning: Back = None,
+        read: bool = NOT_GIVEN,
+        upsert: bool = NOT_GIVEN,
+        returning: Returning = None,
         **known: Any,
     ) -> E | None:
-        """An update, or an upsert, as data."""
-        write = meaning.modification(self.schema, cls, changes, where, known, read, returning, upsert)
+        """Apply changes that are given as data: an update, or with `upsert=True` an upsert."""
+        write = from_call.update_write(self.schema, cls, changes, where, known, read, returning, upsert)
         return cast("E | None", self._write(write))
 
     @overload
@@ -154,7 +152,7 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
+        read: bool = NOT_GIVEN,
         returning: None = None,
         **known: Any,
     ) -> None: ...
@@ -165,7 +163,7 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
+        read: bool = NOT_GIVEN,
         returning: Literal["old"],
         **known: Any,
     ) -> E | None: ...
@@ -175,17 +173,17 @@ class Writer(ABC):
         /,
         *,
         where: Where[E] | None = None,
-        read: bool = UNSAID,
+        read: bool = NOT_GIVEN,
         returning: Literal["old"] | None = None,
         **known: Any,
     ) -> E | None:
-        """Deletes an item. That it is not there is an error only where something is known or asked of it."""
-        write = meaning.deletion(self.schema, cls, where, known, read, returning)
+        """Delete an item. A missing item is an error only if a condition or a known value is given."""
+        write = from_call.delete_write(self.schema, cls, where, known, read, returning)
         return cast("E | None", self._write(write))
 
 
 class Batching(ABC):
-    """The batch writes of a client."""
+    """The methods of `Client` that write many objects."""
 
     schema: Schema
     table: str
@@ -194,21 +192,21 @@ class Batching(ABC):
     def _run(self, steps: Steps[Any], /) -> Any: ...
 
     def put_many(self, records: Iterable[Any], progress: Progress | None = None, *, read: bool = False) -> int:
-        """Puts many objects, of any entities, as if one after the other; returns how many.
+        """Put many objects, of any entities, as if one after the other. Return how many were written.
 
-        Not in one transaction: if it fails, some are written. Objects with copies, unique values, versions or counters
-        go in transactions; each is written as a whole or not at all, and `PartlyWritten` tells those that were not.
-        Where a put has to know what it replaces, give `read=True`: then items are read first.
+        It is not one transaction: if it fails, some objects are written. Objects with copies, unique values, versions
+        or counters are written in transactions, each as a whole or not at all; `PartlyWritten` lists those that failed.
+        If a put needs to know the item that it replaces, pass `read=True` to read the items first.
         """
-        return int(self._run(batches.put_many(self.schema, self.table, records, progress, read)))
+        return int(self._run(batch.put_many(self.schema, self.table, records, progress, read)))
 
     def insert_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
-        """Inserts many objects, of any entities; returns how many, or raises `PartlyWritten`.
+        """Insert many objects, of any entities. Return how many, or raise `PartlyWritten`.
 
-        Not in one transaction: each object is inserted, or it is among the failures with the error that `insert` would
-        have raised, such as AlreadyExists.
+        It is not one transaction: each object is inserted, or listed as a failure with the error that `insert` would
+        raise, such as AlreadyExists.
         """
-        return int(self._run(batches.insert_many(self.schema, self.table, records, progress)))
+        return int(self._run(batch.insert_many(self.schema, self.table, records, progress)))
 
     def delete_many(
         self,
@@ -218,8 +216,8 @@ class Batching(ABC):
         *,
         read: bool = False,
     ) -> int:
-        """Deletes many items of an entity, given by the attributes of their keys or as objects; returns how many.
+        """Delete many items of an entity, given as objects or by the attributes of their keys. Return how many.
 
-        Where a delete has to know what is there, for a unique value or a counter, give `read=True`.
+        If a delete needs to know the item, for a unique value or a counter, pass `read=True` to read the items first.
         """
-        return int(self._run(batches.delete_many(self.schema, self.table, cls, keys, progress, read)))
+        return int(self._run(batch.delete_many(self.schema, self.table, cls, keys, progress, read)))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from prejoin.keys.template.compile import Code
+from prejoin.keys.template.codegen import FunctionSource
 from prejoin.table.errors import CodecError, SchemaError, UnknownAttribute
 from prejoin.types import Kind, Type
 
 from .records import Default, Field, fields_of
-from .structs import Slot, Wire, source_of, struct_of
-from .values import TEXT, Json, ValueCodec, codec_for
+from .structs import Slot, Wire, anything, source_of, struct_of
+from .values import TEXT, Json, ValueCodec, codec_for, typed
 
 E = TypeVar("E")
 V = TypeVar("V")
@@ -100,7 +100,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         for field in fields_of(record):
             wire = (names or {}).get(field.name, field.wire)
             try:
-                value = codec_for(field.hint, (*outer, record))
+                value = value_codec(field.hint, (*outer, record))
             except CodecError as error:
                 raise SchemaError(f"{record.__name__}.{field.name}: {error}") from None
             if stored and field.name in stored:
@@ -155,7 +155,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def _values(self) -> Callable[[E], dict[str, Any]]:
         parts = [f"{name!r}: record.{name}" for name in self.attributes]
-        return Code().function("record", f"{{{', '.join(parts)}}}")
+        return FunctionSource().function("record", f"{{{', '.join(parts)}}}")
 
     def encode(self, record: E) -> Json:
         """An object as attributes of an item. What is None is left out."""
@@ -189,7 +189,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def _encode(self) -> Callable[[Mapping[str, Any]], Json]:
         """Writes all attributes at once, where all are given. It raises whatever it likes where one is not so."""
-        code = Code()
+        code = FunctionSource()
         parts = []
         for name, attribute in self.attributes.items():
             encode, value, wire = code.constant(attribute.value.encode), code.fresh(), repr(attribute.wire)
@@ -268,8 +268,34 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def make(self) -> Callable[[Any], E]:
         """Makes an object of a decoded struct. What raises is no such item: `decode` says why."""
-        code = Code()
+        code = FunctionSource()
         return cast("Callable[[Any], E]", code.function("item", source_of(self.cls, self._slots, "item", code)))
+
+
+def value_codec(hint: Any, outer: tuple[type, ...] = ()) -> ValueCodec:
+    """Return the codec of a type hint that may contain records. `outer` are the records that contain the hint."""
+    return codec_for(hint, lambda cls: _record_codec(cls, outer))
+
+
+def _record_codec(cls: type, outer: tuple[type, ...]) -> ValueCodec:
+    if cls in outer:
+        # A recursive record: its codec does not exist yet, so it is looked up when the first value is coded.
+        def write(value: Any) -> Json:
+            return _codec_of(cls).encode(value)
+
+        def read(item: Json) -> Any:
+            return _codec_of(cls).decode(item)
+
+        encode, decode = typed((cls,), cls.__name__, write, "M", read)
+        return ValueCodec(Type(Kind.MAP), encode, decode, anything(decode))
+    codec: Codec[Any] = Codec.of(cls, outer=outer)
+    encode, decode = typed((cls,), cls.__name__, codec.encode, "M", codec.decode)
+    return ValueCodec(Type(Kind.MAP), encode, decode, codec.wire)
+
+
+@cache
+def _codec_of(cls: type) -> Codec[Any]:
+    return Codec.of(cls)
 
 
 def _unfit(message: str, attribute: str) -> CodecError:

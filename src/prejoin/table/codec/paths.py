@@ -11,12 +11,23 @@ from typing import Any, Literal
 import msgspec
 
 from prejoin.table.errors import CodecError, UnknownAttribute
-from prejoin.table.update.computed import Steps, shown
 
-from .codec import Codec
-from .values import Json, ValueCodec, codec_for, is_record
+from .codec import Codec, value_codec
+from .values import Json, ValueCodec, is_record
+
+Steps = tuple[str, *tuple[str | int, ...]]
+"""A path in an item: an attribute, then names in maps and positions in lists."""
 
 Last = Literal["field", "element", "entry"]
+
+
+def path_text(path: Steps) -> str:
+    """Return a path as it is written in Python.
+
+    >>> path_text(("lines", 0, "qty"))
+    'lines[0].qty'
+    """
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -59,7 +70,7 @@ def place(codec: Codec[Any], path: Steps) -> Place:
     cls: type = codec.cls
     found = _inside(cls, (first, *(0 if isinstance(step, int) else step for step in rest)))
     steps = tuple(step if isinstance(step, int) else wire for step, wire in zip(rest, found.steps[1:], strict=True))
-    return Place(f"{codec.name}.{shown(path)}", (attribute.wire, *steps), found.value, found.optional, found.last)
+    return Place(f"{codec.name}.{path_text(path)}", (attribute.wire, *steps), found.value, found.optional, found.last)
 
 
 def parent(path: Steps) -> Steps:
@@ -76,10 +87,10 @@ def _inside(cls: type, path: Steps) -> Place:
     optional = False
     last: Last = "field"
     for at, step in enumerate(rest):
-        wire, hint, optional, last = _step(f"{cls.__name__}.{shown((first, *rest[:at]))}", hint, step)
+        wire, hint, optional, last = _step(f"{cls.__name__}.{path_text((first, *rest[:at]))}", hint, step)
         steps.append(wire)
-    value = codec_for(hint)
-    return Place(shown(path), (first, *steps), value, optional or value.optional, last)
+    value = value_codec(hint)
+    return Place(path_text(path), (first, *steps), value, optional or value.optional, last)
 
 
 def _step(where: str, hint: Any, step: str | int) -> tuple[str | int, Any, bool, Last]:

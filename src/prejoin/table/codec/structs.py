@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from prejoin.keys.template.compile import Code
+from prejoin.keys.template.codegen import FunctionSource
 
 from .records import Default
 
-Take = Callable[[str, "Code"], str]
+Take = Callable[[str, "FunctionSource"], str]
 """From the source of what stands under a tag to the source of the Python value."""
 
 
@@ -37,7 +37,7 @@ class Wire(msgspec.Struct, frozen=True):
         """What msgspec decodes such a value into."""
         return _tagged(self.tag, self.content(), self.optional) if self.tag else Any
 
-    def source(self, at: str, code: Code) -> str:
+    def source(self, at: str, code: FunctionSource) -> str:
         """The source of the Python value, of that of the decoded one."""
         if not self.tag:
             assert self.take
@@ -71,7 +71,7 @@ def or_none(wire: Wire) -> Wire:
 
 
 def list_of(inner: Wire, made: type) -> Wire:
-    def take(at: str, code: Code) -> str:
+    def take(at: str, code: FunctionSource) -> str:
         one = code.fresh()
         text = f"[{inner.source(one, code)} for {one} in {at}]"
         return text if made is list else f"{code.constant(made)}({text})"
@@ -80,7 +80,7 @@ def list_of(inner: Wire, made: type) -> Wire:
 
 
 def map_of(inner: Wire) -> Wire:
-    def take(at: str, code: Code) -> str:
+    def take(at: str, code: FunctionSource) -> str:
         name, one = code.fresh(), code.fresh()
         return f"{{{name}: {inner.source(one, code)} for {name}, {one} in {at}.items()}}"
 
@@ -93,7 +93,7 @@ def set_of(inner: Wire, made: type) -> Wire:
     if take is None:
         return Wire(inner.tag + "S", lambda: made[inner.content()])  # type: ignore[index]
 
-    def taken(at: str, code: Code) -> str:
+    def taken(at: str, code: FunctionSource) -> str:
         one = code.fresh()
         return f"{code.constant(made)}([{take(one, code)} for {one} in {at}])"
 
@@ -122,11 +122,11 @@ def struct_of(slots: Sequence[Slot], *more: tuple[str, str, Any]) -> type[msgspe
     return msgspec.defstruct("Item", fields, rename=rename, gc=False)
 
 
-def source_of(make: Callable[..., Any], slots: Sequence[Slot], at: str, code: Code) -> str:
+def source_of(make: Callable[..., Any], slots: Sequence[Slot], at: str, code: FunctionSource) -> str:
     """The source of the object that `make` makes of a decoded item.
 
     >>> slots = [Slot("name", "n", plain("S", str), True), Slot("age", "a", through(int, "N"), False, Default(0))]
-    >>> text = source_of(dict, slots, "item", code := Code())
+    >>> text = source_of(dict, slots, "item", code := FunctionSource())
     >>> text
     'c4(name=item.a0.S, age=c3 if (v1 := item.a1) is None else c2(v1.N))'
     >>> code.function("item", text)(msgspec.json.decode(b'{"n": {"S": "Ann"}}', type=struct_of(slots)))
@@ -136,7 +136,7 @@ def source_of(make: Callable[..., Any], slots: Sequence[Slot], at: str, code: Co
     return f"{code.constant(make)}({', '.join(parts)})"
 
 
-def _argument(slot: Slot, field: str, code: Code) -> str:
+def _argument(slot: Slot, field: str, code: FunctionSource) -> str:
     if slot.needed:
         return _said(slot.parameter, slot.wire.source(field, code))
     found = code.fresh()

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -20,9 +19,6 @@ from prejoin.types import Kind, Type
 
 from .records import is_record
 from .structs import Wire, anything, list_of, map_of, or_none, plain, set_of, through
-
-if TYPE_CHECKING:
-    from .codec import Codec
 
 Json = dict[str, Any]
 """One value in DynamoDB JSON: `{"S": "text"}`."""
@@ -42,8 +38,12 @@ class ValueCodec(msgspec.Struct, frozen=True):
     """Makes what an absent attribute stands for, where that is a value: DynamoDB has no empty set."""
 
 
-def codec_for(hint: Any, outer: tuple[type, ...] = ()) -> ValueCodec:
-    """The codec of a type hint; `outer` are the records it stands in.
+RecordCodec = Callable[[type], ValueCodec]
+"""Makes the codec of a nested dataclass, Struct or model. `codec.py` has it: a record is made of values in turn."""
+
+
+def codec_for(hint: Any, record: RecordCodec | None = None) -> ValueCodec:
+    """Return the codec of a type hint. `record` makes the codecs of the records inside of it.
 
     >>> codec_for(Decimal).encode(Decimal("19.90"))
     {'N': '19.90'}
@@ -54,31 +54,31 @@ def codec_for(hint: Any, outer: tuple[type, ...] = ()) -> ValueCodec:
     """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
-        inner = codec_for(arguments[0], outer)
+        inner = codec_for(arguments[0], record)
         said = next((extra for extra in arguments[1:] if isinstance(extra, Type)), None)
         return msgspec.structs.replace(inner, type=said) if said else inner
     if origin in (typing.Union, types.UnionType):
-        return _union(hint, arguments, outer)
+        return _union(hint, arguments, record)
     if isinstance(hint, typing.NewType):
-        return codec_for(hint.__supertype__, outer)
+        return codec_for(hint.__supertype__, record)
     if origin is typing.Literal:
         return _choice({word: word for word in arguments}, hint)
     if hint in _SCALARS:
         return _SCALARS[hint]
     if origin in (list, tuple) or hint in (list, tuple):
-        return _list(hint, origin or hint, arguments, outer)
+        return _list(hint, origin or hint, arguments, record)
     if origin in (set, frozenset):
         return _set(hint, origin, arguments[0])
     if origin in (dict, Mapping) or hint is dict:
-        return _map(hint, arguments or (str, Any), outer)
+        return _map(hint, arguments or (str, Any), record)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _choice({member.value: member for member in hint}, hint)
-    if is_record(hint):
-        return _record(hint, outer)
+    if is_record(hint) and record is not None:
+        return record(hint)
     raise CodecError(f"{hint!r} is not a type that an attribute can have")
 
 
-def _typed(
+def typed(
     kinds: tuple[type, ...], name: str, write: Callable[[Any], Any] | None, tag: str, read: Callable[[Any], Any]
 ) -> tuple[Callable[[Any], Json], Callable[[Json], Any]]:
     """How a value of some kinds is written under a tag (as it is, where there is no `write`), and read."""
@@ -117,7 +117,7 @@ def _scalar(
     write: Callable[[Any], Any] | None,
     read: Callable[[Any], Any],
 ) -> ValueCodec:
-    return ValueCodec(Type(type_), *_typed(kinds, name, write, wire.tag, read), wire)
+    return ValueCodec(Type(type_), *typed(kinds, name, write, wire.tag, read), wire)
 
 
 def _write_decimal(value: Decimal | int) -> str:
@@ -246,14 +246,14 @@ _SCALARS: dict[Any, ValueCodec] = {
 TEXT = _SCALARS[str]
 
 
-def _union(hint: Any, arguments: tuple[Any, ...], outer: tuple[type, ...]) -> ValueCodec:
+def _union(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) -> ValueCodec:
     rest = [argument for argument in arguments if argument is not type(None)]
     if set(rest) <= {int, Decimal, float} and len(rest) > 1:
         inner = ValueCodec(
-            Type(Kind.NUMBER), *_typed((int, Decimal, float), "a number", _write_number, "N", _number), _NUMBER
+            Type(Kind.NUMBER), *typed((int, Decimal, float), "a number", _write_number, "N", _number), _NUMBER
         )
     elif len(rest) == 1:
-        inner = codec_for(rest[0], outer)
+        inner = codec_for(rest[0], record)
     else:
         raise CodecError(f"{hint!r}: an attribute has one type, or one type and None")
     if len(rest) == len(arguments):
@@ -301,10 +301,10 @@ def _choice(members: Mapping[Any, Any], hint: Any) -> ValueCodec:
     return ValueCodec(Type(Kind.ENUM, values=tuple(members)), encode, decode, wire)
 
 
-def _list(hint: Any, origin: type, arguments: tuple[Any, ...], outer: tuple[type, ...]) -> ValueCodec:
+def _list(hint: Any, origin: type, arguments: tuple[Any, ...], record: RecordCodec | None) -> ValueCodec:
     if origin is tuple and (len(arguments) != 2 or arguments[1] is not ...):
         raise CodecError(f"{hint!r}: a tuple attribute is tuple[something, ...]")
-    inner = codec_for(arguments[0] if arguments else Any, outer)
+    inner = codec_for(arguments[0] if arguments else Any, record)
 
     def write(values: Any) -> list[Json]:
         return [inner.encode(value) for value in values]
@@ -313,7 +313,7 @@ def _list(hint: Any, origin: type, arguments: tuple[Any, ...], outer: tuple[type
         return origin(inner.decode(value) for value in values)
 
     of = inner.type if arguments else None
-    encode, decode = _typed((origin,), "a list", write, "L", read)
+    encode, decode = typed((origin,), "a list", write, "L", read)
     return ValueCodec(Type(Kind.LIST, of=of), encode, decode, list_of(inner.wire, origin))
 
 
@@ -330,15 +330,15 @@ def _set(hint: Any, origin: type, of: Any) -> ValueCodec:
         return origin(inner.decode({tag: value}) for value in values)
 
     # A set and a frozenset of the same members are the same set on the wire.
-    encode, decode = _typed((set, frozenset), "a set", write, tag + "S", read)
+    encode, decode = typed((set, frozenset), "a set", write, tag + "S", read)
     return ValueCodec(Type(Kind.SET, of=inner.type), encode, decode, set_of(inner.wire, origin), empty=origin)
 
 
-def _map(hint: Any, arguments: tuple[Any, ...], outer: tuple[type, ...]) -> ValueCodec:
+def _map(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) -> ValueCodec:
     name = arguments[0]
     if getattr(name, "__supertype__", name) is not str:
         raise CodecError(f"{hint!r}: the names in a map are text")
-    inner = codec_for(arguments[1], outer)
+    inner = codec_for(arguments[1], record)
 
     def write(values: Mapping[str, Any]) -> Json:
         return {name: inner.encode(value) for name, value in values.items()}
@@ -346,33 +346,8 @@ def _map(hint: Any, arguments: tuple[Any, ...], outer: tuple[type, ...]) -> Valu
     def read(values: Json) -> dict[str, Any]:
         return {name: inner.decode(value) for name, value in values.items()}
 
-    encode, decode = _typed((dict, Mapping), "a map", write, "M", read)
+    encode, decode = typed((dict, Mapping), "a map", write, "M", read)
     return ValueCodec(Type(Kind.MAP), encode, decode, map_of(inner.wire))
 
 
-def _record(cls: type, outer: tuple[type, ...]) -> ValueCodec:
-    if cls in outer:
-        # A record that holds others of its kind: their codec is there when the first of them is read.
-        def write(value: Any) -> Json:
-            return _codec_of(cls).encode(value)
-
-        def read(item: Json) -> Any:
-            return _codec_of(cls).decode(item)
-
-        encode, decode = _typed((cls,), cls.__name__, write, "M", read)
-        return ValueCodec(Type(Kind.MAP), encode, decode, anything(decode))
-    from .codec import Codec  # a record is made of attributes, which are made of values
-
-    codec: Codec[Any] = Codec.of(cls, outer=outer)
-    encode, decode = _typed((cls,), cls.__name__, codec.encode, "M", codec.decode)
-    return ValueCodec(Type(Kind.MAP), encode, decode, codec.wire)
-
-
-@cache
-def _codec_of(cls: type) -> Codec[Any]:
-    from .codec import Codec
-
-    return Codec.of(cls)
-
-
-__all__ = ["Json", "ValueCodec", "codec_for", "decode_any", "encode_any", "is_record"]
+__all__ = ["Json", "ValueCodec", "codec_for", "decode_any", "encode_any", "is_record", "typed"]

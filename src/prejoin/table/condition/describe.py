@@ -1,11 +1,11 @@
-"""A condition as its author wrote it, for messages; loaded with the first write that fails."""
+"""Conditions as text for error messages, written as in Python."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from prejoin.table.update.computed import shown
+from prejoin.table.codec.paths import path_text
 
 from .record import And, Between, Compare, Condition, Exists, Function, In, Not, Or, Path, Relate, Size, Stored
 
@@ -13,10 +13,10 @@ _LONGEST = 40
 _OPERATORS = {"=": "==", "<>": "!="}
 
 
-def worded(conditions: Iterable[Condition]) -> str:
-    """Conditions that must all hold, in one line.
+def condition_text(conditions: Iterable[Condition]) -> str:
+    """Return conditions, all of which must hold, in one line.
 
-    >>> worded([Compare(("stock",), ">=", 3), In(("status",), ("OPEN", "PAID"))])
+    >>> condition_text([Compare(("stock",), ">=", 3), In(("status",), ("OPEN", "PAID"))])
     "stock >= 3 & one_of(status, ['OPEN', 'PAID'])"
     """
     return " & ".join(map(_grouped, conditions))
@@ -30,18 +30,18 @@ def _grouped(condition: Condition) -> str:
 def _text(condition: Condition) -> str:
     match condition:
         case Compare(path, op, value):
-            return f"{shown(path)} {_OPERATORS.get(op, op)} {_value(value)}"
+            return f"{path_text(path)} {_OPERATORS.get(op, op)} {_value(value)}"
         case Relate(left, op, right):
             return f"{_value(left)} {_OPERATORS.get(op, op)} {_value(right)}"
         case Between(path, low, high):
-            return f"between({shown(path)}, {_value(low)}, {_value(high)})"
+            return f"between({path_text(path)}, {_value(low)}, {_value(high)})"
         case Function(function, path, value):
             name = "of_type" if function == "attribute_type" else function
-            return f"{name}({shown(path)}, {_value(value)})"
+            return f"{name}({path_text(path)}, {_value(value)})"
         case Exists(path, present):
-            return f"exists({shown(path)})" if present else f"{shown(path)} == None"
+            return f"exists({path_text(path)})" if present else f"{path_text(path)} == None"
         case In(path, values):
-            return f"one_of({shown(path)}, [{', '.join(map(_value, values))}])"
+            return f"one_of({path_text(path)}, [{', '.join(map(_value, values))}])"
         case And(items):
             return " & ".join(map(_grouped, items))
         case Or(items):
@@ -54,9 +54,9 @@ def _text(condition: Condition) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Path):
-        return shown(value._path)
+        return path_text(value._path)
     if isinstance(value, Size):
-        return f"size({shown(value.path)})"
+        return f"size({path_text(value.path)})"
     if isinstance(value, Stored):
         value = next(iter(value.json.values()))
     if isinstance(value, bytes):

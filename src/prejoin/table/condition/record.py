@@ -8,9 +8,10 @@ from typing import Any, Literal, SupportsIndex, TypeVar, cast
 import msgspec
 
 from prejoin.table.codec.codec import Codec
+from prejoin.table.codec.paths import Steps, path_text
 from prejoin.table.codec.values import Json
 from prejoin.table.errors import NotAValue, TableError
-from prejoin.table.update.computed import UNENCODABLE, Computed, Joined, Mark, Members, Steps, Sum, shown
+from prejoin.table.update.computed import UNENCODABLE, Computed, Joined, Mark, Members, Sum
 
 T = TypeVar("T")
 Where = Callable[[T], bool]
@@ -123,7 +124,7 @@ class Owner:
 
     def shown(self, path: Steps) -> str:
         """An attribute for people who debug: `<recorded Order.total>`. It must not become data: see `check_text`."""
-        text = f"<recorded {self.name}.{shown(path)}>"
+        text = f"<recorded {self.name}.{path_text(path)}>"
         self.remember(text)
         return text
 
@@ -361,7 +362,7 @@ def of_type(attribute: object, tag: TypeTag) -> bool:
 def one_of(attribute: T | None, values: Iterable[T]) -> bool:
     found = tuple(values)
     if not found:
-        raise TableError(f"one_of({shown(path_of(attribute))}, …) has no values: nothing could ever be one of them")
+        raise TableError(f"one_of({path_text(path_of(attribute))}, …) has no values: nothing could ever be one of them")
     return cast("bool", In(path_of(attribute), found))
 
 
@@ -378,13 +379,13 @@ class _Condition(Owner):
 
     def computes(self, path: Steps) -> Mark:
         raise NotAValue(
-            f"{self.name}.{shown(path)} is computed with in a condition, and DynamoDB compares only: compute on "
+            f"{self.name}.{path_text(path)} is computed with in a condition, and DynamoDB compares only: compute on "
             "the other side, with values"
         )
 
     def no_value(self, path: Steps, how: str) -> NotAValue:
         return NotAValue(
-            f"{self.name}.{shown(path)} stands for an attribute in a condition that DynamoDB will test; it has no "
+            f"{self.name}.{path_text(path)} stands for an attribute in a condition that DynamoDB will test; it has no "
             f"value here and cannot be {how}. Use ==, !=, <, <=, >, >=, between(), one_of(), begins_with(), "
             "contains(), exists() and size()"
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from prejoin.table.codec.codec import Codec
-from prejoin.table.codec.paths import place
+from prejoin.table.codec.paths import Steps, place
 from prejoin.table.codec.values import Json, encode_any
-from prejoin.table.update.computed import Beside, Computed, First, Joined, Steps, Sum
+from prejoin.table.update.computed import Beside, Computed, First, Joined, Sum
 
 from .record import And, Between, Compare, Condition, Exists, Function, In, Not, Or, Path, Relate, Size, Stored
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Protocol
 
 import msgspec
 
-from prejoin.keys.planner.sort_condition import KeyCondition, satisfies
+from prejoin.keys.planner.key_condition import KeyCondition, satisfies
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.values import ordered
 from prejoin.table.codec.values import Json

@@ -1,4 +1,4 @@
-"""Reads without I/O: requests out, answers in, objects in the order of their keys; over shards and time buckets too."""
+"""Run a query page by page, over one partition or over many shards and time buckets. No I/O here."""
 
 from __future__ import annotations
 
@@ -13,55 +13,56 @@ from typing import Any, cast
 import msgspec
 
 from prejoin.keys import TABLE, KeyCondition, Plan
-from prejoin.keys.planner.sort_condition import Op
+from prejoin.keys.planner.key_condition import Op
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.values import ordered
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Condition
 from prejoin.table.condition.render import Placeholders, grouped, render
-from prejoin.table.condition.visibility import Hiding, filter_text
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import ArgumentError
 from prejoin.table.schema.key_attributes import KeyAttributes, wire
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import VisibleItems, filter_text
 
 from .cursor import Cursors, Position, check_key, check_query, encode_cursor, fingerprint, refusal
-from .decode import Answer, Reading, page_keys
+from .decode import DecodedPage, ItemDecoder, page_keys
 
 SIDE_BY_SIDE = 16
-"""How many requests go out together at most."""
+"""How many requests are sent at the same time, at most."""
 
 
 class Query(msgspec.Struct, frozen=True):
-    """A planned query with its values, ready to be read page by page."""
+    """A query with its plan and values."""
 
     schema: Schema
     table: str
     plan: Plan
     conditions: tuple[KeyCondition, ...]
     codec: Codec[Any]
-    reading: Reading
+    decoder: ItemDecoder
     reverse: bool = False
     consistent: bool = False
     where: Condition | None = None
-    """A filter that was asked for: items that are read, paid and left out."""
+    """The filter of the caller: DynamoDB reads and bills the items that it leaves out."""
     projected: bool = False
-    """Whether only what is read is asked for."""
+    """Whether only some attributes are requested."""
     until: datetime | None = None
-    """The time it is asked at, where that matters. A range over time buckets without an end goes up to its bucket."""
-    hiding: tuple[Hiding, ...] = ()
-    """What is not shown. Not asked for by anybody, so it is no part of the question that a cursor goes on with."""
+    """The time of the query, if it matters: an open range over time buckets ends with the bucket of that time."""
+    visible: tuple[VisibleItems, ...] = ()
+    """Which items are visible. It changes with time, so a cursor does not depend on it."""
 
     @property
     def groups(self) -> list[tuple[KeyCondition, ...]]:
-        """Conditions read side by side (shards), one group after the other (time buckets)."""
+        """The conditions in groups: the shards of one group are read at once, the groups (time buckets) in turn."""
         width = self.plan.shards
         return [self.conditions[i : i + width] for i in range(0, len(self.conditions), width)]
 
     @property
     def name(self) -> str:
-        # Of many partitions, those between the first and the last follow from them.
+        """The fingerprint by which a cursor recognises its query."""
+        # The partitions between the first and the last follow from these.
         ends = self.conditions[:1], self.conditions[-1:], len(self.conditions)
         entities = [facet.entity for facet in self.plan.facets]
         return fingerprint(self.table, self.plan.slot, entities, *ends, self.reverse, self.where)
@@ -72,9 +73,9 @@ class Query(msgspec.Struct, frozen=True):
         if self.where is None and limit is not None:
             body["Limit"] = limit
         if self.projected:
-            wanted = sorted({*self.reading.wires, *self.key_names})
+            wanted = sorted({*self.decoder.wires, *self.key_names})
             body["ProjectionExpression"] = ", ".join(map(to.name, wanted))
-        return Request("Query", _with(body, to), condition, self.reading.page)
+        return Request("Query", _with(body, to), condition, self.decoder.page)
 
     def count_request(self, condition: KeyCondition, start: Json | None, limit: int | None = None) -> Request:
         to = Placeholders()
@@ -106,38 +107,38 @@ class Query(msgspec.Struct, frozen=True):
         return body
 
     def _filter(self, to: Placeholders) -> str:
-        if not self.hiding:
+        if not self.visible:
             return "" if self.where is None else render(self.where, self.codec, to)
-        shown = filter_text(self.hiding, self.schema.type_attribute, len(self.plan.facets) == 1, to)
-        return shown if self.where is None else f"{grouped(self.where, self.codec, to)} AND {shown}"
+        hidden = filter_text(self.visible, self.schema.type_attribute, len(self.plan.facets) == 1, to)
+        return hidden if self.where is None else f"{grouped(self.where, self.codec, to)} AND {hidden}"
 
     def again(self, limit: int | None) -> int | None:
-        """How many items to read when so many are missing still: if some are hidden, there may be many of these."""
-        return max(limit, 100) if limit is not None and self.hiding else limit
+        """Return the limit of a follow-up request. Many items may be hidden, so it is not too small then."""
+        return max(limit, 100) if limit is not None and self.visible else limit
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """The attributes of a start key: those of the table's key, and of the index's key."""
+        """The attributes of an ExclusiveStartKey: the key of the table, and that of the index."""
         names = self.schema.keys(TABLE).names
         return names if self.plan.slot == TABLE else (*names, *self.schema.keys(self.plan.slot).names)
 
-    def keys_of(self, answer: Answer) -> list[Json]:
-        """The keys of the items of an answer."""
+    def keys_of(self, answer: DecodedPage) -> list[Json]:
+        """Return the keys of the items of a page."""
         return page_keys(self.key_names).decode(answer.body).Items  # type: ignore[no-any-return]
 
-    def order_of(self, answer: Answer) -> list[Any]:
-        """What the items of an answer are sorted by."""
+    def order_of(self, answer: DecodedPage) -> list[Any]:
+        """Return the sort keys of the items of a page."""
         sk = self.schema.keys(self.plan.slot).sk
         return [sortable(item, sk) for item in page_keys(sk).decode(answer.body).Items]
 
 
 def sortable(item: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
-    """What to compare items of one index by, as DynamoDB does: text and binary by bytes, numbers as numbers."""
+    """Return the attributes of an item in a form that sorts as DynamoDB does: by bytes, or as numbers."""
     return tuple(ordered(item[name]) for name in names)
 
 
 def _with(body: dict[str, Any], to: Placeholders) -> dict[str, Any]:
-    """A body with the names and values of its expressions beside those of the key."""
+    """Add the names and values of the other expressions to those of the key condition."""
     for part, more in to.parameters().items():
         body[part] = {**body[part], **more}
     return body
@@ -145,7 +146,7 @@ def _with(body: dict[str, Any], to: Placeholders) -> dict[str, Any]:
 
 @cache
 def _key_text(keys: KeyAttributes, op: str, heads: int) -> tuple[str, dict[str, str]]:
-    """A key condition as an expression, and the names in it. Conditions of one form differ in their values only."""
+    """Return a KeyConditionExpression and its names. Conditions of the same form differ in their values only."""
     values: KeyCondition = KeyCondition(("",) * len(keys.pk), cast("Op", op), head=("",) * heads)
     texts: list[str] = []
     names: dict[str, str] = {}
@@ -165,7 +166,7 @@ def _key_text(keys: KeyAttributes, op: str, heads: int) -> tuple[str, dict[str, 
 
 
 def _key_values(condition: KeyCondition) -> dict[str, Json]:
-    """The values of a key condition, by the placeholders of its text."""
+    """Return the values of a key condition, by the placeholders of its expression."""
     pk, op = condition.pk, condition.op
     given = [*(pk if isinstance(pk, tuple) else (pk,)), *condition.head]
     if op:
@@ -175,85 +176,103 @@ def _key_values(condition: KeyCondition) -> dict[str, Json]:
     return {f":k{at}": wire(value) for at, value in enumerate(given)}
 
 
+# --- Merging sorted pages ---------------------------------------------------------------------------------------------
+# A query over shards reads several partitions, each sorted by the same sort key, and returns one sorted sequence. It is
+# a k-way merge (Knuth, The Art of Computer Programming, vol. 3, 5.4.1) of streams that arrive in pages:
+#
+#   - Each partition is a `_Stream`: the page that has arrived, how many of its items were returned, and the key to
+#     continue after.
+#   - `_fill` sends requests until every stream has items, or has ended.
+#   - Then the next items are known up to a bound: the smallest last item among the streams that have more pages. An
+#     unread item of any stream sorts after the last item of its page, so it sorts after the bound.
+#   - `_take` merges the items up to the bound, and returns as many as the limit allows. At least the stream of the
+#     bound is empty after that (or the limit is reached), so `_fill` makes progress.
+#   - Items with equal sort keys come in the order of their streams. So the order does not depend on page sizes, and a
+#     cursor, which holds the last returned key of each stream, continues at the same place.
+#
+# Time buckets are read one after the other, each as a group of its shards; groups that the limit probably needs are
+# requested together (`_group_count`).
+
+
 class _Stream:
-    """One condition being read: what has come and not been given out, and where to go on."""
+    """One partition of a query: the items that have arrived and were not returned yet, and where to continue."""
 
     def __init__(self, query: Query, condition: KeyCondition, start: Json | None) -> None:
         self._query = query
         self._condition = condition
         self._entered = start
-        self._answer: Answer | None = None
+        self._page: DecodedPage | None = None
         self._order: list[Any] | None = None
         self._at = 0
         self._end = 0
 
     @property
     def ready(self) -> bool:
-        """Whether something has come that was not given out."""
+        """Whether there are items that were not returned yet."""
         return self._at < self._end
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will come."""
-        return self._answer is not None and self._answer.start is None
+        """Whether the last page has arrived."""
+        return self._page is not None and self._page.start is None
 
     @property
     def last(self) -> Json | None:
-        """Where reading would go on, after what was given out."""
-        answer = self._answer
-        if answer is None or not self._at:
+        """The key to continue after the items that were returned."""
+        page = self._page
+        if page is None or not self._at:
             return self._entered
-        if not self.ready and answer.start is not None:
-            return answer.start
-        return self._query.keys_of(answer)[self._at - 1]
+        if not self.ready and page.start is not None:
+            return page.start
+        return self._query.keys_of(page)[self._at - 1]
 
     def request(self, limit: int | None, share: int | None) -> Request:
-        """What is to be sent next: at first for its share, and if that does not do, for all that is missing."""
-        limit = share if self._answer is None else self._query.again(limit)
-        start = self._entered if self._answer is None else self._answer.start
+        """Return the next request: at first for the share of this stream, later for all that is missing."""
+        limit = share if self._page is None else self._query.again(limit)
+        start = self._entered if self._page is None else self._page.start
         return self._query.request(self._condition, start, limit)
 
-    def receive(self, answer: Answer) -> None:
-        if self._answer is not None:
-            self._entered = self._answer.start
-        self._answer, self._order, self._at, self._end = answer, None, 0, len(answer.found)
+    def receive(self, page: DecodedPage) -> None:
+        if self._page is not None:
+            self._entered = self._page.start
+        self._page, self._order, self._at, self._end = page, None, 0, len(page.found)
 
     def take(self, most: int | None) -> list[Any]:
-        assert self._answer
+        assert self._page
         start, self._at = self._at, self._end if most is None else min(self._end, self._at + most)
-        return self._answer.found[start : self._at]
+        return self._page.found[start : self._at]
 
     @property
     def bound(self) -> Any:
-        """What the last of what is here is sorted by."""
-        return self._sorted_by[-1]
+        """The sort key of the last item that has arrived."""
+        return self._sort_keys[-1]
 
     def until(self, bound: Any, reverse: bool, included: bool) -> Iterator[tuple[Any, Any]]:
-        """What comes up to a bound (None: all), each with what it is sorted by. It stays here until it is taken."""
-        assert self._answer
-        order = self._sorted_by
+        """Yield sort keys and items up to a bound (None: all of them), without taking them."""
+        assert self._page
+        order = self._sort_keys
         if bound is None:
             end = len(order)
         elif reverse:
             end = len(order) - (bisect_left if included else bisect_right)(order[::-1], bound)
         else:
             end = (bisect_right if included else bisect_left)(order, bound)
-        return zip(order[self._at : end], self._answer.found[self._at : end], strict=True)
+        return zip(order[self._at : end], self._page.found[self._at : end], strict=True)
 
     @property
-    def _sorted_by(self) -> list[Any]:
-        assert self._answer
+    def _sort_keys(self) -> list[Any]:
+        assert self._page
         if self._order is None:
-            self._order = self._query.order_of(self._answer)
+            self._order = self._query.order_of(self._page)
         return self._order
 
 
 def read(
     query: Query, limit: int | None, start: Position | None, cursors: Cursors | None = None
 ) -> Steps[tuple[list[Any], str | None]]:
-    """Objects in order, at most `limit` of them, and the cursor to go on from if there may be more."""
+    """Return objects in order, at most `limit` of them, and the cursor to continue from if there may be more."""
     if limit is not None and limit < 1:
-        raise ArgumentError(f"limit is {limit}, and a page has at least one item")
+        raise ArgumentError(f"limit is {limit}, and has to be at least 1")
     if start is None:
         found, end = yield from _read(query, limit, None)
     else:
@@ -266,7 +285,7 @@ def read(
 
 
 def _check(query: Query, start: Position) -> None:
-    """Refuse a position that this query cannot have reached."""
+    """Refuse a cursor position that this query cannot have reached."""
     groups, schema = query.groups, query.schema
     check_query(start, query.name, query.plan.shards, len(groups))
     names, keys = query.key_names, schema.keys(query.plan.slot)
@@ -284,7 +303,7 @@ def _read(query: Query, limit: int | None, start: Position | None) -> Steps[tupl
     first, count, width = start.group if start else 0, 0, query.plan.shards
     for number in range(first, len(groups)):
         if not ahead:
-            count = _wanted(limit, len(found), number - first, count, width)
+            count = _group_count(limit, len(found), number - first, count, width)
             ahead = [_streams(query, group) for group in groups[number : number + count]]
             if start and number == first:
                 ahead[0] = _streams(query, groups[number], start.keys)
@@ -302,14 +321,14 @@ def _read(query: Query, limit: int | None, start: Position | None) -> Steps[tupl
 
 
 def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[tuple[list[Any], Position | None]]:
-    """The results of a single condition, as most queries have."""
+    """Read the results of a single partition, as most queries do."""
     (condition,) = query.conditions
     after = start.keys[0] if start else None
     found: list[Any] = []
     first = True
     while True:
         room = None if limit is None else limit - len(found)
-        answer: Answer = yield query.request(condition, after, room if first else query.again(room))
+        answer: DecodedPage = yield query.request(condition, after, room if first else query.again(room))
         first = False
         found += answer.found if room is None else answer.found[:room]
         after = answer.start
@@ -322,29 +341,29 @@ def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[
 
 
 def _position(query: Query, start: Position | None, group: int, keys: list[Json | None]) -> Position:
-    # Where the page began after a cursor, that has the name of the query, which takes a while to make.
+    # The fingerprint of a query takes a while to compute; the cursor that it started from has it.
     return Position(query.name if start is None else start.query, group, keys, query.until)
 
 
-def there_is(query: Query) -> Steps[bool]:
-    """Whether there is any item."""
-    if query.hiding:
+def any_item(query: Query) -> Steps[bool]:
+    """Return whether the query finds any item."""
+    if query.visible:
         return bool((yield from read(query, 1, None))[0])
     for at in range(0, len(query.conditions), SIDE_BY_SIDE):
         some = query.conditions[at : at + SIDE_BY_SIDE]
-        answers = yield from together([query.count_request(condition, None, 1) for condition in some])
+        answers = yield from send_all([query.count_request(condition, None, 1) for condition in some])
         if any(answer["Count"] for answer in answers):
             return True
     return False
 
 
 def count_items(query: Query) -> Steps[int]:
-    """How many items there are, without reading them into anything."""
+    """Count the items, without transferring them."""
     total = 0
     waiting: list[tuple[KeyCondition, Json | None]] = [(condition, None) for condition in query.conditions]
     while waiting:
         now, waiting = waiting[:SIDE_BY_SIDE], waiting[SIDE_BY_SIDE:]
-        answers = yield from together([query.count_request(condition, start) for condition, start in now])
+        answers = yield from send_all([query.count_request(condition, start) for condition, start in now])
         for (condition, _), answer in zip(now, answers, strict=True):
             total += answer["Count"]
             if "LastEvaluatedKey" in answer:
@@ -352,18 +371,19 @@ def count_items(query: Query) -> Steps[int]:
     return total
 
 
-def together(requests: Sequence[Request]) -> Steps[Sequence[Any]]:
-    """The answers to several requests."""
+def send_all(requests: Sequence[Request]) -> Steps[Sequence[Any]]:
+    """Send several requests, and return their responses."""
     if len(requests) == 1:
         return ((yield requests[0]),)
     return (yield tuple(requests)) if requests else ()
 
 
-def _wanted(limit: int | None, found: int, read_: int, last: int, shards: int) -> int:
-    """How many time buckets to read side by side, when so many have been read and have given what was found.
+def _group_count(limit: int | None, found: int, read_: int, last: int, shards: int) -> int:
+    """Return how many time buckets to request at once, after `read_` buckets have given `found` items.
 
-    With a limit, the next bucket may not be wanted at all: at first it is one, then as many as would fill the page if
-    they are like those before, and at most twice as many as the last time.
+    With a limit, the next bucket may not be needed at all. So the first request is for one bucket, and the next ones
+    for as many as would fill the page if they hold as much as those before, but at most twice as many as the last
+    time.
     """
     most = max(1, SIDE_BY_SIDE // shards)
     if limit is None:
@@ -373,7 +393,7 @@ def _wanted(limit: int | None, found: int, read_: int, last: int, shards: int) -
 
 
 def _share(limit: int | None, shards: int) -> int | None:
-    """How much to ask of each of several shards for a page. Three deviations above the mean: it nearly always does."""
+    """Return the limit for each shard of a page: three standard deviations above the mean."""
     if limit is None:
         return None
     mean = limit / shards
@@ -386,18 +406,18 @@ def _streams(query: Query, group: Sequence[KeyCondition], keys: Sequence[Json | 
 
 
 def _fill(streams: Sequence[_Stream], limit: int | None, shards: int) -> Steps[None]:
-    """Reads on, until each has something to give or nothing more."""
+    """Send requests until each stream has items, or has ended."""
     while dry := [stream for stream in streams if not stream.ready and not stream.done]:
         share = _share(limit, shards)
         for at in range(0, len(dry), SIDE_BY_SIDE):
             some = dry[at : at + SIDE_BY_SIDE]
-            answers = yield from together([stream.request(limit, share) for stream in some])
+            answers = yield from send_all([stream.request(limit, share) for stream in some])
             for stream, answer in zip(some, answers, strict=True):
                 stream.receive(answer)
 
 
 def _take(streams: Sequence[_Stream], reverse: bool, most: int | None) -> list[Any]:
-    """What comes next, as far as that is known: of several streams, up to where the first of them has to read on."""
+    """Return the next items in order, up to the first place where a stream needs another page."""
     ready = [stream for stream in streams if stream.ready]
     if len(ready) < 2:
         return ready[0].take(most) if ready else []
@@ -405,7 +425,6 @@ def _take(streams: Sequence[_Stream], reverse: bool, most: int | None) -> list[A
     for number, stream in enumerate(ready):
         if not stream.done and (bound is None or (stream.bound > bound if reverse else stream.bound < bound)):
             bound, where = stream.bound, number
-    # Of equals, those of the first stream come first, however they are cut into pages.
     merged = sorted(
         (
             (order, number, one)

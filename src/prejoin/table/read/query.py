@@ -1,149 +1,249 @@
-"""What a client asks, as conversations: the arguments of its reads planned, read, and made objects."""
+"""Queries: arguments planned, run, and returned as pages, collections, counts or one object."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
-import msgspec
-from msgspec.structs import replace
-
-from prejoin.keys import Order, Role
+from prejoin.keys import AttributeRole, KeyValueError, Plan, conditions
 from prejoin.table.codec.codec import Codec
-from prejoin.table.condition.record import Condition, Path, Recorder, Where, recorded
-from prejoin.table.conversation import Steps
+from prejoin.table.condition.evaluate import holds
+from prejoin.table.condition.record import Compare, Condition, both
+from prejoin.table.conversation import Request, Steps
+from prejoin.table.errors import CursorError, TooMany
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import visible_items
 
-from .cursor import Cursors, Position, open_cursor
+from .arguments import QueryArguments
+from .cursor import Position
 from .decode import split
-from .execute import Query, count_items, read
-from .get import get_item, item_is_there
+from .execute import Query, any_item, count_items, read
+from .get import ItemKey, get_body, get_item, item_exists
 from .page import Collection, Page
-from .plan import Asked, Roles, planned, query_of
+from .plan import ReadPlan, Roles, plan_read
 
 
-class Asking(msgspec.Struct, frozen=True):
-    """The arguments that queries have in common."""
-
-    where: Where[Any] | None
-    equal: Mapping[str, Any]
-    order: str | Iterable[str | Order] = ()
-    reverse: bool = False
-    limit: int | None = None
-    after: str | None = None
-    test: Where[Any] | None = None
-    consistent: bool = False
-    now: datetime | None = None
-    into: type | None = None
-    cursors: Cursors | None = None
-    """How the client writes cursors."""
-    keep: bool = False
-    """Whether items that cannot be read are handed back beside the others."""
-
-    @property
-    def sorted_by(self) -> Iterable[str | Order]:
-        return (self.order,) if isinstance(self.order, str) else self.order
-
-    @property
-    def start(self) -> Position | None:
-        """The position after which to go on."""
-        return None if self.after is None else open_cursor(self.after, self.cursors, self.now)
-
-
-def query(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[Page[Any]]:
-    """Objects of one class."""
+def query(schema: Schema, table: str, cls: type[Any], arguments: QueryArguments) -> Steps[Page[Any]]:
+    """Read objects of one class."""
     entity = schema.entity(cls)
-    test, tests = _tested(asking.test, entity.codec)
-    asked, values = _planned(schema, entity, asking, None, tests)
-    if asking.keep:
-        asked = replace(asked, reading=asked.reading.keeping)
-    if asked.plan.operation == "GetItem" and asking.after is None:
-        one = yield from get_item(schema, table, asked, values, test)
+    test, filtered = arguments.recorded_filter(entity.codec)
+    plan, values = _plan(schema, entity, arguments, None, filtered)
+    if plan.plan.operation == "GetItem" and arguments.after is None:
+        one = yield from _get(schema, table, plan, values, test)
         objects, unmatched, unreadable = split(() if one is None else (one,))
         return Page(objects, None, unmatched, unreadable)
-    start = asking.start
-    query = query_of(
-        schema, table, asked, values, entity.codec, reverse=asking.reverse, where=test, now=asking.now, start=start
+    start = arguments.start
+    planned = query_of(
+        schema,
+        table,
+        plan,
+        values,
+        entity.codec,
+        reverse=arguments.reverse,
+        where=test,
+        now=arguments.now,
+        start=start,
     )
-    found, cursor = yield from read(query, asking.limit, start, asking.cursors)
+    found, cursor = yield from read(planned, arguments.limit, start, arguments.cursors)
     objects, unmatched, unreadable = split(found)
     return Page(objects, cursor, unmatched, unreadable)
 
 
-def count(schema: Schema, table: str, cls: type[Any], asking: Asking) -> Steps[int]:
-    """How many a query would find."""
+def count(schema: Schema, table: str, cls: type[Any], arguments: QueryArguments) -> Steps[int]:
+    """Count the objects that a query would return."""
     entity = schema.entity(cls)
-    test, tests = _tested(asking.test, entity.codec)
-    asked, values = _planned(schema, entity, asking, frozenset(), tests)
-    if asked.plan.operation == "GetItem":
-        return int((yield from item_is_there(schema, table, asked, values, test)))
-    query: Query = query_of(schema, table, asked, values, entity.codec, where=test, now=asking.now)
-    return (yield from count_items(query))
+    test, filtered = arguments.recorded_filter(entity.codec)
+    plan, values = _plan(schema, entity, arguments, frozenset(), filtered)
+    if plan.plan.operation == "GetItem":
+        return int((yield from _exists(schema, table, plan, values, test)))
+    planned = query_of(schema, table, plan, values, entity.codec, where=test, now=arguments.now)
+    return (yield from count_items(planned))
 
 
 def collect(
-    schema: Schema, table: str, classes: tuple[type[Any], ...], asking: Asking, roles: Roles | None
+    schema: Schema, table: str, classes: tuple[type[Any], ...], arguments: QueryArguments, roles: Roles | None
 ) -> Steps[Collection]:
-    """Objects of several classes that lie side by side."""
+    """Read objects of several classes that share a partition, with one query."""
     entities: tuple[Bound[Any], ...] = tuple(schema.entity(cls) for cls in classes)
-    asked, values = planned(
+    equal, within, bounds = arguments.key_values(entities[0].codec)
+    plan, values = plan_read(
         schema,
         entities,
-        asking.equal,
-        recorded(asking.where, entities[0].codec),
-        order=asking.sorted_by,
-        consistent=asking.consistent,
+        equal,
+        within,
+        bounds,
+        order=arguments.sorted_by,
+        consistent=arguments.consistent,
         roles=tuple(
-            Role(schema.entity(cls).tag, name, attribute)
+            AttributeRole(schema.entity(cls).tag, name, attribute)
             for cls, names in (roles or {}).items()
             for name, attribute in names.items()
         ),
     )
-    if asking.keep:
-        asked = replace(asked, reading=asked.reading.keeping)
-    start = asking.start
-    query = query_of(
-        schema, table, asked, values, entities[0].codec, reverse=asking.reverse, now=asking.now, start=start
+    if arguments.keep:
+        plan = plan.keeping()
+    start = arguments.start
+    planned = query_of(
+        schema, table, plan, values, entities[0].codec, reverse=arguments.reverse, now=arguments.now, start=start
     )
-    found, cursor = yield from read(query, asking.limit, start, asking.cursors)
+    found, cursor = yield from read(planned, arguments.limit, start, arguments.cursors)
     objects, unmatched, unreadable = split(found)
     return Collection(objects, cursor, unmatched, unreadable)
 
 
-class _Noting(Recorder):
-    """A recorder that notes which attributes were looked at."""
-
-    def __init__(self, codec: Codec[Any]) -> None:
-        super().__init__(codec)
-        self._seen: set[str] = set()
-
-    def __getattr__(self, name: str) -> Path:
-        found = super().__getattr__(name)
-        self._seen.add(name)
-        return found
-
-
-def _tested(test: Where[Any] | None, codec: Codec[Any]) -> tuple[Condition | None, frozenset[str]]:
-    """A filter, and the attributes that it tests."""
-    if test is None:
-        return None, frozenset()
-    noting = _Noting(codec)
-    return recorded(lambda _: test(noting), codec), frozenset(noting._seen)
+def get_one(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any]) -> Steps[Any]:
+    """Read one object that its table key alone does not identify; raise TooMany if there are several."""
+    if plan.plan.operation == "GetItem":
+        return (yield from _get(schema, table, plan, values, None))
+    planned = query_of(schema, table, plan, values, schema.by_tag[plan.plan.facets[0].entity].codec)
+    found, *_ = split((yield from read(planned, 2, None))[0])
+    if len(found) > 1:
+        given = ", ".join(values)
+        raise TooMany(f"there is more than one {plan.plan.lookup.entities[0]} with this {given}. Use query")
+    return found[0] if found else None
 
 
-def _planned(
-    schema: Schema, entity: Bound[Any], asking: Asking, needs: frozenset[str] | None, tests: frozenset[str]
-) -> tuple[Asked, dict[str, Any]]:
-    return planned(
+def any_exists(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any]) -> Steps[bool]:
+    """Return whether there is an item that its table key alone does not identify."""
+    if plan.plan.operation == "GetItem":
+        return (yield from _exists(schema, table, plan, values, None))
+    codec = schema.by_tag[plan.plan.facets[0].entity].codec
+    return (yield from any_item(query_of(schema, table, plan, values, codec)))
+
+
+def _plan(
+    schema: Schema,
+    entity: Bound[Any],
+    arguments: QueryArguments,
+    needs: frozenset[str] | None,
+    filtered: frozenset[str],
+) -> tuple[ReadPlan, dict[str, Any]]:
+    equal, within, bounds = arguments.key_values(entity.codec)
+    plan, values = plan_read(
         schema,
         (entity,),
-        asking.equal,
-        recorded(asking.where, entity.codec),
-        order=asking.sorted_by,
-        consistent=asking.consistent,
-        into=asking.into,
+        equal,
+        within,
+        bounds,
+        order=arguments.sorted_by,
+        consistent=arguments.consistent,
+        into=arguments.into,
         needs=needs,
-        tests=tests,
+        filtered=filtered,
     )
+    return plan.keeping() if arguments.keep else plan, values
+
+
+# --- One item by its key, and more attributes -------------------------------------------------------------------------
+# If a read gives the whole key and further attributes, the item is read by its key and then compared. That is not a
+# filter: nothing else is read.
+
+
+def _get(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any], where: Condition | None) -> Steps[Any]:
+    """Read the object with this key; None if it does not fulfil the condition."""
+    test = _comparison(plan.plan, values, where)
+    if test is None:
+        return (yield from get_item(schema, table, plan, values))
+    decoder, codec = plan.decoder, schema.by_tag[plan.plan.facets[0].entity].codec
+    wires = () if plan.into is None else decoder.wires | _compared_wires(plan.plan, codec)
+    body = get_body(schema, table, plan, values, wires)
+    key = ItemKey(body["Key"])
+    item = (yield Request("GetItem", body, key)).get("Item")
+    if item is None or not holds(test, codec, item):
+        return None
+    return decoder.matched(decoder.visible({**body["Key"], **item}), key)
+
+
+def _exists(
+    schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any], where: Condition | None
+) -> Steps[bool]:
+    """Return whether an item with this key exists and fulfils the condition."""
+    test = _comparison(plan.plan, values, where)
+    if test is None:
+        return (yield from item_exists(schema, table, plan, values))
+    decoder, codec = plan.decoder, schema.by_tag[plan.plan.facets[0].entity].codec
+    wires = {schema.type_attribute, *decoder.tested, *_compared_wires(plan.plan, codec)}
+    body = get_body(schema, table, plan, values, wires)
+    item = (yield Request("GetItem", body, ItemKey(body["Key"]))).get("Item")
+    return item is not None and holds(test, codec, item) and not decoder.hides(item)
+
+
+def _comparison(plan: Plan, values: Mapping[str, Any], where: Condition | None) -> Condition | None:
+    """Return the condition for the attributes that are not part of the key, and `where`."""
+    entity = plan.facets[0].entity
+    given: list[Condition] = [
+        Compare((plan.lookup.attribute(entity, name),), "=", values[name]) for name in sorted(plan.compared)
+    ]
+    return reduce(both, given, where)
+
+
+def _compared_wires(plan: Plan, codec: Codec[Any]) -> set[str]:
+    """Return the attributes that are returned or compared, by their names in the table."""
+    entity = plan.facets[0].entity
+    names = plan.compared | (plan.lookup.needs or frozenset())
+    return {codec.attribute(plan.lookup.attribute(entity, name)).wire for name in names}
+
+
+# --- From a plan to a query -------------------------------------------------------------------------------------------
+
+
+def query_of(
+    schema: Schema,
+    table: str,
+    read_plan: ReadPlan,
+    values: Mapping[str, Any],
+    codec: Codec[Any],
+    *,
+    reverse: bool = False,
+    where: Condition | None = None,
+    now: datetime | None = None,
+    start: Position | None = None,
+) -> Query:
+    """Return the query of a plan with its values. `reverse` reverses the order of the plan.
+
+    An open range over time buckets ends at `now`. Later pages end at the time of the first page, which their position
+    `start` holds.
+    """
+    plan = read_plan.plan
+    until = now if start is None else start.until or now
+    if _is_open(plan, values):
+        until = until or datetime.now(UTC)
+        try:
+            found = conditions(plan, values, now=until)
+        except KeyValueError:
+            if start is None or start.until is None:
+                raise
+            raise CursorError("the cursor is of a time before the range of this query") from None
+    else:
+        found = conditions(plan, values)
+    backwards = plan.reverse != reverse
+    if backwards != plan.reverse and plan.bucket:
+        # Buckets are listed in the order of reading; the shards of a bucket stay in their order.
+        width = plan.shards
+        found = tuple(c for i in range(len(found) - width, -1, -width) for c in found[i : i + width])
+    # An index that does not project all attributes has some only in its keys, and cannot be asked for them.
+    projected = read_plan.into is not None and not read_plan.decoder.partial
+    if plan.compared:
+        where = _comparison(plan, values, where)
+    return Query(
+        schema,
+        table,
+        plan,
+        found,
+        codec,
+        read_plan.decoder,
+        backwards,
+        plan.lookup.consistent,
+        where,
+        projected,
+        until,
+        visible_items(schema.by_tag, plan.facets),
+    )
+
+
+def _is_open(plan: Plan, values: Mapping[str, Any]) -> bool:
+    """Return whether a range over time buckets has no end."""
+    return plan.bucket is not None and plan.within is not None and values[plan.within.attribute].high is None

@@ -1,4 +1,4 @@
-"""Everything in the table, page by page: a Scan, for work on all the data."""
+"""Scan: all objects in the table, page by page."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from prejoin.keys import TABLE
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
-from prejoin.table.condition.visibility import filter_text, hiding
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import ArgumentError
+from prejoin.table.schema.bind import facet_tag
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import filter_text, visible_items
 
 from .cursor import Cursors, Position, check_key, check_query, encode_cursor, fingerprint, open_cursor, refusal
-from .decode import Answer, Reading, facet_tag, split, values_in
-from .execute import together
+from .decode import DecodedPage, ItemDecoder, split, values_in
+from .execute import send_all
 from .page import Page
 
 MOST_SEGMENTS = 1_000_000
 
 
 class Scan:
-    """A Scan under way: where each of its segments has come to."""
+    """A running Scan: the position of each of its segments."""
 
     def __init__(
         self,
@@ -40,18 +41,18 @@ class Scan:
         if schema.fence is not None:
             raise schema.fence.confined("everything()")
         if not 1 <= segments <= MOST_SEGMENTS:
-            raise ArgumentError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
+            raise ArgumentError(f"segments is {segments}, and has to be from 1 to {MOST_SEGMENTS}")
         entities = [schema.entity(cls) for cls in classes] or schema.entities
-        reading = Reading(schema, [entity.base for entity in entities])
-        self._reading = reading.keeping if keep else reading
-        self._hiding = () if hidden else hiding(schema, [entity.base for entity in entities])
+        decoder = ItemDecoder(schema, [entity.base for entity in entities])
+        self._decoder = decoder.keeping if keep else decoder
+        self._visible = () if hidden else visible_items(schema.by_tag, [entity.base for entity in entities])
         self._schema = schema
         self._table = table
         self._consistent = consistent
         self._cursors = cursors
         self._name = fingerprint(table, "everything", segments, [entity.tag for entity in entities], hidden)
         self._starts: list[Json | None] = [None] * segments
-        """The key after which each goes on: None at the beginning, empty at the end."""
+        """The key to continue after, for each segment: None at the beginning, empty at the end."""
         self._resumed = after is not None
         if after is not None:
             self._starts = self._opened(after)
@@ -70,10 +71,10 @@ class Scan:
         return all(start == {} for start in self._starts)
 
     def next(self) -> Steps[Page[Any]]:
-        """The next page: of each segment what one request gives."""
+        """Read the next page: the results of one request per segment."""
         going = [at for at, start in enumerate(self._starts) if start != {}]
         try:
-            answers: Sequence[Answer] = yield from together([self._request(at) for at in going])
+            answers: Sequence[DecodedPage] = yield from send_all([self._request(at) for at in going])
         except DynamoDBError as error:
             raise (self._resumed and refusal(error)) or error from None
         self._resumed = False
@@ -85,7 +86,7 @@ class Scan:
         return Page(objects, cursor, tuple(item for item in unmatched if not self._known(item)), unreadable)
 
     def _known(self, item: Json) -> bool:
-        """Whether it is an item of the schema, if of no class that was asked for: a copy, a guard, another entity."""
+        """Return whether the schema knows an item that is of no requested class: a copy, a guard, another entity."""
         here = [facet for facet in self._schema.facets if facet.slot == TABLE]
         tag = item.get(self._schema.type_attribute, {}).get("S")
         if tag is not None:
@@ -100,8 +101,8 @@ class Scan:
             body["ConsistentRead"] = True
         if self._starts[at]:
             body["ExclusiveStartKey"] = self._starts[at]
-        if self._hiding:
+        if self._visible:
             to = Placeholders()
-            body["FilterExpression"] = filter_text(self._hiding, self._schema.type_attribute, False, to)
+            body["FilterExpression"] = filter_text(self._visible, self._schema.type_attribute, False, to)
             body |= to.parameters()
-        return Request("Scan", body, f"{self._table}, segment {at}", self._reading.page)
+        return Request("Scan", body, f"{self._table}, segment {at}", self._decoder.page)

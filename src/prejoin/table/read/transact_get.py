@@ -1,27 +1,20 @@
-"""Objects as they are at one moment: TransactGetItems."""
+"""TransactGetItems: several objects, as they are at one moment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.table.backoff import pause
-from prejoin.table.conversation import Request, Steps
+from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import Conflict, TableError, TooMany
-from prejoin.table.lazy import Lazy
-from prejoin.table.schema.key_attributes import shown
+from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
 from .get import get_body
-from .plan import Asked, planned
-
-if TYPE_CHECKING:
-    from prejoin.table.condition import key_remainder as comparing
-else:
-    comparing = Lazy("prejoin.table.condition.key_remainder")
+from .plan import ReadPlan, check_only_key, plan_read
 
 E = TypeVar("E")
 V = TypeVar("V")
@@ -31,7 +24,7 @@ ATTEMPTS = 6
 
 
 class Get(Generic[E]):
-    """One object to be read with others: the arguments of `get`.
+    """One object to read with others: the arguments of `get`.
 
     >>> Get(dict, user_id="42")
     Get(dict, user_id='42')
@@ -52,46 +45,44 @@ class Get(Generic[E]):
 
 
 def get_together(schema: Schema, table: str, gets: Sequence[Get[Any]]) -> Steps[tuple[Any, ...]]:
-    """The objects, each or None, as they were at one moment."""
+    """Read the objects, or None for each that does not exist, as they are at one moment."""
     if len(gets) > MOST_GETS:
-        raise TooMany(f"{len(gets)} objects: at most {MOST_GETS} are read in one transaction")
+        raise TooMany(f"get_together reads at most {MOST_GETS} objects, not {len(gets)}")
     if not gets:
         return ()
-    planned_so = [_planned(schema, get) for get in gets]
-    asked = [one for one, _ in planned_so]
+    planned = [_plan(schema, get) for get in gets]
     bodies = [
-        get_body(schema, table, one, values, () if get.into is None else one.reading.wires)
-        for (one, values), get in zip(planned_so, gets, strict=True)
+        get_body(schema, table, plan, values, () if plan.into is None else plan.decoder.wires)
+        for plan, values in planned
     ]
     unique = _unique(bodies)
-    key = ", ".join(shown(body["Key"]) for body in unique)
+    key = ", ".join(key_text(body["Key"]) for body in unique)
     request = Request("TransactGetItems", {"TransactItems": [{"Get": body} for body in unique]}, key, _decode)
-    answers = yield from _patiently(request)
+    responses = yield from _send(request)
     return tuple(
-        one.reading.matched(one.reading.slice(answers[unique.index(body)].Item, body["Key"]), shown(body["Key"]))
-        for one, body in zip(asked, bodies, strict=True)
+        plan.decoder.matched(plan.decoder.slice(responses[unique.index(body)].Item, body["Key"]), key_text(body["Key"]))
+        for (plan, _), body in zip(planned, bodies, strict=True)
     )
 
 
 def _unique(bodies: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each request once: DynamoDB refuses to look at one item twice."""
+    """Return each request once, because DynamoDB refuses to read an item twice."""
     found: list[dict[str, Any]] = []
     for body in bodies:
         if body not in found:
             if any(body["Key"] == other["Key"] for other in found):
-                key = shown(body["Key"])
-                raise TableError(f"{key} is asked for twice, with different attributes: ask once, for all of them")
+                key = key_text(body["Key"])
+                raise TableError(f"{key} is read twice, with different attributes. Read it once, with all of them")
             found.append(body)
     return found
 
 
-def _planned(schema: Schema, get: Get[Any]) -> tuple[Asked, dict[str, Any]]:
-    asked, values = planned(schema, (schema.entity(get.cls),), get.equal, into=get.into)
-    if asked.plan.operation != "GetItem":
-        raise TableError(f"{get!r} does not give the key of the item in the table, and only by that it is read so")
-    if asked.plan.compared:
-        raise comparing.refusal(asked.plan, "get_together")
-    return asked, values
+def _plan(schema: Schema, get: Get[Any]) -> tuple[ReadPlan, dict[str, Any]]:
+    plan, values = plan_read(schema, (schema.entity(get.cls),), get.equal, into=get.into)
+    if plan.plan.operation != "GetItem":
+        raise TableError(f"{get!r} does not give the key of the item in the table, and get_together reads by that only")
+    check_only_key(plan, "get_together")
+    return plan, values
 
 
 class _Got(msgspec.Struct):
@@ -110,7 +101,7 @@ def _decode(body: bytes) -> list[_Got]:
     return _decoder.decode(body).Responses
 
 
-def _patiently(request: Request) -> Steps[list[_Got]]:
+def _send(request: Request) -> Steps[list[_Got]]:
     for attempt in range(ATTEMPTS):
         if attempt:
             yield pause(attempt)
@@ -122,5 +113,5 @@ def _patiently(request: Request) -> Steps[list[_Got]]:
             reasons: Any = error.fields.get("CancellationReasons") or []
             codes = {reason.get("Code", "None") for reason in reasons} - {"None"}
             if codes != {"TransactionConflict"}:
-                raise TableError(f"{request.key} could not be read together: {error.message}") from error
-    raise Conflict(f"others were writing {request.key} each of {ATTEMPTS} times; nothing was read")
+                raise TableError(f"{request.key} cannot be read together: {error.message}") from error
+    raise Conflict(f"{request.key} was being written at each of {ATTEMPTS} attempts. Nothing was read")

@@ -1,4 +1,4 @@
-"""A declared entity bound to its class: templates read, conditions turned into membership, patterns bound."""
+"""Bind a declared entity: parse its key templates and conditions, and bind its patterns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prejoin.table.errors import SchemaError
 
 from .declare import Entity, Index, Key, Membership
 from .key_attributes import KeyAttributes
-from .pattern import BoundPattern
+from .pattern import BoundPattern, Lifecycle
 
 if TYPE_CHECKING:
     from prejoin.table.condition.record import Condition
@@ -24,20 +24,20 @@ E = TypeVar("E")
 
 
 class Bound(msgspec.Struct, Generic[E], frozen=True):
-    """An entity of a schema, ready to be used."""
+    """An entity of a schema."""
 
     tag: str
     codec: Codec[E]
     base: Facet
     indexes: Mapping[str, Facet]
-    """By slot, the facets whose keys we write."""
+    """By index, the facets with key templates, whose keys have to be written."""
     natural: Mapping[str, Facet]
-    """By slot, the facets whose keys are attributes of the entity itself."""
+    """By index, the facets whose keys are attributes of the entity."""
     binder: Binder
-    """Makes further facets, for the items that patterns add."""
+    """Makes facets for the items that patterns add."""
     patterns: tuple[BoundPattern, ...] = ()
     unknown: str = "replace"
-    """What a put does with attributes that the class does not know: `replace`, `keep` or `refuse`."""
+    """What a put does with stored attributes that the class does not have: `replace`, `keep` or `refuse`."""
 
     @property
     def facets(self) -> tuple[Facet, ...]:
@@ -45,22 +45,38 @@ class Bound(msgspec.Struct, Generic[E], frozen=True):
         return own + tuple(facet for pattern in self.patterns for facet in pattern.facets)
 
     def visible(self) -> list[Condition]:
-        """What holds for the items that reads show."""
-        return [found for pattern in self.patterns if (found := pattern.visible()) is not None]
+        """Return the conditions that visible items fulfil."""
+        return [found.shown for pattern in self.patterns if (found := pattern.visibility())]
+
+    def vacant(self) -> list[Condition]:
+        """Return the conditions of hidden items that an insert may replace."""
+        found = (pattern.visibility() for pattern in self.patterns)
+        return [one.replaceable for one in found if one and one.replaceable is not None]
 
     @property
     def tested(self) -> frozenset[str]:
-        """The attributes that decide whether an item is shown."""
+        """The attributes that decide whether an item is visible."""
         conditions = self.visible()
         if not conditions:
             return frozenset()
-        from prejoin.table.condition.record import attributes_in
+        from prejoin.table.condition.record import attributes_in  # patterns with conditions have imported it
 
         return frozenset([name for condition in conditions for name in attributes_in(condition)])
 
-    def vacant(self) -> list[Condition]:
-        """Of these, any holds for an item that is as good as not there."""
-        return [found for pattern in self.patterns if (found := pattern.vacant()) is not None]
+    @property
+    def lifecycles(self) -> tuple[Lifecycle, ...]:
+        """How patterns end the items."""
+        return self.binder.entity.lifecycles
+
+    @property
+    def expiry(self) -> str:
+        """The time to live attribute; empty if items do not expire."""
+        return next((one.attribute for one in self.lifecycles if one.end == "expires"), "")
+
+    @property
+    def deletion_mark(self) -> str:
+        """The attribute that marks an item as deleted; empty if there is none."""
+        return next((one.attribute for one in self.lifecycles if one.end == "marked"), "")
 
 
 def bind(
@@ -71,10 +87,10 @@ def bind(
     tenant: str = "",
     ttl: str = "",
 ) -> Bound[E]:
-    """Binds a declared entity, or says what is wrong with it."""
+    """Bind a declared entity; raise SchemaError if it cannot work."""
     if entity.unknown not in ("replace", "keep", "refuse"):
         raise SchemaError(
-            f"{entity.cls.__name__}: unknown is {entity.unknown!r}, and has to be 'replace', 'keep' or 'refuse'"
+            f"{entity.cls.__name__}: unknown is {entity.unknown!r}, and must be 'replace', 'keep' or 'refuse'"
         )
     codec = _codec(entity, ttl)
     binder = Binder(entity, codec, indexes, keys, separator, tenant)
@@ -91,40 +107,46 @@ def bind(
         binder,
         unknown=entity.unknown,
     )
-    # What makes an update of a delete comes first: so the others see the update.
-    patterns = sorted(entity.patterns, key=lambda pattern: not pattern.gone)
+    # A soft delete rewrites a delete to an update. It comes first, so that the other patterns see the update.
+    patterns = sorted(entity.patterns, key=lambda one: one.lifecycle is None or one.lifecycle.end != "marked")
     return replace(bound, patterns=tuple(pattern.bind(bound) for pattern in patterns))
 
 
 def _codec(entity: Entity[E], ttl: str) -> Codec[E]:
-    """The codec of an entity. The attribute by which its items expire is called what the table calls it."""
-    expires = next((pattern.expires for pattern in entity.patterns if pattern.expires), "")
-    if not expires:
-        return Codec.of(entity.cls, entity.names)
-    from prejoin.table.codec.epoch import epoch
+    """Return the codec of an entity. A time to live attribute has the same name in the whole table."""
+    names, stored = dict(entity.names), {}
+    for one in entity.lifecycles:
+        if one.end == "expires":
+            names[one.attribute] = ttl
+        if one.storage:
+            stored[one.attribute] = one.storage
+    return Codec.of(entity.cls, names, stored=stored)
 
-    return Codec.of(entity.cls, {**entity.names, expires: ttl}, stored={expires: epoch})
 
-
-def acquainted(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
-    """The entities of a schema, with what the patterns of others keep in them."""
+def introduce(bound: Sequence[Bound[Any]]) -> list[Bound[Any]]:
+    """Return the entities of a schema, each with the patterns that patterns of other entities add to it."""
     entities = {one.codec.cls: one for one in bound}
     more: dict[type[Any], tuple[BoundPattern, ...]] = {}
     for one in bound:
         for pattern in one.patterns:
-            for cls, theirs in pattern.meet(entities).items():
+            for cls, theirs in pattern.link(entities).items():
                 more[cls] = (*more.get(cls, ()), theirs)
     return [replace(one, patterns=one.patterns + more.get(one.codec.cls, ())) for one in bound]
 
 
+def facet_tag(facet: Facet) -> str:
+    """Return the value of the type attribute for the items of a facet."""
+    return f"{facet.entity}.{facet.copy}" if facet.copy else facet.entity
+
+
 def is_natural(facet: Facet) -> bool:
-    """Whether nothing has to be written for an item to be in an index but its own attributes."""
+    """Return whether the keys of a facet are attributes of the entity, so that no other keys have to be written."""
     ours = isinstance(facet.pk, Template) and not facet.local
     return not ours and not isinstance(facet.sk, Template)
 
 
 class Binder(msgspec.Struct, frozen=True):
-    """Makes the facets of one entity of the templates that were declared."""
+    """Makes the facets of one entity from its key templates."""
 
     entity: Entity[Any]
     codec: Codec[Any]
@@ -132,19 +154,19 @@ class Binder(msgspec.Struct, frozen=True):
     keys: Mapping[str, KeyAttributes]
     separator: str
     tenant: str = ""
-    """The attribute that is the tenant, if the table has tenants: all keys begin with it."""
+    """The tenant attribute, if the table has tenants: all partition keys begin with it."""
 
     @property
     def tag(self) -> str:
         return self.entity.tag or self.codec.name
 
     def facet(self, slot: str, key: Key, copy: str = "") -> Facet:
-        """The facet of a key in the table or an index, of the entity's own items or of a copy."""
+        """Return the facet of a key in the table or an index, for the entity's own items or for a copy."""
         names = self.keys[slot]
         if (key.sk is None) != (not names.sk):
             raise SchemaError(
                 f"{self.codec.name}: {key.pk} {'has a' if key.sk else 'needs a'} sort key, and the others of {slot} "
-                f"have {'none' if key.sk else 'one'}; DynamoDB wants all or none"
+                f"have {'none' if key.sk else 'one'}. DynamoDB needs it for all keys, or for none"
             )
         pk = self._form(key.pk, key.raw, names.pk)
         sk = self._form(key.sk, key.raw, names.sk) if key.sk is not None else None
@@ -153,12 +175,13 @@ class Binder(msgspec.Struct, frozen=True):
         whole = self._facet(slot, pk, sk, when, copy)
         if own_items and whole.when:
             raise SchemaError(
-                f"{self.codec.name}: every item is in the table; `when` and optional attributes are not for its key"
+                f"{self.codec.name}: the key in the table cannot have `when` or optional attributes, because all "
+                "items are there"
             )
         if when and slot != TABLE and is_natural(whole):
             raise SchemaError(
-                f"{self.codec.name}: an item is in index {slot} when it has {' and '.join(whole.attributes)}, "
-                "which are the keys themselves; `when` cannot change that"
+                f"{self.codec.name}: the keys of index {slot} are the attributes {' and '.join(whole.attributes)}, so "
+                "all items with these are in it. `when` cannot change that"
             )
         self._check_optional(whole, own_items)
         if slot == TABLE:
@@ -168,7 +191,7 @@ class Binder(msgspec.Struct, frozen=True):
     def _facet(self, slot: str, pk: KeyForm, sk: KeyForm | None, when: Sequence[When], copy: str = "") -> Facet:
         fields = (*pk.fields, *(sk.fields if sk else ()))
         said = {item.attribute for item in when}
-        # An item without an attribute of an index's key is not in the index, unless the key has a place for that.
+        # An item without an attribute of an index key is not in the index, unless the template allows it to be missing.
         needed = dict.fromkeys(found.attribute for found in fields if not found.optional)
         sparse = [When(a) for a in needed if self.codec.attribute(a).optional and a not in said]
         index = self.indexes.get(slot)
@@ -177,7 +200,7 @@ class Binder(msgspec.Struct, frozen=True):
         return Facet(self.tag, slot, pk, sk, (*when, *sparse), copy, held, local)
 
     def check_indexes(self, slots: Iterable[str]) -> None:
-        """Refuses keys for an index that there is not."""
+        """Refuse keys for an index that the schema does not have."""
         for slot in slots:
             if slot not in self.indexes:
                 known = ", ".join(self.indexes) or "none"
@@ -186,18 +209,18 @@ class Binder(msgspec.Struct, frozen=True):
                 )
 
     def in_index(self, slot: str) -> Facet | None:
-        """The entity's facet in an index: by the key it gives, or by attributes it has."""
+        """Return the facet of the entity in an index: by its key template, or by its attributes."""
         return self._in_index(slot, self.entity.key, self.entity.indexes.get(slot), frozenset(self.codec.attributes))
 
     def of_copy(self, slot: str, copy: Facet, base: Key, key: Key | None, attributes: frozenset[str]) -> Facet | None:
-        """The facet of a copy in an index: by the key it gives, or by attributes it holds."""
+        """Return the facet of a copy in an index: by its key template, or by the attributes that it holds."""
         found = self._in_index(slot, base, key, attributes, copy.copy)
         if found is None:
             return None
         held = attributes if found.holds is None else attributes & found.holds
         return replace(
             found,
-            # Where there is no copy, there is none in the index.
+            # If there is no copy, it is not in the index either.
             when=tuple(dict.fromkeys((*copy.when, *found.when))),
             holds=None if len(held) == len(self.codec.attributes) else held,
         )
@@ -208,7 +231,8 @@ class Binder(msgspec.Struct, frozen=True):
         index = self.indexes[slot]
         if index.local and key is not None and (key.pk, key.raw) != (base.pk, base.raw):
             raise SchemaError(
-                f"{self.codec.name}: {slot} is a local index, so its partition is the table's, {base.pk}, not {key.pk}"
+                f"{self.codec.name}: {slot} is a local index, so its partition key is {base.pk}, as in the table, not "
+                f"{key.pk}"
             )
         if key is not None:
             return self.facet(slot, key, copy)
@@ -220,11 +244,11 @@ class Binder(msgspec.Struct, frozen=True):
         return self._facet(slot, pk, self._natural(slot, names.sk, wires) if names.sk else None, (), copy)
 
     def _held(self, index: Index) -> frozenset[str] | None:
-        """The attributes that items have in an index, beside those that are only part of its keys; None: all."""
+        """Return the attributes that an index projects; None if it projects all."""
         if index.projection == "ALL":
             return None
         wires = () if isinstance(index.projection, str) else index.projection
-        # The keys of the table and of the index are always there: an attribute that is one itself is, too.
+        # Keys are always projected, and so are attributes that are keys themselves.
         there = {*wires, *self.keys[TABLE].names, *self.keys[index.name].names}
         held = frozenset(a.name for a in self.codec.attributes.values() if a.wire in there)
         return None if wires and len(held) == len(self.codec.attributes) else held
@@ -236,7 +260,7 @@ class Binder(msgspec.Struct, frozen=True):
             raise SchemaError(f"{self.codec.name} in {slot}: {error}") from None
 
     def _form(self, text: str, raw: bool, names: Sequence[str]) -> KeyForm:
-        """A template, or the attribute itself where the key attribute has its name: then it is stored once."""
+        """Return a template; or the attribute itself, if the key attribute has its name, so that it is stored once."""
         field = text.removeprefix("{").removesuffix("}")
         attribute = self.codec.attributes.get(field)
         if attribute and text == f"{{{field}}}" and tuple(names) == (attribute.wire,):
@@ -250,8 +274,8 @@ class Binder(msgspec.Struct, frozen=True):
         for found in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
             if not found.encoding.settled:
                 raise SchemaError(
-                    f"{self.codec.name}, {{{found.name}}}: an item of the table is found by its key, so the number of "
-                    "shards in it never changes: let an index have the shards, and the table a key without"
+                    f"{self.codec.name}, {{{found.name}}}: the number of shards in a key of the table can never "
+                    "change, because items are found by it. Use shards in an index"
                 )
 
     def _check_optional(self, facet: Facet, own_items: bool) -> None:
@@ -260,26 +284,25 @@ class Binder(msgspec.Struct, frozen=True):
                 continue
             name, where = found.attribute, f"{self.codec.name}, {facet.pk} / {facet.sk}"
             if own_items:
-                raise SchemaError(
-                    f"{where}: the key of an item in the table is always there, so {name} cannot be missing"
-                )
+                raise SchemaError(f"{where}: {name} is in the key of the table, so it cannot be missing")
             if found in facet.pk.fields:
                 raise SchemaError(
-                    f"{where}: a partition is asked for by its values, so one without {name} could not be: "
-                    f"write {{{name}}}, and what has none is not there"
+                    f"{where}: {name} is in a partition key, so it cannot be missing. Write {{{name}}}: items without "
+                    "it are not in the index"
                 )
             if not self.codec.attribute(name).optional:
-                raise SchemaError(f"{where}: {name} is not optional: write {{{name}}}")
+                raise SchemaError(f"{where}: {name} is not optional. Write {{{name}}}")
 
 
 def membership(when: Membership, codec: Codec[Any]) -> tuple[When, ...]:
-    """The conditions of a sparse facet as the planner knows them: an attribute is one of some values, or present."""
+    """Return the conditions of a sparse facet: an attribute is present, or has one of some values."""
     if when is None:
         return ()
     if not callable(when):
         for item in when:
             codec.attribute(item.attribute)
         return tuple(when)
+    # Not at the top: a cold start does not need conditions, and most schemas have none.
     from prejoin.table.condition.record import conjuncts, recorded
 
     return tuple(_when(condition, codec) for condition in conjuncts(recorded(when, codec)))
@@ -298,11 +321,11 @@ def _when(condition: Condition, codec: Codec[Any]) -> When:
         case Exists((str(name),), True):
             return When(name)
         case _:
-            from prejoin.table.condition.describe import worded  # for the message only
+            from prejoin.table.condition.describe import condition_text
 
             raise SchemaError(
-                f"{codec.name}: {worded([condition])} cannot say what is in an index; "
-                "use ==, one_of or exists, and != for an enum"
+                f"{codec.name}: {condition_text([condition])} cannot decide which items are in an index. Use ==, "
+                "one_of or exists, or != for an enum"
             )
 
 
@@ -313,6 +336,6 @@ def _check_base(base: Facet, codec: Codec[Any]) -> None:
     for attribute in base.attributes:
         if attribute not in known:
             raise SchemaError(
-                f"{codec.name}: its key {base.pk} / {base.sk} has {attribute} only in a derived form, "
-                "so different items could share it"
+                f"{codec.name}: its key {base.pk} / {base.sk} has {attribute} only in a derived form, so several "
+                "items could have the same key"
             )

@@ -1,4 +1,4 @@
-"""What a schema is declared with: entities and their keys, indexes, patterns. Plain data, nothing checked yet."""
+"""Declarations of a schema: entities, keys and indexes. Plain data; the schema checks them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from prejoin.keys import When
 
-from .pattern import Pattern
+from .pattern import Lifecycle, Pattern
 
 E = TypeVar("E")
 
@@ -17,48 +17,55 @@ Membership = Callable[[Any], Any] | Sequence[When] | None
 
 
 class Key(msgspec.Struct, frozen=True):
-    """The key of an entity's items, as templates. `when` makes an index or a copy sparse.
+    """The key of an entity's items, as templates. With `when`, only some items are in an index or copy.
 
-    `when` is a condition on the entity (`lambda o: o.status != "DONE"`) or a list of `When`; only those of its kind
-    that a query can imply: an attribute is one of some values, or is present.
+    `when` is a condition on the entity (`lambda o: o.status != "DONE"`) or a list of `When`. A query must be able to
+    imply it, so it can only say that an attribute is present, or has one of some values.
     """
 
     pk: str
     sk: str | None = None
     when: Membership = None
     raw: bool = False
-    """Values stand in the key as they are: for a table that others filled."""
+    """Whether values are written without escapes, for a table with existing keys."""
 
 
 class Index(msgspec.Struct, frozen=True):
-    """A secondary index. Entities give it keys of their own, or `pk` and `sk` name attributes they have.
+    """A secondary index. Entities have key templates for it, or `pk` and `sk` name attributes of the entities.
 
-    Named attributes may be several, up to four each: `Index("by-place", pk=("country", "city"), sk=("kind", "total"))`.
+    `pk` and `sk` may name up to four attributes each: `Index("by-place", pk=("country", "city"), sk=("kind",
+    "total"))`.
     """
 
     name: str
     pk: str | Sequence[str] = ""
-    """The attribute that is its partition key; for an index with keys of our making, `<name>pk` if not said."""
+    """The partition key attribute. The default for an index with key templates is `<name>pk`."""
     sk: str | Sequence[str] = ""
     projection: str | Sequence[str] = "ALL"
-    """ALL, KEYS_ONLY, or the attributes it holds beside the keys."""
+    """ALL, KEYS_ONLY, or the attributes to project beside the keys."""
     local: bool = False
-    """Whether it sorts the table's own partitions in another way: a local secondary index, read consistently if asked.
-    It is made with the table and never after, and keeps each partition below 10 GB."""
+    """Whether it is a local secondary index: it has the partitions of the table, and can be read consistently. It can
+    only be created with the table, and limits each partition to 10 GB."""
 
 
 class Entity(msgspec.Struct, Generic[E], frozen=True):
-    """A class, and where its items are."""
+    """A class and its keys."""
 
     cls: type[E]
     key: Key
     indexes: Mapping[str, Key] = msgspec.field(default_factory=dict)
     tag: str = ""
-    """What the type attribute of its items says; the name of the class if not said."""
+    """The value of the type attribute of its items. The default is the name of the class."""
     names: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Attributes that have another name in the table."""
+    """Names in the table, for attributes that have another name there."""
     patterns: Sequence[Pattern] = ()
-    """What else is kept for its items: unique values, copies, versions, … See `prejoin.patterns`."""
+    """Unique values, copies, versions and more. See `prejoin.patterns`."""
     unknown: Literal["replace", "keep", "refuse"] = "replace"
-    """What a put does with attributes of the item that the class does not know: it replaces them as PutItem does, keeps
-    them (by an UpdateItem that sets all attributes of the class), or is refused, unless it reads and finds none."""
+    """What a put does with stored attributes that the class does not have. `replace` deletes them, as PutItem does;
+    `keep` keeps them, with an UpdateItem of all attributes of the class; `refuse` raises, unless the put reads first
+    and finds none."""
+
+    @property
+    def lifecycles(self) -> tuple[Lifecycle, ...]:
+        """How patterns end the items."""
+        return tuple([found for pattern in self.patterns if (found := pattern.lifecycle)])

@@ -8,8 +8,8 @@ from functools import cached_property
 import msgspec
 
 from prejoin.keys import TABLE, Facet, KeyForm, KeyValue, KeyValueError, Natural, Scalar, Tag
-from prejoin.keys.planner.sort_condition import SAFE_PK, SAFE_SK
-from prejoin.keys.template.compile import Code
+from prejoin.keys.planner.key_condition import SAFE_PK, SAFE_SK
+from prejoin.keys.template.codegen import FunctionSource
 from prejoin.keys.template.parts import source
 from prejoin.protocol import limits
 from prejoin.table.errors import SchemaError
@@ -129,7 +129,7 @@ def quick_writer(facet: Facet, keys: KeyAttributes, careful: KeyWriter) -> KeyWr
     """The same for the commonest keys, two texts, in one function; whatever is unusual it leaves to the other."""
     if isinstance(facet.pk, Natural) or isinstance(facet.sk, Natural) or facet.sk is None:
         return careful
-    code, (pk, sk) = Code(), keys.names
+    code, (pk, sk) = FunctionSource(), keys.names
     texts = f"(p := {source(facet.pk.parts, code)}) and (s := {source(facet.sk.parts, code)})"
     attributes = f"{{{pk!r}: {{'S': p}}, {sk!r}: {{'S': s}}}}"
     text = f"{attributes} if {texts} and len(p) + len(s) <= {_SAFE} else {code.constant(careful)}(values)"
@@ -161,10 +161,10 @@ def written(names: Iterable[str], value: KeyValue) -> dict[str, dict[str, str]]:
     return {name: wire(part) for name, part in zip(names, parts, strict=True)}
 
 
-def shown(key: Mapping[str, Mapping[str, str]]) -> str:
+def key_text(key: Mapping[str, Mapping[str, str]]) -> str:
     """A key in DynamoDB JSON as people read it.
 
-    >>> shown({"pk": {"S": "USER#1"}, "at": {"N": "7"}})
+    >>> key_text({"pk": {"S": "USER#1"}, "at": {"N": "7"}})
     'USER#1 / 7'
     """
     return " / ".join(text for value in key.values() for text in value.values())

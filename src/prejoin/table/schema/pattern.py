@@ -1,14 +1,30 @@
-"""Where patterns plug in: what is declared with an entity, and its part in writes and reads. No pattern lives here."""
+"""The hooks of patterns: how a pattern is declared, and what it does in writes and reads. No pattern is defined here.
+
+`Pattern` is the declaration; `BoundPattern` is the pattern at work for one entity of a schema. A write runs the hooks
+of its entity in this order:
+
+1. `rewrite` changes the write itself.
+2. `depends` names attributes of the stored item. They are read with `read=True`, or given by the caller and checked.
+   Without them the write is refused.
+3. `also` adds writes on items of other entities, and `expand` adds items of the pattern itself.
+4. `failed` explains a condition that was false.
+
+Reads use `visibility`; `audit` and `repair` use `expected`.
+
+The imports below are for type checkers only: the hooks are called with types that are defined in terms of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from prejoin.keys import Facet
 
 if TYPE_CHECKING:
-    from prejoin.table.codec.values import Json
+    from prejoin.table.codec.values import Json, ValueCodec
     from prejoin.table.condition.record import Condition
     from prejoin.table.errors import ConditionFailed
     from prejoin.table.write.model import Action, Write
@@ -18,112 +34,98 @@ if TYPE_CHECKING:
     from .schema import Schema
 
 OWNER = "owner"
-"""The attribute by which an item that a pattern adds, and that does not have all attributes of the key of the item it
-is there for, tells that key."""
+"""The attribute that holds the key of the entity's item, in an item of a pattern whose own key does not contain it."""
+
+
+class Lifecycle(msgspec.Struct, frozen=True):
+    """How a pattern ends items: DynamoDB deletes them at a time, or a delete only marks them."""
+
+    attribute: str
+    """The attribute with the time at which the item ends, or at which it was marked as deleted."""
+    end: Literal["expires", "marked"]
+    frees_unique: bool = False
+    """Whether a marked item frees its unique values."""
+    storage: Callable[[ValueCodec], ValueCodec] | None = None
+    """How the attribute is stored, if not as its type usually is."""
+
+
+class Visibility(msgspec.Struct, frozen=True):
+    """Which items reads show. The conditions are of whole attributes and values."""
+
+    shown: Condition
+    """True of the items that reads show, and that updates find."""
+    replaceable: Condition | None = None
+    """True of hidden items that an insert may replace."""
 
 
 class Pattern:
-    """A pattern as it is declared: `Entity(…, patterns=[Version("version")])`. Plain data, until it is bound."""
+    """A declared pattern: `Entity(…, patterns=[Version("version")])`."""
 
     @property
-    def expires(self) -> str:
-        """The attribute that says when an item ends: the one by which DynamoDB deletes, stored as it wants it."""
-        return ""
-
-    @property
-    def gone(self) -> str:
-        """The attribute that an item has once it counts as deleted, though it is still there."""
-        return ""
-
-    @property
-    def frees(self) -> bool:
-        """Whether an item that is gone in this way frees its unique values."""
-        return False
+    def lifecycle(self) -> Lifecycle | None:
+        """How the pattern ends items; None if it does not. Other patterns look at it."""
+        return None
 
     def key_in(self, index: str) -> Key | None:
-        """The key that items of its own have in an index; None where they have none of our making."""
+        """Return the key template of the pattern's own items in an index; None if they have none."""
         return None
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
-        """The pattern for one entity, when a schema is built; SchemaError where it does not fit."""
+        """Bind the pattern to an entity, when a schema is built. Raise SchemaError if it does not fit."""
         raise NotImplementedError
 
 
 class BoundPattern:
-    """A pattern at work for one entity. Each method does nothing unless a pattern needs it.
-
-    One write becomes a list of actions. First a pattern may `rewrite` what is meant. What it needs to know of the item
-    that is there it `depends` on: that is read where the caller says `read=True`, checked when the write is done, and
-    without it the write is refused, in the same words for all patterns. Then it may `expand` the write with items of
-    its own, and do writes `also` on items of other entities, which are merged with whatever else the transaction does
-    to them. What it means when a condition is false, it may say in `failed`.
-
-    Reads leave out what is not `visible`, and whoever repairs a table learns from `expected` what should be there.
-    """
+    """A pattern at work for one entity. All hooks do nothing by default."""
 
     facets: tuple[Facet, ...] = ()
-    """The keys that items of its own have in the table and its indexes. Those of the entity itself (copies) answer
-    questions, too; others are named so that nobody can ask for them, such as `User unique email`."""
+    """The keys of the pattern's own items. Reads use those with the tag of the entity, as copies have; other items have
+    a name that nobody can query, such as `User unique email`."""
     what: str = ""
-    """What it keeps, for the sentence that refuses a write: `the guard of unique email`."""
+    """What the pattern maintains, for the error that refuses a write: `the guard of unique email`."""
 
-    def meet(self, entities: Mapping[type[Any], Bound[Any]]) -> Mapping[type[Any], BoundPattern]:
-        """Called with all entities of the schema, before it is made of them. What it has to keep in others is theirs:
-        returned by their classes, it is at work for them as if they had declared it."""
+    def link(self, entities: Mapping[type[Any], Bound[Any]]) -> Mapping[type[Any], BoundPattern]:
+        """Return patterns to add to other entities, by class. Called with all entities before the schema is built."""
         return {}
 
     def check(self, schema: Schema) -> None:
-        """Called when all entities are known; SchemaError where the pattern does not fit to the others."""
+        """Raise SchemaError if the pattern does not fit the schema. Called when the schema is built."""
 
     def rewrite(self, write: Write) -> Write:
-        """The write that is meant: with attributes that the pattern keeps, with conditions that it needs.
-
-        Before anything is read: `was` and `becomes` are not known here.
-        """
+        """Return the write with attributes or conditions of the pattern. The stored item is not known yet."""
         return write
 
     def depends(self, write: Write) -> Iterable[str]:
-        """The attributes of the item that is there (`write.before`) which decide what the pattern has to do.
+        """Return the attributes of the stored item (`write.before`) that the pattern needs for this write.
 
-        For an upsert: whether there are any is asked, for it does not know what is there; with `read=True` it comes
-        as an update or an insert.
+        An upsert with any such attribute is refused; with `read=True` it becomes an insert or update first.
         """
         return ()
 
     def expand(self, schema: Schema, write: Write) -> Iterable[Action]:
-        """Further items to be written with it, in the same transaction. `depends` is known."""
+        """Return actions on the pattern's own items, for the same transaction."""
         return ()
 
     def also(self, schema: Schema, write: Write) -> Iterable[Write]:
-        """Writes on items of entities (not rewritten), in the same transaction: a counter, the check of a parent.
+        """Return writes on items of entities, for the same transaction: a counter, the check of a parent.
 
-        Where the transaction writes one of these items already, both become one action if they can: changes of an
-        update are joined (amounts added up), applied to what is inserted or put; a check is part of any other write.
+        They are not rewritten. If the transaction already writes such an item, both become one action if possible:
+        changes of updates are joined and amounts added, an inserted object gets the changes, a check joins any write. A
+        write whose values depend on the stored item has a `Decision`.
         """
         return ()
 
-    def unbatched(self, write: Write) -> str:
-        """Why a put or delete cannot go in a BatchWriteItem, for those who debug; empty if it can.
-
-        A batch checks nothing: what has a condition, or is an update or of several items, does not go in one anyway.
-        """
-        return ""
-
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
-        """What it means that a write's condition is false, given what was there; None where the pattern has no part."""
+        """Return the error for a false condition, from the stored item; None if the pattern is not the cause."""
         return None
 
-    def visible(self) -> Condition | None:
-        """What holds for the items that reads show, and that updates find; of whole attributes and values only."""
-        return None
-
-    def vacant(self) -> Condition | None:
-        """What holds for items that are as good as not there: an insert may replace them."""
+    def visibility(self) -> Visibility | None:
+        """Return which items reads show, as of now; None if all."""
         return None
 
     def expected(self, schema: Schema, values: Mapping[str, Any]) -> Iterable[Json]:
-        """The items, whole and in DynamoDB JSON, that have to be in the table because one with these values is.
+        """Return the pattern's own items, in DynamoDB JSON, that belong to an item with these values.
 
-        Of each facet of the pattern no others may be there: an audit compares, in both directions.
+        An audit reports items that are missing, and items of the pattern's facets that are not expected.
         """
         return ()

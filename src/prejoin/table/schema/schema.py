@@ -1,16 +1,17 @@
-"""The schema: which entities live in the table, under which keys. Checked when it is built, then only looked up."""
+"""The schema: the entities of a table, and their keys. It is checked when it is built."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+import copy
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prejoin.keys import TABLE, Ask, Facet, KeyValueError, Plan, Refusal, Tag, disjoint, plan
+from prejoin.keys import TABLE, Facet, KeyForm, KeyValueError, Lookup, Natural, Plan, Refusal, Tag, disjoint, plan
 from prejoin.table.errors import NotServed, SchemaError
 
-from .bind import Bound, acquainted, bind
+from .bind import Bound, bind, introduce
 from .declare import Entity, Index, Key
 from .key_attributes import (
     KeyAttributes,
@@ -43,7 +44,7 @@ class Schema:
     ... )
     >>> schema.key(User, user_id="42")
     {'pk': {'S': 'USER#42'}, 'sk': {'S': 'PROFILE'}}
-    >>> print(schema.plan(Ask.of("User", equal=["email"])))
+    >>> print(schema.plan(Lookup.of("User", equal=["email"])))
     Query gsi1: EMAIL#{email} / USER
     """
 
@@ -65,15 +66,15 @@ class Schema:
         self.type_attribute = type_attribute
         self._separator = separator
         self.ttl = _ttl(entities, ttl)
-        """The attribute whose time, in seconds since 1970, is when DynamoDB may delete an item; empty: none."""
+        """The time to live attribute of the table, in seconds since 1970; empty if there is none."""
         if TABLE in self.indexes or len(self.indexes) < len(indexes):
-            raise SchemaError(f"each index has a name of its own, and none is called {TABLE}")
+            raise SchemaError(f"index names must be unique, and none can be {TABLE}")
         table = KeyAttributes((pk,), (sk,) if _sorted(entities) else ())
         self._keys = {TABLE: table}
         for name, index in self.indexes.items():
             self._keys[name] = index_attributes(index, _keys_in(name, entities), table)
         owner = {entity.cls: "" if entity.cls in exempt else tenant for entity in entities}
-        bound = acquainted(
+        bound = introduce(
             [bind(one, self.indexes, self._keys, separator, owner[one.cls], self.ttl) for one in entities]
         )
         self._by_class: dict[type, Bound[Any]] = {one.codec.cls: one for one in bound}
@@ -82,13 +83,15 @@ class Schema:
             raise SchemaError("two entities of a schema have the same class or the same tag")
         self.facets: tuple[Facet, ...] = tuple(facet for one in bound for facet in one.facets)
         self.key_types: Mapping[str, Tag] = key_types(self._keys, self.facets)
-        """Every key attribute of the table and its indexes, with its type."""
-        # By the facet itself, not by what it says: comparing that would take longer than writing the key.
+        """The type of each key attribute of the table and its indexes."""
+        # By the identity of the facet: comparing facets would take longer than writing a key.
         self._writers: dict[int, KeyWriter | None] = dict.fromkeys(map(id, self.facets))
         self._composed = {id(facet): composed(facet, self._keys[facet.slot]) for facet in self.facets}
-        self._plans: dict[Ask, Plan | Refusal] = {}
-        self.shapes: dict[Hashable, Any] = {}
-        """How questions are answered, by the names of what is asked: the values do not matter."""
+        self._plans: dict[Lookup, Plan | Refusal] = {}
+        self.read_plans: dict[Hashable, Any] = {}
+        """Cached plans of reads, by their arguments without the values. `read.plan` fills and bounds it."""
+        self.write_forms: dict[Hashable, Any] = {}
+        """Cached parameters of writes, without the values. `write.expand` fills and bounds it."""
         for one in bound:
             self._check_names(one)
             self._check_ttl(one)
@@ -97,9 +100,9 @@ class Schema:
             for pattern in one.patterns:
                 pattern.check(self)
         self.tenancy: Tenancy | None = self._tenancy(tenant, exempt) if tenant else None
-        """Which attribute is the tenant, and where it stands in the keys; None: the table has no tenants."""
+        """The tenant attribute, and its place in the keys; None if the table has no tenants."""
         self.fence: Fence | None = None
-        """What keeps a client inside one tenant, of the schema of such a client."""
+        """Confines the client of a tenant, in the schema of such a client."""
 
     @property
     def entities(self) -> tuple[Bound[Any], ...]:
@@ -110,62 +113,61 @@ class Schema:
         if found is None:
             known = ", ".join(one.tag for one in self.entities)
             if cls.__name__ == "coroutine":
-                raise SchemaError("a coroutine was given where an object is needed: await the call that made it")
+                raise SchemaError("a coroutine was given instead of an object. Await the call that returned it")
             raise SchemaError(f"{cls.__name__} is not an entity of this schema, which has {known}")
         return found
 
     def keys(self, slot: str) -> KeyAttributes:
-        """The attributes that are the keys of the table or of an index."""
+        """Return the key attributes of the table or of an index."""
         return self._keys[slot]
 
     def key_names(self) -> list[tuple[str, ...]]:
-        """The names of the key attributes of the table, and of each index."""
+        """Return the names of the key attributes of the table and of each index."""
         return [keys.names for keys in self._keys.values()]
 
     def key(self, cls: type[E], /, **values: Any) -> dict[str, dict[str, str]]:
-        """The key of one item in the table, in DynamoDB JSON."""
+        """Return the key of an item in the table, in DynamoDB JSON."""
         bound = self.entity(cls)
         for name in values:
             bound.codec.attribute(name)
         return self.written(bound.base, values)
 
     def written(self, facet: Facet, values: Mapping[str, object]) -> dict[str, dict[str, str]]:
-        """The key attributes of an item with these values, in one facet."""
+        """Return the key attributes of an item with these values, in one facet."""
         write = self._writers.get(id(facet))
         return self._writer(facet)(values) if write is None else write(values)
 
     def _writer(self, facet: Facet) -> KeyWriter:
-        """The writer of a facet's keys. If the facet is ours, the quick one, made once; others may be any number."""
+        """Return the function that writes the keys of a facet. For facets of the schema it is compiled and cached."""
         write = key_writer(facet, self._keys[facet.slot])
         if id(facet) in self._writers:
             write = self._writers[id(facet)] = quick_writer(facet, self._keys[facet.slot], write)
         return write
 
     def composed(self, facet: Facet) -> KeyAttributes:
-        """Of the key attributes of a facet, those that hold text of our making, and not an attribute as it stands."""
+        """Return the key attributes of a facet that hold text from a template, not an attribute itself."""
         return self._composed.get(id(facet)) or composed(facet, self._keys[facet.slot])
 
     def read_key(self, pk: object, sk: object = None) -> tuple[type[Any], dict[str, object]]:
-        """Whose key this is, and the values it is made of: from the key of an item back to what `key` was given.
+        """Return the class and the values of a key: the inverse of `key`.
 
-        Keys of copies, and of the items that guard unique values, are nobody's own: KeyValueError.
+        Raise KeyValueError for other keys, also for those of copies and of guards of unique values.
         """
-        from .key_map import shown_key, values_in
-
         for bound in self.entities:
-            found = values_in(bound.base, pk, sk)
+            found = _values_in_key(bound.base, pk, sk)
             if found is not None:
                 return bound.codec.cls, found
         here = (facet for facet in self.facets if facet.slot == TABLE)
-        other = next((facet for facet in here if values_in(facet, pk, sk) is not None), None)
+        other = next((facet for facet in here if _values_in_key(facet, pk, sk) is not None), None)
         what = f"it is one of {other}" if other else f"they have {', '.join(str(one.base) for one in self.entities)}"
-        raise KeyValueError(f"{shown_key(pk, sk)} is not the key of an entity's own item; {what}")
+        key = repr(pk) if sk is None else f"{pk!r}, {sk!r}"
+        raise KeyValueError(f"{key} is not the key of an entity's own item; {what}")
 
-    def plan(self, ask: Ask) -> Plan:
-        """How to answer an ask, or NotServed."""
+    def plan(self, ask: Lookup) -> Plan:
+        """Return the plan for a read; raise NotServed if no key or index serves it."""
         found = self._plans.get(ask)
         if found is None:
-            if len(self._plans) > 10_000:  # asks with constants of many values
+            if len(self._plans) > 10_000:  # only reads of sparse indexes with many different values
                 self._plans.clear()
             found = self._plans[ask] = plan(self.facets, ask)
         if isinstance(found, Refusal):
@@ -173,71 +175,120 @@ class Schema:
         return found
 
     def of_tenant(self, tenant: object) -> Schema:
-        """The schema as a client of one tenant uses it, which neither asks for nor writes what is not the tenant's."""
-        from .tenancy import fenced
+        """Return the schema for a client that is confined to one tenant."""
+        from .tenancy import Fence  # only schemas with tenants need it
 
-        return fenced(self, tenant)
+        if self.tenancy is None:
+            raise SchemaError('the schema has no tenants. Declare them with Schema(…, tenant="tenant_id")')
+        if self.fence is not None:
+            self.fence.same(tenant)
+            return self
+        confined = copy.copy(self)
+        confined.fence = Fence(self.tenancy, self._keys, tenant)
+        return confined
 
     def _tenancy(self, attribute: str, exempt: frozenset[type[Any]]) -> Tenancy:
-        from .tenancy import tenancy
+        from .tenancy import tenancy  # only schemas with tenants need it
 
         if unknown := exempt - self._by_class.keys():
             raise SchemaError(f"exempt names {next(iter(unknown)).__name__}, which is not an entity of this schema")
-        return tenancy(self, attribute, self._separator, exempt)
+        return tenancy(self.entities, attribute, self._separator, exempt)
 
     @cached_property
     def conditional(self) -> frozenset[tuple[str, str]]:
-        """Entity and attribute, where the value of the attribute decides about membership in a sparse facet."""
+        """Pairs of entity and attribute whose value decides about membership in a sparse index."""
         return frozenset((f.entity, w.attribute) for f in self.facets for w in f.when if w.values is not None)
 
     def _check_names(self, bound: Bound[Any]) -> None:
         ours = {self.type_attribute}
         for facet in bound.facets:
-            if facet.entity == bound.tag:  # others are of items that have none of its attributes
+            if facet.entity == bound.tag:  # items of other facets have no attributes of the entity
                 ours |= {*self.composed(facet).names}
         seen: set[str] = set()
         for attribute in bound.codec.attributes.values():
             if attribute.wire in ours:
                 raise SchemaError(
-                    f"{bound.tag}.{attribute.name} is called {attribute.wire} in the table, "
-                    "and so is one of the table's own attributes: rename either"
+                    f"{bound.tag}.{attribute.name} is named {attribute.wire} in the table, and so is one of the "
+                    "table's own attributes. Rename one of them"
                 )
             if attribute.wire in seen:
-                raise SchemaError(f"{bound.tag} has two attributes that are called {attribute.wire} in the table")
+                raise SchemaError(f"{bound.tag} has two attributes with the name {attribute.wire} in the table")
             seen.add(attribute.wire)
 
     def _check_ttl(self, bound: Bound[Any]) -> None:
         for attribute in bound.codec.attributes.values():
             if attribute.wire == self.ttl and attribute.value.wire.tag != "N":
                 raise SchemaError(
-                    f"{bound.tag}.{attribute.name} is a {attribute.type}, and DynamoDB deletes by a number, "
-                    f"the seconds since 1970: make it an int, or declare TimeToLive({attribute.name!r})"
+                    f"{bound.tag}.{attribute.name} is a {attribute.type}, and a time to live is a number of seconds "
+                    f"since 1970. Make it an int, or declare TimeToLive({attribute.name!r})"
                 )
 
     def _check_collisions(self) -> None:
-        """In the table one key is one item: no two facets may ever write the same."""
+        """Refuse facets that could write the same key in the table: one item would overwrite the other."""
         here = [facet for facet in self.facets if facet.slot == TABLE]
         for one, other in combinations(here, 2):
             apart = disjoint(one.pk, other.pk) or (one.sk and other.sk and disjoint(one.sk, other.sk))
             if not apart:
                 word = other.entity.split()[0].upper()
                 raise SchemaError(
-                    f"two items could have the same key, and one would overwrite the other: {one} and {other}. "
-                    f"Put a word of its own, such as {word}{self._separator}, into one of the keys"
+                    f"items of {one} and {other} could have the same key, and overwrite each other. Put a different "
+                    f"word, such as {word}{self._separator}, into one of the keys"
                 )
 
     def __str__(self) -> str:
-        """The key map: a line for each entity in each place it is found in."""
-        from .key_map import key_map
+        """Return the key map: a line for each entity in the table and in each index."""
+        return _key_map(self.facets)
 
-        return key_map(self.facets)
+
+_TITLES = ("entity", "in", "partition key", "sort key", "when")
+
+
+def _key_map(facets: Sequence[Facet]) -> str:
+    rows = [
+        _TITLES,
+        *(
+            (
+                f"{facet.entity}, copy {facet.copy}" if facet.copy else facet.entity,
+                facet.slot,
+                str(facet.pk),
+                str(facet.sk or ""),
+                " and ".join(map(str, facet.when)),
+            )
+            for facet in facets
+        ),
+    ]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join(lines)
+
+
+def _values_in_key(facet: Facet, pk: object, sk: object) -> dict[str, object] | None:
+    """Return the values in a key of a facet; None if it is not a key of this facet."""
+    found: dict[str, object] = {}
+    for form, key in ((facet.pk, pk), (facet.sk, sk)):
+        if (form is None) != (key is None):
+            return None
+        values = _parsed(form, key) if form else {}
+        if values is None or any(found.get(name, value) != value for name, value in values.items()):
+            return None
+        found |= values
+    return found
+
+
+def _parsed(form: KeyForm, key: object) -> dict[str, object] | None:
+    if isinstance(form, Natural):
+        return form.parse(key)
+    try:
+        return form.parse(key) if isinstance(key, str) else None
+    except KeyValueError:
+        return None
 
 
 def _ttl(entities: Iterable[Entity[Any]], said: str) -> str:
-    """The one attribute by which items of the table expire, by the name it has there; empty if none do."""
+    """Return the time to live attribute by its name in the table; empty if no entity has one."""
     found: dict[str, str] = {}
     for entity in entities:
-        for name in [pattern.expires for pattern in entity.patterns if pattern.expires]:
+        for name in [one.attribute for one in entity.lifecycles if one.end == "expires"]:
             wire = entity.names.get(name) or said or name
             found.setdefault(wire, f"{entity.cls.__name__}.{name}")
     if said:
@@ -245,14 +296,14 @@ def _ttl(entities: Iterable[Entity[Any]], said: str) -> str:
     if len(found) > 1:
         names = " and ".join(f"{wire} ({what})" for wire, what in found.items())
         raise SchemaError(
-            f"items of a table expire by one attribute, and here by {names}: give the schema ttl= its name, "
-            "and no other in names="
+            f"a table has one time to live attribute, and here are {names}. Pass its name to the schema as ttl=, and "
+            "give no other in names="
         )
     return next(iter(found), "")
 
 
 def _keys_in(index: str, entities: Iterable[Entity[Any]]) -> list[Key]:
-    """The keys of our making that items have in an index: the entities' own, and those of their copies."""
+    """Return the key templates in an index: those of the entities, and those of their copies."""
     found = [key for entity in entities if (key := entity.indexes.get(index))]
     return found + [key for entity in entities for one in entity.patterns if (key := one.key_in(index))]
 

@@ -1,71 +1,69 @@
-"""Tenants of one table: their keys begin with the tenant, so that nothing a client of one tenant sends leaves it."""
+"""Tenants of one table: partition keys begin with the tenant, and a client of one tenant reaches no other keys."""
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from prejoin.keys import TABLE, Facet, Field, KeyValueError, Literal, Natural, Role, Template
+from prejoin.keys import TABLE, AttributeRole, Facet, KeyField, KeyText, KeyValueError, Natural, Template
 from prejoin.keys.template.encoding import Encoding, plain
 from prejoin.keys.template.shape import ANYTHING, Shape, literal, meet
 from prejoin.table.conversation import Request
 from prejoin.table.errors import CursorError, OtherTenant, SchemaError
 
-from .key_attributes import wire
-
-if TYPE_CHECKING:
-    from .bind import Bound
-    from .schema import Schema
+from .bind import Bound
+from .key_attributes import KeyAttributes, wire
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What a partition key begins with: text, the tenant, and then a separator or the end."""
+    """The beginning of a partition key: text, the tenant, and then a separator or the end."""
 
     lead: str
     encoding: Encoding
     whole: bool
-    """Whether the tenant is all of the key."""
+    """Whether the key ends after the tenant."""
     natural: bool = False
     """Whether the key is the attribute itself."""
     several: bool = False
-    """Whether the tenant is the first of several attributes that are the partition key of an index."""
+    """Whether the tenant is the first of several attributes in the partition key of an index."""
 
     def shape(self, separator: str) -> Shape:
-        """Of all keys that begin so."""
+        """Return the shape of all keys with this beginning."""
         rest = () if self.whole else literal(separator) + ANYTHING
         return literal(self.lead) + self.encoding.shape + rest
 
     def start(self, value: object, separator: str) -> dict[str, str]:
-        """What the keys of one tenant begin with, or are, in DynamoDB JSON."""
+        """Return the beginning of the keys of one tenant, or the whole key, in DynamoDB JSON."""
         found = self.encoding.encode(value)
         if found in ("", b""):
-            raise KeyValueError(f"{value!r} is nobody: a tenant has a name")
+            raise KeyValueError(f"{value!r} is not a tenant: a tenant has a name")
         return wire(found if self.natural else f"{self.lead}{found}{'' if self.whole else separator}")
 
 
 class Tenancy(msgspec.Struct, frozen=True):
-    """Which attribute is the tenant, and where it stands in the partition keys of the table and of each index."""
+    """The attribute that is the tenant, and its place in the partition keys of the table and of each index."""
 
     attribute: str
     heads: Mapping[str, tuple[Head, ...]]
     separator: str
     shared: Mapping[str, tuple[Template, ...]] = {}
-    """By slot, the partition keys of entities that belong to no tenant. All tenants may read what is there."""
+    """By slot, the partition keys of entities without a tenant. All tenants may read these items."""
 
 
-def tenancy(schema: Schema, attribute: str, separator: str, exempt: Collection[type[Any]] = ()) -> Tenancy:
-    """The tenancy of a schema, if no key of one tenant can be taken for a key of another.
+def tenancy(
+    entities: Iterable[Bound[Any]], attribute: str, separator: str, exempt: Collection[type[Any]] = ()
+) -> Tenancy:
+    """Return the tenancy of entities. Raise SchemaError if a key of one tenant could be a key of another.
 
-    Entities that are exempt may have other keys too, which no key of a tenant can be taken for either.
+    Exempt entities may have keys without the tenant, if these cannot be keys of a tenant.
     """
     heads: dict[str, dict[Head, Facet]] = {}
     outside: list[tuple[Bound[Any], Facet]] = []
-    for entity in schema.entities:
+    for entity in entities:
         free = entity.codec.cls in exempt
         if not free:
             _check_attribute(entity, attribute)
@@ -78,9 +76,9 @@ def tenancy(schema: Schema, attribute: str, separator: str, exempt: Collection[t
         for one, other in combinations(found, 2):
             if not _apart(one, other, separator):
                 raise SchemaError(
-                    f"in {slot}, a key of one tenant could begin as those of another: {found[one].pk} of "
-                    f"{found[one].entity} beside {found[other].pk} of {found[other].entity}. Put the same text before "
-                    f"{{{attribute}}} in both, such as TENANT{separator}{{{attribute}}}{separator}"
+                    f"in {slot}, the keys of two tenants could begin alike: {found[one].pk} of {found[one].entity} "
+                    f"and {found[other].pk} of {found[other].entity}. Put the same text before {{{attribute}}} in "
+                    f"both, such as TENANT{separator}{{{attribute}}}{separator}"
                 )
     for _, free_facet in outside:
         for head, other_facet in heads.get(free_facet.slot, {}).items():
@@ -90,7 +88,7 @@ def tenancy(schema: Schema, attribute: str, separator: str, exempt: Collection[t
 
 
 def _is_tenants(entity: Bound[Any], facet: Facet, attribute: str, separator: str) -> bool:
-    """Whether a key of an entity that need not belong to a tenant does: that of the tenant's own record."""
+    """Return whether a key of an exempt entity begins with the tenant, as that of the tenant's own record."""
     if attribute not in entity.codec.attributes or entity.codec.attributes[attribute].optional:
         return False
     try:
@@ -103,13 +101,13 @@ def _is_tenants(entity: Bound[Any], facet: Facet, attribute: str, separator: str
 def _check_outside(facet: Facet, head: Head, other: Facet, attribute: str, separator: str) -> None:
     if head.natural or isinstance(facet.pk, Natural) or meet(facet.pk.shape, head.shape(separator)):
         raise SchemaError(
-            f"{facet}: it belongs to no tenant, and its partition key could be taken for one of {other.pk} of "
-            f"{other.entity}. Begin it with another word, or let it begin with {{{attribute}}} too"
+            f"{facet}: it belongs to no tenant, but its partition key could equal one of {other.pk} of {other.entity}. "
+            f"Begin it with another word, or with {{{attribute}}}"
         )
 
 
 def _shared(outside: Sequence[tuple[Bound[Any], Facet]], attribute: str) -> dict[str, tuple[Template, ...]]:
-    """The keys that all tenants may read by: of items without a tenant, where no records of tenants lie."""
+    """Return the keys that all tenants may read: those of items without a tenant, apart from records of tenants."""
     found: dict[str, list[Template]] = {}
     records = [(facet.slot, facet.pk) for entity, facet in outside if attribute in entity.codec.attributes]
     for entity, facet in outside:
@@ -126,11 +124,11 @@ def _check_attribute(entity: Bound[Any], attribute: str) -> None:
     found = entity.codec.attributes.get(attribute)
     if found is None:
         raise SchemaError(
-            f"{entity.tag} has no {attribute}, which is the tenant: each item belongs to one. Add the attribute, or "
-            "name the class in `exempt` if it belongs to none"
+            f"{entity.tag} has no attribute {attribute}, which is the tenant. Add it, or name the class in `exempt` if "
+            "its items belong to no tenant"
         )
     if found.optional:
-        raise SchemaError(f"{entity.tag}.{attribute} is the tenant, and cannot be missing: make it required")
+        raise SchemaError(f"{entity.tag}.{attribute} is the tenant and must not be optional. Make it required")
 
 
 def _head(facet: Facet, attribute: str, separator: str) -> Head:
@@ -140,30 +138,32 @@ def _head(facet: Facet, attribute: str, separator: str) -> Head:
             return Head("", form.parts[0].encoding, True, True, len(form.parts) > 1)
         raise _leaving(facet, attribute, f"make the index on ({attribute}, {form.attributes[0]})")
     start = form.parts[0]
-    lead, parts = (start.text, form.parts[1:]) if isinstance(start, Literal) else ("", form.parts)
+    lead, parts = (start.text, form.parts[1:]) if isinstance(start, KeyText) else ("", form.parts)
     tenant, rest = parts[0] if parts else None, parts[1:]
-    if not isinstance(tenant, Field) or tenant.attribute != attribute:
+    if not isinstance(tenant, KeyField) or tenant.attribute != attribute:
         text = form.text.removeprefix(f"TENANT{separator}")
         raise _leaving(facet, attribute, f"write TENANT{separator}{{{attribute}}}{separator}{text}")
     encoding = tenant.encoding
     if encoding.derived or tenant.optional:
-        raise _leaving(facet, attribute, f"write {{{attribute}}} as it is: two tenants could share {{{tenant.name}}}")
-    ends = not rest or (isinstance(rest[0], Literal) and rest[0].text.startswith(separator))
-    # In a raw key a value is not escaped; at its end it could hold separators, and look like another's.
+        raise _leaving(
+            facet, attribute, f"write {{{attribute}}} without a spec: two tenants could share {{{tenant.name}}}"
+        )
+    ends = not rest or (isinstance(rest[0], KeyText) and rest[0].text.startswith(separator))
+    # A value in a raw key is not escaped: at its end it could contain separators, and look like another tenant's.
     if not ends or (form.raw and not rest) or meet(encoding.shape, ANYTHING + literal(separator) + ANYTHING):
-        raise _leaving(facet, attribute, f"let {separator!r} follow {{{attribute}}}, and never stand in it")
+        raise _leaving(facet, attribute, f"put {separator!r} after {{{attribute}}}, which must not contain it")
     return Head(lead, encoding, not rest)
 
 
 def _leaving(facet: Facet, attribute: str, fix: str) -> SchemaError:
     return SchemaError(
-        f"{facet}: its partition key does not begin with the tenant, {attribute}, so that it could be in reach of "
-        f"others: {fix}"
+        f"{facet}: its partition key does not begin with the tenant, {attribute}, so other tenants could reach it. "
+        f"To fix it, {fix}"
     )
 
 
 def _apart(one: Head, other: Head, separator: str) -> bool:
-    """Whether no key that begins as the one, with some tenant, begins as the other with another tenant."""
+    """Return whether no key with one beginning can also have the other beginning with another tenant."""
     if one.natural or other.natural:
         return one.natural and other.natural
     if one.lead == other.lead:
@@ -174,44 +174,31 @@ def _apart(one: Head, other: Head, separator: str) -> bool:
 # --- The client of one tenant ---------------------------------------------------------------------------------------
 
 
-def fenced(schema: Schema, tenant: object) -> Schema:
-    """The same schema, for one tenant: what is asked and written with it is filled in, or refused."""
-    found = schema.tenancy
-    if found is None:
-        raise SchemaError('the schema has no tenants: declare them with Schema(…, tenant="tenant_id")')
-    if schema.fence is not None:
-        schema.fence.same(tenant)
-        return schema
-    bound = copy.copy(schema)
-    bound.fence = Fence(found, schema, tenant)
-    return bound
-
-
 _KEYED = {"Get": "Key", "Update": "Key", "Delete": "Key", "ConditionCheck": "Key", "Put": "Item"}
-"""What names the item of an action; the operations on single items are called so too."""
+"""The parameter with the key of an item, by kind of action. Operations on single items have the same names."""
 _OF_THE_TABLE = frozenset({"DescribeTable", "DescribeTimeToLive", "CreateTable", "UpdateTimeToLive"})
-"""Operations that touch no items."""
+"""Operations that read and write no items."""
 _PARTITION = re.compile(r"(#?\w++) = (:\w++)(?: AND .*)?", re.DOTALL)
-"""A key condition that begins with the partition, as all of ours do."""
+"""A key condition that begins with the partition key, as all of ours do."""
 
 
 class Fence:
-    """What keeps a client inside one tenant. It fills in the tenant, and looks at each request before it goes out."""
+    """Confines a client to one tenant: it adds the tenant to arguments, and checks each request before it is sent."""
 
-    def __init__(self, tenancy: Tenancy, schema: Schema, tenant: object) -> None:
+    def __init__(self, tenancy: Tenancy, keys: Mapping[str, KeyAttributes], tenant: object) -> None:
         self.attribute = tenancy.attribute
         self.tenant = tenant
         self._shared = tenancy.shared
-        self._keys = {slot: schema.keys(slot) for slot in (TABLE, *schema.indexes)}
+        self._keys = keys
         self._starts: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
-        """By slot, what its partition keys may be, and what they may begin with."""
+        """By slot, the whole partition keys and the beginnings of partition keys that belong to the tenant."""
         for slot, heads in tenancy.heads.items():
             texts = {head: next(iter(head.start(tenant, tenancy.separator).values())) for head in heads}
             exact = frozenset(text for head, text in texts.items() if head.whole)
             self._starts[slot] = exact, tuple(text for head, text in texts.items() if not head.whole)
 
     def filled(self, known: Mapping[str, Any], *entities: Bound[Any]) -> Mapping[str, Any]:
-        """What a caller says of items, with the tenant, unless none of the entities has one."""
+        """Return known attributes with the tenant, unless none of the entities has a tenant."""
         if entities and not any(self.attribute in entity.codec.attributes for entity in entities):
             return known
         if self.attribute in known:
@@ -221,31 +208,33 @@ class Fence:
 
     def same(self, tenant: object) -> None:
         if plain(tenant) != plain(self.tenant):
-            raise OtherTenant(f"this client is of {self.attribute} {self.tenant!r}, and was given {tenant!r}")
+            raise OtherTenant(f"this client is confined to {self.attribute} {self.tenant!r}, and was given {tenant!r}")
 
     def stays(self, changed: Iterable[str]) -> None:
-        """Refuses a change of the tenant itself."""
+        """Refuse an update of the tenant attribute."""
         if self.attribute in changed:
             raise OtherTenant(
-                f"this client is of {self.attribute} {self.tenant!r}, and cannot give its items to others"
+                f"this client is confined to {self.attribute} {self.tenant!r}, and cannot move items to another tenant"
             )
 
-    def narrow(self, attribute: str, roles: Iterable[Role]) -> None:
-        """Refuses a range over tenants, and other names for them."""
+    def narrow(self, attribute: str, roles: Iterable[AttributeRole]) -> None:
+        """Refuse a range over tenants, and roles for the tenant attribute."""
         if attribute == self.attribute:
-            raise OtherTenant(f"this client is of {self.attribute} {self.tenant!r}: it has no range of them")
+            raise OtherTenant(
+                f"this client is confined to {self.attribute} {self.tenant!r}, and cannot query a range of tenants"
+            )
         if any(self.attribute in (role.name, role.attribute) for role in roles):
-            raise OtherTenant(f"{self.attribute} is the tenant, which is called so everywhere: leave it out of roles")
+            raise OtherTenant(f"{self.attribute} is the tenant and has the same name everywhere. Leave it out of roles")
 
     def confined(self, what: str) -> OtherTenant:
-        """Why something is not done."""
+        """Return the error for an operation that cannot be confined to one tenant."""
         return OtherTenant(
-            f"this client is of {self.attribute} {self.tenant!r}, and {what} is not confined to one: use the client "
-            "that is bound to none"
+            f"{what} cannot be confined to one tenant, and this client is confined to {self.attribute} "
+            f"{self.tenant!r}. Use the client without a tenant"
         )
 
     def check(self, request: Request) -> None:
-        """Lets a request out, if all that it reads and writes is the tenant's."""
+        """Raise OtherTenant if a request reads or writes an item of another tenant."""
         if request.operation in _OF_THE_TABLE:
             return
         start = request.body.get("ExclusiveStartKey")
@@ -253,12 +242,14 @@ class Fence:
             raise CursorError("the cursor is of another tenant")
         for slot, value, reads in self._partitions(request):
             if not self._mine(slot, value) and not (reads and self._is_shared(slot, value)):
-                raise OtherTenant(f"this client is of {self.attribute} {self.tenant!r}: {value} is not in its reach")
+                raise OtherTenant(
+                    f"this client is confined to {self.attribute} {self.tenant!r}, and {value} is outside of it"
+                )
 
     def _partitions(self, request: Request) -> Iterator[tuple[str, Any, bool]]:
-        """Each partition that a request is about, and whether it only reads there.
+        """Yield each partition that a request reads or writes, and whether it only reads.
 
-        A request of which that cannot be told is refused.
+        A request whose partitions are not known is refused.
         """
         operation, body = request.operation, request.body
         if operation == "Query":
@@ -296,7 +287,7 @@ class Fence:
         return slot, body["ExpressionAttributeValues"][found[2]]
 
     def _holds(self, key: Mapping[str, Any]) -> bool:
-        """Whether all partitions of a key that stands in a cursor are the tenant's, or are everybody's."""
+        """Return whether all partitions of a key from a cursor belong to the tenant, or all are shared."""
         named = [(slot, key[keys.pk[0]]) for slot, keys in self._keys.items() if keys.pk[0] in key]
         return bool(named) and any(all(reach(*one) for one in named) for reach in (self._mine, self._is_shared))
 

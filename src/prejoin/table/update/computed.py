@@ -9,10 +9,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import astuple
 
+from prejoin.table.codec.paths import Steps, path_text
 from prejoin.table.errors import NotAValue
-
-Steps = tuple[str, *tuple[str | int, ...]]
-"""The way to a place in an item: an attribute, then names in maps and positions in lists."""
 
 
 class Beside(str):
@@ -73,16 +71,15 @@ class Computed(_Recorded, frozen=True):
         raise self._no_value("put into a set, or used as a key of a dict")
 
     def __repr__(self) -> str:
-        text = f"<recorded {type(self).__name__} of {shown(self.path)}>"
+        text = f"<recorded {type(self).__name__} of {path_text(self.path)}>"
         if isinstance(self.recorded, Mark):
             self.recorded.texts += (text,)
         return text
 
     def _no_value(self, how: str) -> NotAValue:
         return NotAValue(
-            f"what is made of {shown(self.path)} is computed by DynamoDB when the update is sent; it has no value here "
-            f"and cannot be {how}. Assign it to an attribute of the draft, or get the item first and compute with its "
-            "value"
+            f"DynamoDB computes the new value of {path_text(self.path)} when the update is sent. It has no value here "
+            f"and cannot be {how}. Assign it to an attribute of the draft, or get the item first and use its value"
         )
 
 
@@ -112,12 +109,3 @@ class First(Computed, frozen=True):
     """A value for what is absent; what is there stays."""
 
     value: Any
-
-
-def shown(path: Steps) -> str:
-    """A path as it is written in Python.
-
-    >>> shown(("lines", 0, "qty"))
-    'lines[0].qty'
-    """
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")

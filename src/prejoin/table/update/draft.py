@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, SupportsIndex, TypeVar, cast
+from typing import Any, Never, SupportsIndex, TypeVar, cast
+
+from msgspec.structs import astuple
 
 from prejoin.table.codec.codec import Codec
+from prejoin.table.codec.paths import Steps, path_text
 from prejoin.table.condition.record import Condition, Owner, Path, Recorder, Size, path_of, step
 from prejoin.table.errors import NotAValue, TableError
 
-from .changes import At, Changes, computed, steps
-from .computed import Computed, First, Joined, Mark, Steps, Sum, shown
+from .changes import At, Changes, computed_change, steps
+from .computed import Computed, First, Joined, Mark, Sum
 
 T = TypeVar("T")
 L = TypeVar("L", bound=Sequence[Any] | None)
@@ -61,10 +64,11 @@ class Record(Owner):
         if isinstance(value, Computed):
             if value.recorded is not self.mark:
                 raise self._of_another(at, value)
+            self.check_text(astuple(value)[1:-1])
             if isinstance(value, Sum) and not value.from_zero:
                 self.sets[at] = value
             else:
-                found = computed(at, value)
+                found = computed_change(at, value)
                 self.sets |= found.sets
                 self.adds |= found.adds
                 self.deletes |= found.deletes
@@ -93,13 +97,13 @@ class Record(Owner):
             for at in changed:
                 if path[: len(steps(at))] == steps(at):
                     raise TableError(
-                        f"{shown(path)} has been changed in this update already; its new value is not here to be read"
+                        f"{path_text(path)} was already changed in this update, so its new value cannot be read here"
                     )
 
     def no_value(self, path: Steps, how: str) -> NotAValue:
         return NotAValue(
-            f"{self.name}.{shown(path)} stands for an attribute in an update that is being written; it has no value "
-            f"here and cannot be {how}. {self._advice(path)}"
+            f"{self.name}.{path_text(path)} stands for an attribute inside an update. It has no value here and cannot "
+            f"be {how}. {self._advice(path)}"
         )
 
     def _advice(self, path: Steps) -> str:
@@ -113,15 +117,15 @@ class Record(Owner):
     def _of_another(self, at: At, value: Computed) -> TableError:
         """The error for what is computed of another item: by its path alone it would be taken for one of this item."""
         return TableError(
-            f"{self.name}.{shown(steps(at))} cannot be computed from {shown(value.path)} of another item: get that "
-            "item first, and use its value"
+            f"{self.name}.{path_text(steps(at))} cannot be computed from {path_text(value.path)} of another item: get "
+            "that item first, and use its value"
         )
 
     def _not_this(self, at: At, value: object) -> TableError:
-        place = f"{self.name}.{shown(steps(at))}"
+        place = f"{self.name}.{path_text(steps(at))}"
         if isinstance(value, Path) and value._owner is self:
             return NotAValue(
-                f"{place} cannot be set to another attribute, {shown(value._path)}. {self._advice(value._path)}"
+                f"{place} cannot be set to another attribute, {path_text(value._path)}. {self._advice(value._path)}"
             )
         return NotAValue(
             f"{place} cannot be set to {value!r}, which is recorded and has no value here: get the item first, and use "
@@ -201,6 +205,13 @@ class DraftPath(Path):
 
     def __getitem__(self, at: str | int) -> Path:
         return DraftPath(self._owner, (*self._path, step(at)))
+
+    def _compare(self, other: object) -> Never:
+        # In an update a comparison has no use: a condition is given to `update` as `where`, and says it of a recorder.
+        raise self._owner.no_value(self._path, "compared")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
+    __hash__ = Path.__hash__
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._owner.set((*self._path, name), value)

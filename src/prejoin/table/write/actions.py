@@ -1,52 +1,46 @@
-"""The actions on single items: one builder for each, whether it goes alone or in a transaction."""
+"""Builders of actions: put, update, delete and check of one item, sent alone or in a transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from prejoin.keys import TABLE, Facet
-from prejoin.table.codec.paths import parent, place
+from prejoin.table.codec.paths import parent, path_text, place
 from prejoin.table.codec.values import Json
+from prejoin.table.condition.describe import condition_text
 from prejoin.table.condition.record import Compare, Condition, Exists, Stored, conjuncts
 from prejoin.table.condition.render import Placeholders, grouped, new_value, path_of, render, value_of
-from prejoin.table.condition.visibility import is_hidden
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound
-from prejoin.table.lazy import Lazy
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import is_hidden
 from prejoin.table.update.changes import NOTHING, Changes, steps
-from prejoin.table.update.computed import shown
 
-from .index_keys import index_changes, touched
+from .index_keys import affected, index_changes
 from .model import Action, Kind, Write, key_texts
-
-if TYPE_CHECKING:
-    from prejoin.table.condition import describe as worded
-else:
-    worded = Lazy("prejoin.table.condition.describe")
 
 Failure = Callable[[Write, "Json | None"], ConditionFailed]
 
 
 def put_item(schema: Schema, write: Write) -> Action:
-    """A put of the entity's own item."""
+    """Return the put of the entity's own item."""
     item, key = whole_item(schema, write)
     to = Placeholders()
     new = write.verb == "insert"
     if not new and write.entity.unknown == "keep":
         return _put_keeping(schema, write, item, key, to)
-    # Where it is known what is replaced, that is there: else patterns would count it as replaced, and it was made.
+    # If the replaced object is known, it must exist: patterns have counted it as replaced, not as created.
     text = condition(schema, write, to, there=False if new else None if write.was is None else True)
-    return action("Put", key, {"Item": item}, text, to, write, exists if new else unmet)
+    return action("Put", key, {"Item": item}, text, to, write, exists_error if new else condition_error)
 
 
 def whole_item(schema: Schema, write: Write) -> tuple[Json, Json]:
-    """The item of an object: attributes, type, key, and the keys of the indexes it is in; and its key alone."""
+    """Return the item of an object, with its type tag and all keys; and its key in the table."""
     entity, values = write.entity, write.values
     item = entity.codec.encode_values(values)
     item[schema.type_attribute] = {"S": entity.tag}
@@ -61,7 +55,7 @@ def whole_item(schema: Schema, write: Write) -> tuple[Json, Json]:
 
 
 def _put_keeping(schema: Schema, write: Write, item: Json, key: Json, to: Placeholders) -> Action:
-    """A put that leaves alone what the class does not know: an update of all that it knows, which needs no read."""
+    """Return a put that keeps attributes which the class does not have: an update of all attributes of the class."""
     entity = write.entity
     ours = {attribute.wire for attribute in entity.codec.attributes.values()}
     ours = ours.union(*[schema.composed(facet).names for facet in entity.indexes.values()])
@@ -70,11 +64,11 @@ def _put_keeping(schema: Schema, write: Write, item: Json, key: Json, to: Placeh
     if removes := sorted(ours - item.keys()):
         text += f" REMOVE {', '.join(map(to.name, removes))}"
     held = condition(schema, write, to, there=None if write.was is None else True)
-    return action("Update", key, {"UpdateExpression": text}, held, to, write, unmet)
+    return action("Update", key, {"UpdateExpression": text}, held, to, write, condition_error)
 
 
 def unknown(schema: Schema, write: Write) -> Json:
-    """What an item has that is neither of its class nor of any key: where it moves, that comes along."""
+    """Return the attributes of a stored item that are neither of its class nor keys. They move with the item."""
     known = {attribute.wire for attribute in write.entity.codec.attributes.values()}.union(*schema.key_names())
     known.add(schema.type_attribute)
     return {name: value for name, value in (write.item or {}).items() if name not in known}
@@ -83,17 +77,19 @@ def unknown(schema: Schema, write: Write) -> Json:
 def put_other(
     schema: Schema, write: Write, item: Json, text: str, to: Placeholders, facet: Facet, failure: Failure
 ) -> Action:
-    """A put of an item that is not the entity's own: a copy, a guard."""
+    """Return the put of an item of a pattern, such as a copy or a guard."""
     key = {name: item[name] for name in schema.keys(facet.slot).names}
     return action("Put", key, {"Item": item}, text, to, write, failure, own=False)
 
 
 def update_item(schema: Schema, write: Write) -> Action:
-    """An update of the entity's own item, which must be there."""
+    """Return the update of the entity's own item, which must exist."""
     to = Placeholders()
     text = _updating(schema, write, write.changes, write.entity.indexes.values(), to)
     key = schema.written(write.entity.base, write.values)
-    return action("Update", key, {"UpdateExpression": text}, condition(schema, write, to, there=True), to, write, unmet)
+    return action(
+        "Update", key, {"UpdateExpression": text}, condition(schema, write, to, there=True), to, write, condition_error
+    )
 
 
 def update_other(
@@ -104,7 +100,7 @@ def update_other(
     changes: Changes,
     indexes: Collection[Facet] = (),
 ) -> Action:
-    """The part of an update that concerns another item of the entity, which is in `indexes`."""
+    """Return the update of a copy, which is in `indexes`."""
     to = Placeholders()
     text = _updating(schema, write, changes, indexes, to)
     there = _there(schema, to, True)
@@ -113,17 +109,18 @@ def update_other(
 
 
 def _updating(schema: Schema, write: Write, changes: Changes, indexes: Collection[Facet], to: Placeholders) -> str:
-    """The changes of an item, with those of its keys in indexes."""
+    """Return the UpdateExpression of changes, with those of the keys in indexes."""
     keys, gone = index_changes(schema, write, indexes)
     sets = [f"{to.name(name)} = {to.value(value)}" for name, value in keys.items()]
     return expression(write, changes, to, sets, [to.name(name) for name in gone])
 
 
 def delete_item(schema: Schema, write: Write) -> Action:
+    """Return the delete of the entity's own item."""
     to = Placeholders()
     key = schema.written(write.entity.base, write.values)
     text = condition(schema, write, to, there=None if write.was is None else True)
-    return action("Delete", key, {}, text, to, write, unmet)
+    return action("Delete", key, {}, text, to, write, condition_error)
 
 
 def delete_other(
@@ -136,27 +133,27 @@ def delete_other(
     failure: Failure | None = None,
 ) -> Action:
     key = schema.written(facet, values)
-    return action("Delete", key, {}, text, to or Placeholders(), write, failure or unmet, own=False)
+    return action("Delete", key, {}, text, to or Placeholders(), write, failure or condition_error, own=False)
 
 
 def add_other(
     schema: Schema, write: Write, key: Json, adds: Mapping[str, int | Decimal], tag: str, clears: Sequence[str] = ()
 ) -> Action:
-    """Numbers added in an item that is no entity's own, made where it is not there: two of these become one action.
+    """Return an update that adds to numbers in an item of a pattern, and creates the item if it is missing.
 
-    `clears` are attributes that it loses.
+    Two such actions on one item are merged. `clears` are attributes to remove.
     """
     to = Placeholders()
     parts = [f"{to.name(name)} {to.value({'N': str(amount)})}" for name, amount in adds.items()]
     text = f"SET {to.name(schema.type_attribute)} = {to.text(tag)} ADD {', '.join(parts)}"
     if clears:
         text += f" REMOVE {', '.join(map(to.name, clears))}"
-    found = action("Update", key, {"UpdateExpression": text}, "", to, write, unmet, own=False)
+    found = action("Update", key, {"UpdateExpression": text}, "", to, write, condition_error, own=False)
     return replace(found, adds=adds, adding=lambda adds: add_other(schema, write, key, adds, tag, clears))
 
 
-def merged(actions: Sequence[Action]) -> Sequence[Action]:
-    """The actions, those made one that only add to the numbers of one item, or that free a key and take it again."""
+def merge_actions(actions: Sequence[Action]) -> Sequence[Action]:
+    """Merge actions on one item: additions to numbers, and a delete and a put of the same key."""
     adding: dict[tuple[str, ...], Action] = {}
     for one in actions:
         if one.adds is not None:
@@ -172,7 +169,7 @@ def merged(actions: Sequence[Action]) -> Sequence[Action]:
 
 
 def _exchanged(freed: Action, taken: Action) -> Action:
-    """A copy or a guard that goes from one item to another: it may be there, for it is what would have been deleted."""
+    """Return the put of a copy or guard that moves from one item to another, with the condition of the delete."""
     condition = {name: said for name, said in freed.parameters.items() if name != "Key"}
     return replace(taken, parameters={"Item": taken.parameters["Item"], **condition}, failure=freed.failure)
 
@@ -185,10 +182,11 @@ def _sum(one: Action, other: Action) -> Action:
 
 
 def check_item(schema: Schema, write: Write) -> Action:
+    """Return the check that an item exists, or that it does not."""
     to = Placeholders()
     key = schema.written(write.entity.base, write.values)
     text = condition(schema, write, to, there=not write.absent)
-    return action("ConditionCheck", key, {}, text, to, write, exists if write.absent else unmet)
+    return action("ConditionCheck", key, {}, text, to, write, exists_error if write.absent else condition_error)
 
 
 def action(
@@ -201,19 +199,19 @@ def action(
     failure: Failure,
     own: bool = True,
 ) -> Action:
-    """An action with its condition, which may be empty."""
+    """Return an action with a condition, which may be empty."""
     if kind != "Put":
         body["Key"] = key
     if text:
         body["ConditionExpression"] = text
-        # The old item tells what failed: nothing there, or not as it should be.
+        # The stored item shows why the condition failed.
         body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     body.update(to.parameters())
     return Action(kind, body, key_texts(key), write, failure, own)
 
 
 def expression(write: Write, changes: Changes, to: Placeholders, sets: list[str], removes: list[str]) -> str:
-    """Changes as an UpdateExpression, with what else is to be set and removed."""
+    """Return changes as an UpdateExpression, with further clauses to set and remove."""
     codec = write.entity.codec
     for at, value in changes.sets.items():
         path = steps(at)
@@ -234,11 +232,11 @@ def expression(write: Write, changes: Changes, to: Placeholders, sets: list[str]
 
 
 def condition(schema: Schema, write: Write, to: Placeholders, there: bool | None = None) -> str:
-    """What must hold for a write of the entity's own item: that it is there or not, and all that is relied on."""
+    """Return the ConditionExpression for the entity's own item: whether it exists, and its preconditions."""
     text = "" if there is None else _there(schema, to, there)
     entity = write.entity
     codec = entity.codec
-    conditions = relied(write)
+    conditions = preconditions(write)
     if write.where is not None:
         conditions += conjuncts(write.where)
     if entity.patterns:
@@ -255,14 +253,14 @@ def condition(schema: Schema, write: Write, to: Placeholders, there: bool | None
 
 
 def vacancy(schema: Schema, entity: Bound[Any], to: Placeholders, text: str = "") -> str:
-    """That nothing is under a key, or only what is as good as not there; to be part of other conditions."""
+    """Return the condition that there is no item, or only one that an insert may replace."""
     text = text or absent(schema, to)
     others = [grouped(one, entity.codec, to) for one in entity.vacant()]
     return f"({' OR '.join([text, *others])})" if others else text
 
 
 def absent(schema: Schema, to: Placeholders) -> str:
-    """That nothing is under a key."""
+    """Return the condition that there is no item."""
     return _there(schema, to, False)
 
 
@@ -271,13 +269,13 @@ def _there(schema: Schema, to: Placeholders, present: bool) -> str:
     return f"attribute_exists({pk})" if present else f"attribute_not_exists({pk})"
 
 
-def relied(write: Write) -> list[Condition]:
-    """What a write relies on: what the caller says is so, what was read, and what nested changes lie in."""
+def preconditions(write: Write) -> list[Condition]:
+    """Return the conditions of a write: known values, values that were read, and parents of nested changes."""
     known = write.asserted
     found = [_is(name, value) for name, value in known.items()] if known else []
     if write.was is not None:
         codec = write.entity.codec
-        for name in depends(write):
+        for name in dependencies(write):
             if write.item is None:
                 found.append(_is(name, write.was.get(name)))
             else:
@@ -290,62 +288,64 @@ def relied(write: Write) -> list[Condition]:
 
 
 def _is(name: str, value: Any) -> Condition:
-    # None and the empty set are absent in the table.
+    # None and the empty set are stored as absent attributes.
     absent = value is None or (isinstance(value, set | frozenset) and not value)
     return Exists((name,), present=False) if absent else Compare((name,), "=", value)
 
 
-def depends(write: Write) -> list[str]:
-    """The attributes, beside the key, that decide what has to be written for an item that is known."""
+def dependencies(write: Write) -> list[str]:
+    """Return the attributes of a known item, without the key, that decide what has to be written."""
     entity = write.entity
     names: set[str] = set(entity.codec.attributes) if write.whole else set()
     if write.verb == "update":
-        for facet in touched(write, entity.indexes.values()):
+        for facet in affected(write, entity.indexes.values()):
             names.update(facet.placing)
     for pattern in entity.patterns:
         names.update(pattern.depends(write))
     return sorted(names.difference(entity.base.attributes, write.asserted))
 
 
-def exists(write: Write, item: Json | None) -> ConditionFailed:
-    """An insert that failed, or a check that there is no item."""
+def exists_error(write: Write, item: Json | None) -> ConditionFailed:
+    """Return the error of a failed insert, or of a failed check that there is no item."""
     if write.where is not None and not item:
-        return unmet(write, item)
-    return _said_by_pattern(write, item) or AlreadyExists(f"{named(write)} exists already")
+        return condition_error(write, item)
+    return _pattern_error(write, item) or AlreadyExists(f"{item_name(write)} exists already")
 
 
-def unmet(write: Write, item: Json | None) -> ConditionFailed:
-    """A write that failed: nothing there, or not as it should be."""
-    if found := _said_by_pattern(write, item):
+def condition_error(write: Write, item: Json | None) -> ConditionFailed:
+    """Return the error of a failed write: there is no item, or its condition is false."""
+    if found := _pattern_error(write, item):
         return found
     hidden = item and write.seen and write.verb != "put" and is_hidden(write.entity, item)
     if hidden or (not item and write.verb not in ("insert", "upsert")):
-        return NotFound(f"there is no {named(write)}")
-    if item and (found := lacking(write, item)):
+        return NotFound(f"there is no {item_name(write)}")
+    if item and (found := missing_parent_error(write, item)):
         return found
-    said = f"the condition of this {write.verb} is not met by {named(write)}"
-    asked = [_is(name, value) for name, value in write.asserted.items()] + list(conjuncts(write.where))
-    return ConditionFailed(f"{said}: {worded.worded(asked)}" if asked else said)
+    said = f"{item_name(write)} does not fulfil the condition of this {write.verb}"
+    expected = [_is(name, value) for name, value in write.asserted.items()] + list(conjuncts(write.where))
+    return ConditionFailed(f"{said}: {condition_text(expected)}" if expected else said)
 
 
-def _said_by_pattern(write: Write, item: Json | None) -> ConditionFailed | None:
+def _pattern_error(write: Write, item: Json | None) -> ConditionFailed | None:
     for pattern in write.entity.patterns:
         if found := pattern.failed(write, item):
             return found
     return None
 
 
-def lacking(write: Write, item: Json) -> ConditionFailed | None:
-    """What is wrong where an item does not have what a nested change lies in."""
+def missing_parent_error(write: Write, item: Json) -> ConditionFailed | None:
+    """Return the error if the item lacks the map or list that a nested change is in."""
     for at in write.changes.all if write.changes.nested else ():
         inside = () if isinstance(at, str) else parent(at)
         if inside and not _present(item, place(write.entity.codec, inside).steps):
-            return ConditionFailed(f"{named(write)} has no {shown(inside)}, so {shown(steps(at))} cannot be changed")
+            return ConditionFailed(
+                f"{item_name(write)} has no {path_text(inside)}, so {path_text(steps(at))} cannot be changed"
+            )
     return None
 
 
 def _lost(facet: Facet, write: Write, item: Json | None) -> ConditionFailed:
-    return NotFound(f"the copy {facet.copy} of {named(write)} is not there")
+    return NotFound(f"the copy {facet.copy} of {item_name(write)} is not there")
 
 
 def _present(item: Mapping[str, Any], path: tuple[str | int, ...]) -> bool:
@@ -358,6 +358,7 @@ def _present(item: Mapping[str, Any], path: tuple[str | int, ...]) -> bool:
     return True
 
 
-def named(write: Write) -> str:
+def item_name(write: Write) -> str:
+    """Return the entity and the key of a write, for messages: `User user_id='42'`."""
     key = ", ".join(f"{name}={write.values.get(name)!r}" for name in write.entity.base.attributes)
     return f"{write.entity.tag} {key}".rstrip()

@@ -1,7 +1,7 @@
-"""Many writes: BatchWriteItem, 25 at a time, and what DynamoDB leaves over is sent again.
+"""Write many objects with BatchWriteItem, 25 per request. Unprocessed items are sent again.
 
-A batch checks nothing, and may do one half of a write of several items. So objects with copies go in transactions, and
-those that have to check or to count something are written by `bulk`.
+A batch has no conditions, and may apply only some of its writes. So objects with copies are written in transactions,
+and objects whose patterns need conditions or counters by `bulk`.
 """
 
 from __future__ import annotations
@@ -15,26 +15,23 @@ import msgspec
 from prejoin.keys import TABLE
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import BATCH_WRITE_REQUESTS, ITEM_SIZE, TRANSACTION_ACTIONS, TRANSACTION_SIZE
-from prejoin.table.backoff import pause
-from prejoin.table.client.writes import UNSAID
-from prejoin.table.conversation import Request, Steps
+from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import Failure, PartlyWritten, TableError, UnknownValue, Unprocessed
+from prejoin.table.options import NOT_GIVEN, Progress
 from prejoin.table.schema.schema import Schema
 from prejoin.transport.errors import TransportError
 
 from . import bulk
-from .execute import passing, too_large
+from .execute import is_temporary, size_error
 from .expand import expand
-from .from_call import deletion, insertion, replacement
-from .merge import with_others
-from .model import Action, Write, checked_actions
+from .from_call import delete_write, insert_write, put_write
+from .merge import add_pattern_writes
+from .model import Action, Write, check_actions
 
 E = TypeVar("E")
-Progress = Callable[[int], None]
-"""Told how many are written, after each request."""
 
 ATTEMPTS = 10
-"""How often in a row a batch is sent of which DynamoDB takes nothing. Any item that it takes begins the count anew."""
+"""How many requests in a row may write nothing. Each item that is written starts the count again."""
 
 _BATCHED = ("Put", "Delete")
 _THROTTLED = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
@@ -43,11 +40,11 @@ _THROTTLED = frozenset({"ProvisionedThroughputExceededException", "ThrottlingExc
 def put_many(
     schema: Schema, table: str, records: Iterable[Any], progress: Progress | None, read: bool = False
 ) -> Steps[int]:
-    return _all(schema, table, records, lambda record: replacement(schema, record, None, None, read), progress)
+    return _all(schema, table, records, lambda record: put_write(schema, record, None, None, read), progress)
 
 
 def insert_many(schema: Schema, table: str, records: Iterable[Any], progress: Progress | None) -> Steps[int]:
-    return _all(schema, table, records, lambda record: insertion(schema, record), progress)
+    return _all(schema, table, records, lambda record: insert_write(schema, record), progress)
 
 
 def delete_many(
@@ -57,9 +54,9 @@ def delete_many(
 
     def write(key: Any) -> Write:
         given = entity.codec.values(key) if isinstance(key, cls) else key
-        # What is not the key would have to be checked, which a batch cannot; of an object it is not asked.
+        # A batch cannot check known values, so only the key of an object is used.
         known = {name: given[name] for name in entity.base.attributes} if isinstance(key, cls) else given
-        return deletion(schema, cls, None, known, read or UNSAID, None)
+        return delete_write(schema, cls, None, known, read or NOT_GIVEN, None)
 
     return _all(schema, table, keys, write, progress)
 
@@ -67,7 +64,7 @@ def delete_many(
 def _all(
     schema: Schema, table: str, given: Iterable[Any], write: Callable[[Any], Write], progress: Progress | None
 ) -> Steps[int]:
-    """Chunks, each finished before the next: so of two puts under one key, the later one stays."""
+    """Write chunk after chunk. So of two puts with the same key, the later one stays."""
     rest = iter(given)
     chunk = _Chunk(schema, table)
     window = _Window(schema, table, progress)
@@ -77,7 +74,7 @@ def _all(
             wanted = write(one)
             actions = _unconditional(schema, wanted)
         except (TableError, ValueError) as error:
-            # A missing argument is missing for all of them.
+            # The argument is missing for all objects.
             if not window.used or isinstance(error, UnknownValue):
                 raise
             window.failures.append(Failure(position, one, error))
@@ -94,7 +91,7 @@ def _all(
             written = yield from window.send(written, chain([one], rest))
         if not chunk.takes(actions):
             written = yield from _send(chunk, written, chain([one], rest), progress)
-            chunk = _Chunk(schema, table) if len(actions) == 1 else _Whole(schema, table)
+            chunk = _Chunk(schema, table) if len(actions) == 1 else _TransactionChunk(schema, table)
         chunk.add(one, actions)
     if len(window):
         written = yield from window.send(written, rest)
@@ -105,7 +102,7 @@ def _all(
 
 
 class _Window:
-    """Objects that a batch cannot write, gathered to be written together by `bulk`."""
+    """Objects that a batch cannot write, collected for `bulk`."""
 
     def __init__(self, schema: Schema, table: str, progress: Progress | None) -> None:
         self._schema = schema
@@ -138,7 +135,7 @@ class _Window:
 
 
 class _Chunk:
-    """Requests that go together: at most 25, and none for the same item."""
+    """The requests of one BatchWriteItem: at most 25, for different items."""
 
     most = BATCH_WRITE_REQUESTS
 
@@ -164,7 +161,7 @@ class _Chunk:
         return Request("BatchWriteItem", body, ", ".join(keys))
 
     def keep(self, left: list[dict[str, Any]]) -> None:
-        """Keeps what DynamoDB left over, in the order given."""
+        """Keep only the unprocessed requests, in their order."""
         keys = {self._key(request) for request in left}
         self._requests = {key: found for key, found in self._requests.items() if key in keys}
 
@@ -178,12 +175,12 @@ class _Chunk:
 
     @property
     def left(self) -> list[Any]:
-        """Of what was given, that of which something is left to write."""
+        """The objects that are not written yet, or not completely."""
         return [self.given[at] for at in sorted({at for at, _ in self._requests.values()})]
 
 
-class _Whole(_Chunk):
-    """Requests of which each is of several items, in one transaction."""
+class _TransactionChunk(_Chunk):
+    """The requests of one transaction, for objects of several items each."""
 
     most = TRANSACTION_ACTIONS
 
@@ -197,7 +194,7 @@ class _Whole(_Chunk):
         return room and fits and not any(action.key in self._requests for action in actions)
 
     def add(self, one: Any, actions: Sequence[Action]) -> None:
-        super().add(one, checked_actions(actions))
+        super().add(one, check_actions(actions))
         self._size += _size(actions)
 
     def request(self) -> Request:
@@ -211,7 +208,7 @@ class _Whole(_Chunk):
 
 
 def _size(actions: Sequence[Action]) -> int:
-    """How large items are at most: JSON is never shorter than DynamoDB counts."""
+    """Return an upper bound of the size of items: JSON is never shorter than the size that DynamoDB counts."""
     return sum([len(msgspec.json.encode(action.parameters.get("Item", {}))) for action in actions])
 
 
@@ -222,7 +219,7 @@ def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress |
         try:
             answer = yield chunk.request()
         except DynamoDBError as error:
-            if error.code not in _THROTTLED and not passing(error):
+            if error.code not in _THROTTLED and not is_temporary(error):
                 raise
         else:
             chunk.keep(answer.get("UnprocessedItems", {}).get(chunk.table, []))
@@ -232,7 +229,8 @@ def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress |
         if attempt == ATTEMPTS:
             done = written + len(chunk.given) - len(chunk.left)
             raise Unprocessed(
-                f"DynamoDB took nothing of a batch {ATTEMPTS} times, the table is too busy; {done} were written",
+                f"{ATTEMPTS} requests in a row wrote nothing, because the table has no capacity left; {done} objects "
+                "were written",
                 done,
                 chain(chunk.left, rest),
             )
@@ -242,20 +240,18 @@ def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress |
 
 
 def _unconditional(schema: Schema, write: Write) -> Sequence[Action] | None:
-    """The actions of a write that a batch can do; None if it has to check something, or to read first."""
+    """Return the actions of a write that a batch can do; None if it has conditions, or reads first."""
     if write.read or write.verb not in ("put", "delete"):
         return None
     entity = write.entity
-    if entity.patterns and any(pattern.unbatched(write) for pattern in entity.patterns):
-        return None
     actions = expand(schema, write)
-    if entity.patterns and len(with_others(schema, [write])) > 1:
+    if entity.patterns and len(add_pattern_writes(schema, [write])) > 1:
         return None
     if any("ConditionExpression" in one.parameters or one.kind not in _BATCHED for one in actions):
         return None
     for action in actions:
         item = action.parameters.get("Item")
-        # JSON is never shorter than DynamoDB counts: most items need not be counted.
-        if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (large := too_large(action)):
+        # JSON is never shorter than the size that DynamoDB counts, so most items need no exact size.
+        if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (large := size_error(action)):
             raise large
     return actions

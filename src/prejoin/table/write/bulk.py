@@ -1,17 +1,18 @@
-"""Many writes that a batch cannot do, because they have conditions or write several items: inserts, guards, counters.
+"""Write many objects that BatchWriteItem cannot: writes with conditions, or of several items.
 
-A window of objects is planned, then sent in chunks. Writes of several items share transactions of up to 100 actions.
-All actions of one object are in one of them, and objects that change the same parent become one action on it. A write
-of one item is a plain call: in a transaction it would cost twice as much. Chunks without a common item go side by side.
+A window of objects is planned, then sent in chunks. A chunk of writes to several items each is a transaction of up to
+100 actions: all actions of one object are in the same chunk, and changes of the same parent become one action. A write
+of one item is a plain request, because in a transaction it would cost twice as much. Chunks without a common item are
+sent at the same time.
 
-If a transaction is cancelled, the objects that caused it are told so, or tried alone, and the others are sent again. So
-each object ends as if it had been written by a call of its own.
+If a transaction is cancelled, the objects that caused it fail, or are sent alone, and the others are sent again. So the
+result for each object is the same as if it had been written alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -19,45 +20,40 @@ from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import TRANSACTION_ACTIONS, TRANSACTION_SIZE
 from prejoin.table.conversation import Parallel, Steps
 from prejoin.table.errors import ConditionFailed, Failure, TableError, TransactionCancelled, UnknownValue
-from prejoin.table.lazy import Lazy
-from prejoin.table.read.execute import SIDE_BY_SIDE, together
+from prejoin.table.read.execute import SIDE_BY_SIDE, send_all
 from prejoin.table.schema.schema import Schema
 from prejoin.transport.errors import TransportError
 
-from .actions import merged
-from .execute import perform, write_one
+from .actions import merge_actions
+from .execute import run, write_one
 from .expand import expand
-from .merge import with_others
+from .merge import add_pattern_writes
 from .model import Action, Write, key_texts
-from .read_first import get_request, informed
-
-if TYPE_CHECKING:
-    from . import extremes
-else:
-    extremes = Lazy("prejoin.table.write.extremes")
+from .optimistic import first_attempt
+from .read_first import get_request, with_item
 
 WINDOW = 200
 """How many objects are planned at a time."""
 SIDE = 8
-"""How many chunks are sent side by side."""
+"""How many chunks are sent at the same time."""
 ROUNDS = 3
-"""How often a transaction of several objects is sent, each time without those that failed, before each goes alone."""
+"""How often a transaction is sent, each time without the objects that failed, before each object is sent alone."""
 
 Key = tuple[str, ...]
 
 
-class Planned(msgspec.Struct):
-    """One object to be written."""
+class ObjectWrite(msgspec.Struct):
+    """One object to write."""
 
     position: int
     given: Any
     write: Write
     known: Write
-    """The same, with what was read of its item."""
+    """The same write, with the item that was read."""
     own: frozenset[Key]
-    """The items that only this object may write in a transaction."""
+    """The keys that only this object may write in a transaction."""
     shared: frozenset[Key]
-    """The items in which it is counted, which others may change in the same transaction."""
+    """The keys of items, such as counters, that other objects may change in the same transaction."""
     size: int
 
     @property
@@ -70,20 +66,20 @@ def own_key(schema: Schema, write: Write) -> Key:
 
 
 def write_window(schema: Schema, table: str, window: Sequence[tuple[int, Any, Write]]) -> Steps[list[Failure]]:
-    """Writes objects, of which no two have the same key; those that were not written."""
+    """Write objects with different keys, and return the failures."""
     failures: list[Failure] = []
-    planned: list[Planned] = []
+    objects: list[ObjectWrite] = []
     known = yield from _known(schema, table, window, failures)
     for (position, given, write), now in known:
         if now is None:
             continue  # there is nothing to do
         try:
-            planned.append(_planned(schema, position, given, write, now))
+            objects.append(_object_write(schema, position, given, write, now))
         except UnknownValue:
-            raise  # a missing argument: it is missing for all of them
+            raise  # the argument is missing for all objects
         except (TableError, ValueError) as error:
             failures.append(Failure(position, given, error))
-    for wave in _waves(list(_chunks(planned))):
+    for wave in _waves(list(_chunks(objects))):
         found = yield Parallel(tuple([_write_chunk(schema, table, chunk) for chunk in wave]))
         failures += [failure for part in found for failure in part]
     return sorted(failures, key=lambda failure: failure.position)
@@ -92,31 +88,31 @@ def write_window(schema: Schema, table: str, window: Sequence[tuple[int, Any, Wr
 def _known(
     schema: Schema, table: str, window: Sequence[tuple[int, Any, Write]], failures: list[Failure]
 ) -> Steps[list[tuple[tuple[int, Any, Write], Write | None]]]:
-    """The writes, each with what was read of its item if it asks for that; None for one that has nothing to do."""
+    """Return the writes, with the items that were read if they need it; None if there is nothing to do."""
     reading = [one for one in window if one[2].read]
     found: dict[int, Write | None] = {}
     failed: set[int] = set()
     for at in range(0, len(reading), SIDE_BY_SIDE):
         part = reading[at : at + SIDE_BY_SIDE]
-        answers = yield from together([get_request(schema, table, write) for _, _, write in part])
+        answers = yield from send_all([get_request(schema, table, write) for _, _, write in part])
         for (position, given, write), answer in zip(part, answers, strict=True):
             try:
-                found[position] = informed(schema, write, answer.get("Item"))
+                found[position] = with_item(schema, write, answer.get("Item"))
             except TableError as error:
                 failures.append(Failure(position, given, error))
                 failed.add(position)
     return [(one, found.get(one[0], one[2])) for one in window if one[0] not in failed]
 
 
-def _planned(schema: Schema, position: int, given: Any, write: Write, known: Write) -> Planned:
+def _object_write(schema: Schema, position: int, given: Any, write: Write, known: Write) -> ObjectWrite:
     own: set[Key] = set()
     shared: set[Key] = set()
     size = 0
-    writes = [extremes.supposed(schema, one) if one.extremes else one for one, _ in with_others(schema, [known])]
-    for action in merged([action for one in writes for action in expand(schema, one)]):
+    writes = [first_attempt(schema, one) for one, _ in add_pattern_writes(schema, [known])]
+    for action in merge_actions([action for one in writes for action in expand(schema, one)]):
         (shared if _is_shared(action) else own).add(action.key)
         size += _size(action)
-    return Planned(position, given, write, known, frozenset(own), frozenset(shared), size)
+    return ObjectWrite(position, given, write, known, frozenset(own), frozenset(shared), size)
 
 
 def _is_shared(action: Action) -> bool:
@@ -124,21 +120,21 @@ def _is_shared(action: Action) -> bool:
 
 
 def _size(action: Action) -> int:
-    """At most how large an item is: JSON is never shorter than DynamoDB counts."""
+    """Return an upper bound of the size of an item: JSON is never shorter than the size that DynamoDB counts."""
     item = action.parameters.get("Item")
     return len(msgspec.json.encode(item)) if item else 0
 
 
-def _chunks(planned: Sequence[Planned]) -> Iterator[list[Planned]]:
-    chunk: list[Planned] = []
+def _chunks(objects: Sequence[ObjectWrite]) -> Iterator[list[ObjectWrite]]:
+    chunk: list[ObjectWrite] = []
     own: set[Key] = set()
     shared: set[Key] = set()
     size = 0
-    for one in planned:
+    for one in objects:
         apart = own.isdisjoint(one.keys) and shared.isdisjoint(one.own)
         fits = len(own | shared | one.keys) <= TRANSACTION_ACTIONS and size + one.size <= TRANSACTION_SIZE
         if chunk and not (apart and fits):
-            yield chunk  # before anything that has an item in common with it
+            yield chunk  # before any chunk that writes one of the same items
             chunk, own, shared, size = [], set(), set(), 0
         if len(one.keys) == 1:
             yield [one]
@@ -151,9 +147,9 @@ def _chunks(planned: Sequence[Planned]) -> Iterator[list[Planned]]:
         yield chunk
 
 
-def _waves(chunks: Sequence[list[Planned]]) -> list[list[list[Planned]]]:
-    """Chunks that go side by side. Those with an item in common go one after the other: else they would conflict."""
-    waves: list[list[list[Planned]]] = []
+def _waves(chunks: Sequence[list[ObjectWrite]]) -> list[list[list[ObjectWrite]]]:
+    """Group chunks that are sent at the same time. Chunks with a common item would conflict, so they wait."""
+    waves: list[list[list[ObjectWrite]]] = []
     last: dict[Key, int] = {}
     for chunk in chunks:
         keys = {key for one in chunk for key in one.keys}
@@ -167,15 +163,15 @@ def _waves(chunks: Sequence[list[Planned]]) -> list[list[list[Planned]]]:
     return waves
 
 
-def _write_chunk(schema: Schema, table: str, chunk: list[Planned]) -> Steps[list[Failure]]:
+def _write_chunk(schema: Schema, table: str, chunk: list[ObjectWrite]) -> Steps[list[Failure]]:
     failures: list[Failure] = []
-    alone: list[Planned] = []
+    alone: list[ObjectWrite] = []
     rest = chunk
     for _ in range(ROUNDS):
         if len(rest) < 2:
             break
         try:
-            yield from perform(schema, table, [one.known for one in rest], None)
+            yield from run(schema, table, [one.known for one in rest], None)
             rest = []
         except TransactionCancelled as error:
             causes: dict[int, TableError] = {}
@@ -192,7 +188,7 @@ def _write_chunk(schema: Schema, table: str, chunk: list[Planned]) -> Steps[list
         except TransportError as error:
             return failures + [Failure(one.position, one.given, error) for one in (*rest, *alone)]
         except (TableError, DynamoDBError):
-            break  # who is to blame shows when each is tried alone
+            break  # each object is sent alone, to see which one fails
     for one in (*alone, *rest):
         try:
             yield from write_one(schema, table, one.write)
@@ -202,10 +198,10 @@ def _write_chunk(schema: Schema, table: str, chunk: list[Planned]) -> Steps[list
 
 
 def _is_final(cause: TableError) -> bool:
-    """Whether a failure is what the object would be told if it were tried alone.
+    """Return whether the object would fail in the same way if it were sent alone.
 
-    It is not if its item was read and is another by now, nor if the condition is one of a parent, which it may share
-    with other objects.
+    Not if its item was read and may have changed, and not if the condition is that of a parent, which other objects of
+    the chunk may have changed.
     """
     write = cause.write
-    return isinstance(cause, ConditionFailed) and write is not None and write.cause is None and not write.read
+    return isinstance(cause, ConditionFailed) and isinstance(write, Write) and write.cause is None and not write.read

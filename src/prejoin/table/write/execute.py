@@ -1,126 +1,124 @@
-"""Writes carried out: one action as a plain call, several as a transaction; a failure as what it means."""
+"""Run writes: one action as a plain request, several as a transaction. Failures become exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.limits import ITEM_SIZE
 from prejoin.protocol.sizes import item_size
-from prejoin.table.backoff import pause
 from prejoin.table.codec.values import Json
-from prejoin.table.conversation import Request, Steps
+from prejoin.table.conversation import Request, Steps, pause
 from prejoin.table.errors import ConditionFailed, Conflict, ItemTooLarge, TableError, TransactionCancelled
-from prejoin.table.lazy import Lazy
 from prejoin.table.schema.schema import Schema
 
-from .actions import merged, named
+from .actions import item_name, merge_actions
 from .expand import expand
-from .merge import Placed, with_others
-from .model import Action, Write, checked_actions
-from .read_first import overtaken, read_first, refuse_token
-
-if TYPE_CHECKING:
-    from . import extremes
-else:
-    extremes = Lazy("prejoin.table.write.extremes")
+from .merge import Numbered, add_pattern_writes
+from .model import Action, Write, check_actions
+from .optimistic import first_attempt, next_attempt
+from .read_first import is_stale, read_first, refuse_token
 
 ATTEMPTS = 6
-"""How often a write is tried that others get in the way of."""
+"""How often a write is sent that conflicts with others."""
 
 _CONFLICTS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
 _LATER = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
-"""Reasons for which a transaction is cancelled that are gone a moment later."""
+"""Cancellation reasons that are over a moment later."""
 
 
 def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
-    """One write; the object that it is to return, if it is to return one."""
+    """Run one write, and return the object that it returns, if any."""
     if write.read:
-        return (yield from _reading_first(schema, table, [write]))
-    return (yield from perform(schema, table, [write], None))
+        return (yield from _read_and_run(schema, table, [write]))
+    return (yield from run(schema, table, [write], None))
 
 
 def write_all(schema: Schema, table: str, writes: Sequence[Write], token: str | None = None) -> Steps[None]:
-    """Writes that are done together or not at all."""
+    """Run writes in one transaction."""
     for write in writes:
         if write.read:
             refuse_token(token)
-            yield from _reading_first(schema, table, writes)
+            yield from _read_and_run(schema, table, writes)
             return
     if writes:
-        yield from perform(schema, table, writes, token)
+        yield from run(schema, table, writes, token)
 
 
-def _reading_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[Any]:
+def _read_and_run(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[Any]:
     for attempt in range(ATTEMPTS):
         if attempt:
             yield pause(attempt)
         known = yield from read_first(schema, table, writes)
         try:
-            return (yield from perform(schema, table, known, None))
+            return (yield from run(schema, table, known, None))
         except (ConditionFailed, TransactionCancelled) as error:
             failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
-            if not any(isinstance(one, ConditionFailed) and overtaken(one) for one in failures):
+            if not any(isinstance(one, ConditionFailed) and is_stale(one) for one in failures):
                 raise
-    raise Conflict(f"what was read had been changed by others each of {ATTEMPTS} times; nothing was written")
+    raise Conflict(f"the item changed between read and write at each of {ATTEMPTS} attempts. Nothing was written")
 
 
-def perform(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
-    placed = with_others(schema, writes)
+def run(schema: Schema, table: str, writes: Sequence[Write | None], token: str | None) -> Steps[Any]:
+    """Run writes whose items were read if they need it. None stands for a write that has nothing to do."""
+    placed = add_pattern_writes(schema, writes)
     for write, _ in placed:
-        if write.extremes:
-            return _supposing(schema, table, placed, len(writes), token)
-    return _carry_out(schema, table, placed, len(writes), token)
+        if write.decision is not None:
+            return _run_optimistic(schema, table, placed, len(writes), token)
+    return _run_known(schema, table, placed, len(writes), token)
 
 
-def _supposing(schema: Schema, table: str, placed: Sequence[Placed], count: int, token: str | None) -> Steps[Any]:
-    """Writes of which some are decided by what is there: tried as it is supposed to be, then as it was found."""
-    if token is not None:
-        raise TableError(
-            "a token makes a transaction safe to repeat because it is the same each time; one that may set the highest "
-            "or lowest of something is made of what is there, and may differ: write a receipt with it, by `once`"
-        )
+def _run_optimistic(
+    schema: Schema, table: str, placed: Sequence[Numbered], count: int, token: str | None
+) -> Steps[Any]:
+    """Run writes of which some depend on the stored items: with their assumptions first, then as items were found."""
     writes = [write for write, _ in placed]
-    tried = [extremes.supposed(schema, write) if write.extremes else write for write in writes]
+    if token is not None:
+        what = next(write.decision.what for write in writes if write.decision)
+        raise TableError(
+            f"this transaction {what}, which depends on the stored item, so a repetition with the same token could "
+            "differ. Leave out the token, and use `once` to make it safe to repeat"
+        )
+    tried = [first_attempt(schema, write) for write in writes]
     for attempt in range(ATTEMPTS):
-        if attempt > 1:  # the first failure tells what is there, and is nobody's fault
+        if attempt > 1:  # the first failure returns the item, and is not a conflict
             yield pause(attempt)
         again = [(write, position) for write, (_, position) in zip(tried, placed, strict=True)]
         try:
-            return (yield from _carry_out(schema, table, again, 0, token))
+            return (yield from _run_known(schema, table, again, 0, token))
         except (ConditionFailed, TransactionCancelled) as error:
             failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
-            tried, other = extremes.otherwise(schema, writes, tried, failures)
+            tried, other = next_attempt(schema, writes, tried, failures)
             if count == 1 and other:
                 raise other[0] from error.__cause__
             if other or not failures:
                 raise TransactionCancelled(other) from error.__cause__
-    others = ", ".join(named(write) for write in writes if write.extremes)
-    raise Conflict(f"others were changing {others} each of {ATTEMPTS} times; nothing was written")
+    items = ", ".join(item_name(write) for write in writes if write.decision)
+    raise Conflict(f"{items} changed at each of {ATTEMPTS} attempts. Nothing was written")
 
 
-def _carry_out(schema: Schema, table: str, placed: Sequence[Placed], count: int, token: str | None) -> Steps[Any]:
-    """Writes, all of which is known. Where the caller has one, `count`, its first failure is told; else all are."""
+def _run_known(schema: Schema, table: str, placed: Sequence[Numbered], count: int, token: str | None) -> Steps[Any]:
+    """Run writes that depend on nothing unknown. If the caller has one write (`count`), raise its first failure."""
     actions: Sequence[Action] = [action for write, _ in placed for action in expand(schema, write)]
     if not actions:
         return None
-    if len(actions) > len(placed):  # else there are none but the own items of these
-        actions = merged(actions)
+    if len(actions) > len(placed):  # else these are the items of the writes themselves
+        actions = merge_actions(actions)
     if len(actions) == 1 and token is None and actions[0].kind != "ConditionCheck":
-        return (yield from _alone(table, actions[0]))
+        return (yield from _send_action(table, actions[0]))
     write = actions[0].write
     if write.returning:
         raise TableError(
-            f"this {write.verb} of {write.entity.tag} is a transaction, for it writes several items, and DynamoDB "
-            "returns nothing from one: get the object afterwards"
+            f"this {write.verb} of {write.entity.tag} writes several items in a transaction, and DynamoDB returns no "
+            "items from that. Leave out returning=, and get the object after"
         )
-    return (yield from _together(table, checked_actions(actions), placed, count, token))
+    return (yield from _send_transaction(table, check_actions(actions), placed, count, token))
 
 
-def _alone(table: str, action: Action) -> Steps[Any]:
+def _send_action(table: str, action: Action) -> Steps[Any]:
     write = action.write
     body = {"TableName": table, **action.parameters}
     returning = write.returning
@@ -135,21 +133,21 @@ def _alone(table: str, action: Action) -> Steps[Any]:
         except DynamoDBError as error:
             if error.code == "ConditionalCheckFailedException":
                 raise _failure(action, error.fields.get("Item"), 0) from error
-            if error.code == "ValidationException" and (large := too_large(action)):
+            if error.code == "ValidationException" and (large := size_error(action)):
                 raise large from error
             if error.code not in _CONFLICTS:
                 raise
         else:
             if not returning:
                 return None
-            # DynamoDB does not repeat what it was given.
+            # DynamoDB does not return the item that it was given.
             item = answer.get("Attributes") if "ReturnValues" in body else body["Item"]
             return write.entity.codec.read(item, write.entity.tag, body.get("Key", {})) if item else None
-    raise Conflict(f"{action} was part of others' transactions each of {ATTEMPTS} times; nothing was written")
+    raise Conflict(f"{action} was in other transactions at each of {ATTEMPTS} attempts. Nothing was written")
 
 
-def _together(
-    table: str, actions: Sequence[Action], placed: Sequence[Placed], count: int, token: str | None
+def _send_transaction(
+    table: str, actions: Sequence[Action], placed: Sequence[Numbered], count: int, token: str | None
 ) -> Steps[None]:
     body: dict[str, Any] = {
         "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions],
@@ -164,23 +162,23 @@ def _together(
             yield request
         except DynamoDBError as error:
             if error.code == "TransactionCanceledException":
-                if passing(error) and attempt < ATTEMPTS - 1:
+                if is_temporary(error) and attempt < ATTEMPTS - 1:
                     continue
                 failures = _failures(actions, _reasons(error), placed)
                 if count == 1 and failures:
                     raise failures[0] from error
                 raise TransactionCancelled(failures) from error
-            if error.code == "ValidationException" and (large := next(filter(None, map(too_large, actions)), None)):
+            if error.code == "ValidationException" and (large := next(filter(None, map(size_error, actions)), None)):
                 raise large from error
             if error.code not in _CONFLICTS:
                 raise
         else:
             return
-    raise Conflict(f"others were writing {request.key} each of {ATTEMPTS} times; nothing was written")
+    raise Conflict(f"{request.key} was being written at each of {ATTEMPTS} attempts. Nothing was written")
 
 
 class _Keys(msgspec.Struct, frozen=True):
-    """The keys of a transaction, written out only for those who ask."""
+    """The keys of a transaction. Their text is made only when an error or an observer needs it."""
 
     actions: Sequence[Action]
 
@@ -188,8 +186,8 @@ class _Keys(msgspec.Struct, frozen=True):
         return ", ".join(map(str, self.actions))
 
 
-def passing(error: DynamoDBError) -> bool:
-    """Whether a transaction was cancelled for what is gone a moment later: of it nothing was written."""
+def is_temporary(error: DynamoDBError) -> bool:
+    """Return whether a transaction was cancelled for reasons that are over a moment later."""
     codes = {reason.get("Code", "None") for reason in _reasons(error)} - {"None"}
     return error.code in _CONFLICTS or (bool(codes) and codes <= _LATER)
 
@@ -199,7 +197,7 @@ def _reasons(error: DynamoDBError) -> list[dict[str, Any]]:
 
 
 def _failures(
-    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], placed: Sequence[Placed]
+    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], placed: Sequence[Numbered]
 ) -> list[TableError]:
     positions = {id(write): position for write, position in placed}
     failures: list[TableError] = []
@@ -208,7 +206,7 @@ def _failures(
         position = positions[id(action.write)]
         if code == "ConditionalCheckFailed":
             failures.append(_failure(action, reason.get("Item"), position))
-        elif code != "None" and (large := too_large(action)):
+        elif code != "None" and (large := size_error(action)):
             failures.append(_about(large, action.write, position))
         elif code != "None":
             kind = Conflict if code == "TransactionConflict" else TableError
@@ -216,14 +214,14 @@ def _failures(
     return failures
 
 
-def too_large(action: Action) -> ItemTooLarge | None:
-    """The error for an item that is larger than DynamoDB takes. Sizes are looked at when a request was refused."""
+def size_error(action: Action) -> ItemTooLarge | None:
+    """Return the error for an item that is too large. It is called only when DynamoDB has refused a request."""
     item = action.parameters.get("Item")
     size = item_size(item) if item else 0
     if size <= ITEM_SIZE:
         return None
     error = ItemTooLarge(
-        f"{named(action.write)} is too large: the item {action} has {size:,} bytes, and DynamoDB takes {ITEM_SIZE:,}"
+        f"{item_name(action.write)} is too large: the item {action} has {size:,} bytes, and the limit is {ITEM_SIZE:,}"
     )
     error.size = size
     return error

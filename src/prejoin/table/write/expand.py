@@ -1,15 +1,29 @@
-"""All that a write has to write: the item itself, and what patterns add to it."""
+"""All actions of a write: the one on the item itself, and those that patterns add.
+
+Programs repeat writes of the same form: the same attributes with other values. What these have in common, expressions
+and names, is cached in the schema. This makes a plain put or update about twice as fast.
+"""
 
 from __future__ import annotations
 
-from prejoin.table.schema.schema import Schema
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from .actions import check_item, delete_item, put_item, update_item
-from .cached_actions import formed
-from .model import Action, Write
+import msgspec
+
+from prejoin.table.schema.schema import Schema
+from prejoin.table.update.computed import Computed, Sum
+
+from .actions import Failure, check_item, delete_item, put_item, update_item, whole_item
+from .model import Action, Kind, Write, key_texts
 from .upsert import upsert_item
 
-_OWN = {
+MOST_FORMS = 10_000
+"""How many forms are cached. Programs have few: one for each set of attributes that they update."""
+
+Builder = Callable[[Schema, Write], Action]
+
+_BUILDERS: Mapping[str, Builder] = {
     "insert": put_item,
     "put": put_item,
     "update": update_item,
@@ -17,15 +31,109 @@ _OWN = {
     "delete": delete_item,
     "check": check_item,
 }
+_KINDS: Mapping[str, Kind] = {
+    "put": "Put",
+    "insert": "Put",
+    "update": "Update",
+    "delete": "Delete",
+    "check": "ConditionCheck",
+}
 
 
 def expand(schema: Schema, write: Write) -> list[Action]:
-    """All actions of a write. The entity's own item comes first, so that its failure is the one told."""
-    own = _OWN[write.verb]
+    """Return all actions of a write. The item itself comes first, so that its failure is the one that is raised."""
+    build = _BUILDERS[write.verb]
     if not write.entity.patterns:
-        return [formed(schema, write, own)]
-    actions = [own(schema, write)]
+        return [_cached_action(schema, write, build)]
+    actions = [build(schema, write)]
     for pattern in write.entity.patterns:
         write.need_before(pattern.depends(write), pattern.what)
         actions += pattern.expand(schema, write)
     return actions
+
+
+class Form(msgspec.Struct, frozen=True):
+    """What all writes of a form have in common."""
+
+    constant: Mapping[str, Any]
+    """The parameters, without the key or item, and without the values."""
+    failure: Failure
+    placeholders: tuple[str, ...] = ()
+
+
+def _cached_action(schema: Schema, write: Write, build: Builder) -> Action:
+    """Return what `build` returns for the item of an entity without patterns, from a cached form if possible.
+
+    `build` makes the first action of each form. It makes all that have no form: writes with conditions, and updates
+    that change keys.
+    """
+    kind = _KINDS.get(write.verb)
+    if kind is None or write.absent or write.where is not None or write.was is not None:
+        return build(schema, write)
+    if kind == "Put":
+        if write.verb == "put" and write.entity.unknown == "keep":
+            return build(schema, write)
+        return _cached_put(schema, write, build)
+    if len(write.values) != len(write.entity.base.attributes):
+        return build(schema, write)
+    codec = write.entity.codec
+    changes = write.changes
+    shape: list[Any] = [kind, codec]
+    given: list[tuple[str, Any]] = []
+    for at, value in changes.sets.items():
+        if type(at) is not str:  # a path inside an attribute, or an attribute that the class does not have
+            return build(schema, write)
+        if not isinstance(value, Computed):
+            shape.append(at)
+            given.append((at, value))
+        elif type(value) is Sum and not value.from_zero and value.path == (at,):
+            shape.append(value.sign + at)
+            given.append((at, value.amount))
+        else:
+            return build(schema, write)
+    form = schema.write_forms.get(key := tuple(shape))
+    if form is None or changes.adds or changes.removes or changes.deletes:
+        made = build(schema, write)
+        if form is None and _has_form(write, made, len(given)):
+            same = {name: value for name, value in made.parameters.items() if name not in _DIFFERENT}
+            _cache(schema, key, Form(same, made.failure, tuple(made.parameters.get(_VALUES, ()))))
+        return made
+    item_key = schema.written(write.entity.base, write.values)
+    parameters = {"Key": item_key, **form.constant}
+    if given:
+        encode = codec.encode_value
+        parameters[_VALUES] = {
+            placeholder: encode(at, value) for placeholder, (at, value) in zip(form.placeholders, given, strict=True)
+        }
+    return Action(kind, parameters, key_texts(item_key), write, form.failure)
+
+
+def _cached_put(schema: Schema, write: Write, build: Builder) -> Action:
+    form = schema.write_forms.get(key := (write.verb, write.entity.codec))
+    if form is None:
+        made = build(schema, write)
+        _cache(
+            schema, key, Form({name: value for name, value in made.parameters.items() if name != "Item"}, made.failure)
+        )
+        return made
+    item, item_key = whole_item(schema, write)
+    return Action("Put", {"Item": item, **form.constant}, key_texts(item_key), write, form.failure)
+
+
+def _cache(schema: Schema, key: tuple[Any, ...], form: Form) -> None:
+    if len(schema.write_forms) >= MOST_FORMS:
+        schema.write_forms.clear()
+    schema.write_forms[key] = form
+
+
+_VALUES = "ExpressionAttributeValues"
+_DIFFERENT = frozenset({"Key", _VALUES})
+
+
+def _has_form(write: Write, made: Action, given: int) -> bool:
+    """Return whether writes of the same attributes differ in their key and values only, in this order."""
+    changes = write.changes
+    if changes.adds or changes.removes or changes.deletes or len(made.parameters.get(_VALUES, ())) != given:
+        return False
+    # Index keys are made of values, and the values decide whether an item is in a sparse index.
+    return all(changes.whole.isdisjoint(facet.placing) for facet in write.entity.indexes.values())

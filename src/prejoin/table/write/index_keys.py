@@ -1,4 +1,4 @@
-"""The keys of indexes after an update: set anew, removed, or the update refused. Never stale."""
+"""The keys in indexes after an update. A key is set or removed; if it cannot be known, the update is refused."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .model import Write
 
 
 def index_changes(schema: Schema, write: Write, facets: Collection[Facet]) -> tuple[dict[str, Json], tuple[str, ...]]:
-    """For an update of an item that is in these indexes, the key attributes to set, and those to remove."""
+    """Return the key attributes to set, and those to remove, by an update of an item in these indexes."""
     sets: dict[str, Json] = {}
     removes: tuple[str, ...] = ()
-    moved = touched(write, facets)
+    moved = affected(write, facets)
     if not moved:
         return sets, removes
     changed, after = write.changes.whole, write.after
@@ -40,32 +40,32 @@ def index_changes(schema: Schema, write: Write, facets: Collection[Facet]) -> tu
     return sets, removes
 
 
-def touched(write: Write, facets: Collection[Facet]) -> list[Facet]:
-    """Of these indexes, those in which keys, or membership, depend on what an update changes."""
+def affected(write: Write, facets: Collection[Facet]) -> list[Facet]:
+    """Return the indexes whose keys or membership depend on the attributes that an update changes."""
     if not facets:
         return []
     changed = write.changes.whole
     return [facet for facet in facets if not changed.isdisjoint(facet.placing)]
 
 
-def decided_by(write: Write, facets: Collection[Facet]) -> set[str]:
-    """Of the item that is there, the attributes that the keys after an update depend on."""
+def key_dependencies(write: Write, facets: Collection[Facet]) -> set[str]:
+    """Return the attributes of the stored item that the keys after an update depend on."""
     after = write.changes.after({})
     found: set[str] = set()
-    for facet in touched(write, facets):
+    for facet in affected(write, facets):
         if not _leaves(facet, after):
             found.update(_made_of(facet, *_anew(facet, write.changes.whole)))
     return found.difference(after)
 
 
 def _leaves(facet: Facet, after: Mapping[str, Any]) -> bool:
-    """Whether an item is not in an index any more, whatever its key was."""
+    """Return whether an item is no longer in an index, whatever its key was."""
     return any(when.attribute in after and not when.holds(after) for when in facet.when)
 
 
 def _anew(facet: Facet, changed: frozenset[str]) -> tuple[bool, bool]:
-    """Whether the partition key of an index has to be written, and the sort key: those of our making."""
-    # Where not every item is in the index, an item enters or stays with both keys or with none.
+    """Return whether the partition key and the sort key of an index have to be written."""
+    # In a sparse index, an item has both keys or none.
     whole = bool(facet.when)
     pk = not isinstance(facet.pk, Natural) and not facet.local
     sk = facet.sk is not None and not isinstance(facet.sk, Natural)
@@ -82,13 +82,13 @@ def _made_of(facet: Facet, pk: bool, sk: bool) -> tuple[str, ...]:
 
 
 def _check(write: Write, facet: Facet, names: tuple[str, ...], after: Mapping[str, Any]) -> None:
-    """Refuses an update after which a key, or whether there is one, would not be known."""
+    """Refuse an update after which a key in the index would not be known."""
     if all(name in after for name in names):
         return
     for name in names:
         if name in write.changes.unknown:
             raise UnknownValue(
-                f"{name} is part of the key of {write.entity.tag} in {facet.slot} and cannot be changed by an amount, "
-                "for its new value is not known: set it to a value, or give read=True, and the item is read first"
+                f"{name} is part of the key of {write.entity.tag} in {facet.slot}, and DynamoDB would compute its new "
+                "value, so the key is not known. Set it to a value, or pass read=True"
             )
     write.need(names, after, f"its key in {facet.slot} ({facet.pk}{f' / {facet.sk}' if facet.sk else ''})")

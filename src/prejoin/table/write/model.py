@@ -1,7 +1,11 @@
-"""A write as it is meant, and the actions it becomes: one is a plain call, several are a transaction."""
+"""Writes as data: what a caller wants to write, and the actions on items that it becomes.
+
+One action is sent as a plain request, several as a transaction.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
@@ -21,46 +25,66 @@ Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 Returning = Literal["", "new", "old"]
 
 
-class Extreme(msgspec.Struct, frozen=True):
-    """A value that an attribute is to reach: it is at least that (`>=`), or at most (`<=`)."""
+class Decision(ABC):
+    """How a write depends on the stored item, in a way that DynamoDB cannot compute. Patterns implement it.
 
-    op: Literal[">=", "<="]
-    value: Any
+    Such a write is optimistic. It is sent with a condition under which the stored item needs no change. If that is
+    false, DynamoDB returns the item, and the write is decided for it and sent again.
+    """
+
+    what: str = ""
+    """What the write may do, for the error that refuses it with a token: `may set the highest …`."""
+
+    @abstractmethod
+    def assumption(self) -> Condition:
+        """Return the condition under which the write changes nothing more."""
+
+    @abstractmethod
+    def decide(self, entity: Bound[Any], item: Mapping[str, Json] | None) -> tuple[Condition, Mapping[str, Any]]:
+        """Return the values to set for this stored item, and the condition under which that is right."""
+
+    @abstractmethod
+    def combine(self, entity: Bound[Any], other: Decision) -> Decision:
+        """Return the decision of two writes to the same item as one."""
+
+    @abstractmethod
+    def apply(self, entity: Bound[Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the values to set in an object that the same transaction inserts or puts."""
 
 
 class Write(msgspec.Struct, frozen=True):
-    """What a caller wants written. A frozen value: patterns look at it and add actions of their own."""
+    """What a caller wants to write. It is immutable: patterns return changed copies, and add actions of their own."""
 
     verb: Verb
     entity: Bound[Any]
     values: Mapping[str, Any]
-    """Of an insert or put, all attributes. Of the others, those of the key, and those known to have these values."""
+    """All attributes, for an insert or put. Else those of the key, and others whose current value the caller knows."""
     was: Mapping[str, Any] | None = None
-    """All attributes of the item that is there, where that is known."""
+    """All attributes of the stored item, if known."""
     changes: Changes = NOTHING
     where: Condition | None = None
     returning: Returning = ""
-    """The object that is wanted back: as it is after the write, or as it was before."""
+    """The object to return: as it is after the write, or as it was before."""
     read: bool = False
-    """Whether the item is to be read first, to know what its other keys, copies and guards are made of."""
+    """Whether to read the item first, to know the values of its other keys, copies and guards."""
     item: Json | None = None
-    """The item that was read, as it lay there; it has to be the same still, as far as the write relies on it."""
+    """The item that was read. Its attributes that the write depends on must not have changed."""
     becomes: Mapping[str, Any] | None = None
-    """Of an update whose item was read, all attributes after it."""
+    """All attributes after an update whose item was read."""
     seen: bool = True
-    """Whether the item, if it has to be there, has to be one that reads show."""
+    """Whether the stored item has to be visible. False to restore or purge an item that is marked as deleted."""
     whole: bool = False
-    """Whether it relies on all of the item that was read, for that is written anew under another key; or is that."""
+    """Whether the write depends on all attributes of the item, because the item moves to another key."""
     cause: Write | None = None
-    """The write that a pattern does this one with."""
+    """The write that made a pattern add this one."""
     absent: bool = False
-    """Of a check: whether there must be no item."""
-    extremes: Mapping[str, Extreme] | None = None
-    """What attributes are to reach, and are set to where they have not. Of an update or upsert that a pattern does."""
+    """Whether a check is that there is no item."""
+    decision: Decision | None = None
+    """How the write depends on the stored item. Only for an update or upsert that a pattern adds."""
 
     @property
     def asserted(self) -> dict[str, Any]:
-        """What the caller says of the item beside its key, so that it is checked when it is written."""
+        """The values that the caller knows beside the key. They are checked when the item is written."""
         base = self.entity.base.attributes
         if self.verb in ("insert", "put") or len(self.values) == len(base):
             return {}
@@ -68,7 +92,10 @@ class Write(msgspec.Struct, frozen=True):
 
     @property
     def moves(self) -> bool:
-        """Whether an update, whose item was read, changes its key: DynamoDB cannot, so the item is written anew."""
+        """Whether an update, whose item was read, changes its key.
+
+        DynamoDB cannot do that: the item is written anew.
+        """
         was, becomes = self.was, self.becomes
         if was is None or becomes is None or self.changes.names.isdisjoint(self.entity.base.attributes):
             return False
@@ -76,28 +103,29 @@ class Write(msgspec.Struct, frozen=True):
 
     @property
     def before(self) -> Mapping[str, Any]:
-        """What is known of the item that is there."""
+        """The known attributes of the stored item."""
         return self.values if self.was is None else self.was
 
     @property
     def after(self) -> Mapping[str, Any]:
-        """What is known of the item after an update."""
+        """The known attributes of the item after an update."""
         return self.changes.after(self.values) if self.becomes is None else self.becomes
 
     def need_before(self, names: Iterable[str], what: str) -> None:
-        """Refuses a write that does not know of the item that is there what it would have to."""
+        """Raise UnknownValue if attributes of the stored item that `what` needs are not known."""
         match self.verb:
             case "put" if self.was is None:
                 if other := [name for name in dict.fromkeys(names) if name not in self.entity.base.attributes]:
                     raise UnknownValue(
-                        f"a put of {self.entity.tag} may replace an item with another {', '.join(other)}, of which "
-                        f"{what} is made: give was= the item it replaces, or read=True, or insert or update"
+                        f"this put of {self.entity.tag} may change {', '.join(other)}, and {what} depends on the "
+                        "stored value. Pass the object that it replaces as was=, or read=True, or use insert or "
+                        "update"
                     )
             case "upsert":
                 if any(True for _ in names):
                     raise UnknownValue(
-                        f"what an upsert of {self.entity.tag} has to do about {what} depends on what is there: give "
-                        "read=True, and the item is read first"
+                        f"this upsert of {self.entity.tag} changes {what}, which depends on the stored item. Pass "
+                        "read=True to read it first"
                     )
             case "update" | "delete":
                 self.need(names, self.before, what)
@@ -105,40 +133,39 @@ class Write(msgspec.Struct, frozen=True):
                 pass
 
     def need(self, names: Iterable[str], known: Mapping[str, Any], what: str) -> None:
-        """Refuses a write that does not know what it would have to."""
+        """Raise UnknownValue if attributes that `what` needs are not known."""
         missing = [name for name in dict.fromkeys(names) if name not in known]
         if missing:
             raise UnknownValue(
-                f"this {self.verb} of {self.entity.tag} does not give {', '.join(missing)}, of which {what} is made: "
-                f"give {', '.join(f'{name}=…' for name in missing)} as well, and it is checked when written, "
-                "or read=True, and the item is read first"
+                f"this {self.verb} of {self.entity.tag} needs the current value of {', '.join(missing)}, because "
+                f"{what} depends on it. Pass {', '.join(f'{name}=<current>' for name in missing)}, or read=True"
             )
 
 
 class Action(msgspec.Struct, frozen=True):
-    """One item written: parameters shared by the plain call and the transaction."""
+    """One item to write, with parameters for a plain request or a transaction."""
 
     kind: Kind
     parameters: Mapping[str, Any]
     key: tuple[str, ...]
-    """The texts of the item's key."""
+    """The values of the item's key."""
     write: Write
-    """What it is a part of."""
+    """The write that it belongs to."""
     failure: Callable[[Write, Json | None], ConditionFailed]
-    """What it means when its condition is false, given the item that was there, if it is known."""
+    """Makes the error if its condition is false, from the stored item if it is known."""
     own: bool = True
-    """Whether it is the entity's own item, or another that is written with it."""
+    """Whether it is the entity's own item, or another one that is written with it."""
     adds: Mapping[str, Any] | None = None
-    """Of an action that only adds to numbers, by their names in the table: two of these can be one."""
+    """The amounts, if the action only adds to numbers, by names in the table. Two such actions can be merged."""
     adding: Callable[[Mapping[str, Any]], Action] | None = None
-    """The same action with other amounts."""
+    """Makes the same action with other amounts."""
 
     def __str__(self) -> str:
         return " / ".join(self.key)
 
 
 def key_texts(key: Json) -> tuple[str, ...]:
-    """The texts of a key.
+    """Return the values of a key.
 
     >>> key_texts({"pk": {"S": "USER#1"}, "at": {"N": "7"}})
     ('USER#1', '7')
@@ -149,19 +176,21 @@ def key_texts(key: Json) -> tuple[str, ...]:
 _TEXTS = dict[str, str].values
 
 
-def checked_actions(actions: Sequence[Action]) -> Sequence[Action]:
-    """The actions, if DynamoDB would take them together."""
+def check_actions(actions: Sequence[Action]) -> Sequence[Action]:
+    """Return the actions; raise TooMany or SchemaError if DynamoDB would not accept them in one transaction."""
     if len(actions) > TRANSACTION_ACTIONS:
-        raise TooMany(f"{len(actions)} actions: a transaction takes at most {TRANSACTION_ACTIONS}")
+        raise TooMany(f"a transaction takes at most {TRANSACTION_ACTIONS} actions, and this one has {len(actions)}")
     if len({action.key for action in actions}) < len(actions):
         seen: set[tuple[str, ...]] = set()
         for action in actions:
             if action.key in seen:
                 raise SchemaError(f"the item {action} is written twice in one transaction")
             seen.add(action.key)
-    # Fewer items cannot be larger than a transaction may be, for each has a limit of its own.
+    # Fewer items cannot exceed the size of a transaction, because each item has a size limit, too.
     if len(actions) * ITEM_SIZE > TRANSACTION_SIZE:
         size = sum(item_size(action.parameters.get("Item", {})) for action in actions)
         if size > TRANSACTION_SIZE:
-            raise TooMany(f"items of {size / 2**20:.1f} MB: a transaction takes at most {TRANSACTION_SIZE // 2**20} MB")
+            raise TooMany(
+                f"a transaction takes at most {TRANSACTION_SIZE // 2**20} MB, and this one has {size / 2**20:.1f} MB"
+            )
     return actions

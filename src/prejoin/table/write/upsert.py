@@ -1,4 +1,4 @@
-"""An update that makes the item where there is none: then it is what an insert of these values would have written."""
+"""Upserts: one UpdateItem that changes an item, or creates it as an insert of these values would."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import Computed, First, Joined
 from prejoin.types import Kind
 
-from .actions import action, condition, expression, unmet
+from .actions import action, condition, condition_error, expression
 from .model import Action, Write
 
-_READ = "give read=True, and the item is read first"
+_READ = "pass read=True to read the item first"
 
 
 def upsert_item(schema: Schema, write: Write) -> Action:
-    """One UpdateItem that is right for an item that is there and for one that is not, or a refusal."""
+    """Return an update that is right for an existing and for a missing item; raise UnknownValue if there is none."""
     entity = write.entity
-    new = fresh(write)
+    new = new_values(write)
     to = Placeholders()
     sets = [f"{to.name(schema.type_attribute)} = {to.text(entity.tag)}"]
     removes: list[str] = []
     for facet in entity.indexes.values():
         _index(schema, write, facet, new, to, sets, removes)
     base = {name: new[name] for name in entity.base.attributes}
-    # An attribute that is a key of the table itself is not for an update to set.
+    # An update cannot set an attribute that is a key of the table.
     itself = schema.keys(TABLE).names
     key = {name: value for name, value in base.items() if entity.codec.attribute(name).wire not in itself}
-    # What the class has a default for is written as an insert would; where it is there, it stays.
+    # Defaults of the class are set if the attribute is absent, as by an insert.
     said = write.changes.names
     rest = {
         name: First((name,), value)
@@ -44,18 +44,18 @@ def upsert_item(schema: Schema, write: Write) -> Action:
     changes = Changes({**key, **changed.sets, **rest}, changed.adds, changed.removes, changed.deletes)
     body = {"UpdateExpression": expression(write, changes, to, sets, removes)}
     text = condition(schema, write, to)
-    return action("Update", schema.written(entity.base, write.values), body, text, to, write, unmet)
+    return action("Update", schema.written(entity.base, write.values), body, text, to, write, condition_error)
 
 
-def fresh(write: Write) -> dict[str, Any]:
-    """All attributes of the item that an upsert makes: what it says, and the defaults of the class."""
+def new_values(write: Write) -> dict[str, Any]:
+    """Return all attributes of the item that an upsert creates: its values, and the defaults of the class."""
     entity, changes = write.entity, write.changes
     codec = entity.codec
     given: dict[str, Any] = dict(write.values)
     for at in changes.all:
         if not isinstance(at, str):
             raise TableError(
-                f"an upsert of {entity.tag} cannot change a part of {at[0]}, which may not be there: set all of it"
+                f"an upsert of {entity.tag} cannot change a part of {at[0]}, which may be absent. Set all of it"
             )
     for name, value in changes.sets.items():
         given[str(name)] = _initial(write, str(name), value)
@@ -71,8 +71,8 @@ def fresh(write: Write) -> dict[str, Any]:
     ]
     if missing:
         raise UnknownValue(
-            f"an upsert of {entity.tag} may make a new item, which needs {', '.join(missing)}: set it, or give it for "
-            f"the first time with if_absent()"
+            f"an upsert of {entity.tag} may create an item, which needs {', '.join(missing)}. Set it, or set it only "
+            "for a new item with if_absent()"
         )
     item = codec.encode_values({name: value for name, value in given.items() if value is not None})
     return codec.values(codec.decode(item))
@@ -86,7 +86,7 @@ def _initial(write: Write, name: str, value: Any) -> Any:
             return elements
         case Computed():
             raise TableError(
-                f"{name} may not be there yet, and what is not there cannot be changed by an amount: add() begins at 0"
+                f"{name} may be absent, so it cannot be changed by an amount. Use add(), which begins at 0"
             )
         case _:
             return value
@@ -101,7 +101,7 @@ def _index(
     sets: list[str],
     removes: list[str],
 ) -> None:
-    """The keys of one index, right in either case."""
+    """Add the clauses for the keys of one index, for an existing and for a new item."""
     base = set(write.entity.base.attributes)
     said = write.changes.names
     sure = base | (write.changes.whole - write.changes.unknown)
@@ -128,7 +128,7 @@ def _index(
         if names <= sure:
             sets += [f"{to.name(name)} = {to.value(value)}" for name, value in json.items()]
         elif not names & sure and all(_kept(write, name) for name in names):
-            # What an item that is there has of these, it keeps; and so its key.
+            # An existing item keeps these attributes, and so its key.
             sets += [
                 f"{to.name(name)} = if_not_exists({to.name(name)}, {to.value(value)})" for name, value in json.items()
             ]
@@ -143,7 +143,7 @@ def _kept(write: Write, name: str) -> bool:
 def _refusal(write: Write, facet: Facet, names: set[str]) -> UnknownValue:
     return UnknownValue(
         f"this upsert of {write.entity.tag} does not set {', '.join(sorted(names))} to a value, and its key in "
-        f"{facet.slot} ({facet.pk}{f' / {facet.sk}' if facet.sk else ''}) depends on that: set it, or {_READ}"
+        f"{facet.slot} ({facet.pk}{f' / {facet.sk}' if facet.sk else ''}) depends on it. Set it, or {_READ}"
     )
 
 

@@ -7,22 +7,22 @@ import socket
 from collections import deque
 from typing import Any, cast
 
-from prejoin.transport.connection.http import Answer, BrokenAnswer, Reply
-from prejoin.transport.connection.pool import AllInUse
+from prejoin.transport.connection.http import MalformedResponse, ResponseParser, WireResponse
+from prejoin.transport.connection.pool import PoolExhausted
 from prejoin.transport.connection.proxy import Tunnel, tunnel_request
 from prejoin.transport.connection.sync import quiet_check
 from prejoin.transport.connection.tls import context_for
 from prejoin.transport.errors import TransportError
-from prejoin.transport.request.attempt import Attempt, Blocking, Core, Failure, How, Pause
+from prejoin.transport.request.exchange import BlockingCall, Channel, Progress, RetryDelay, SendAttempt, SendFailure
 
 
 class AsyncDriver:
     """Holds the exchanges of any number of tasks of one loop, over connections of its own."""
 
-    def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
-        self.core = core
+    def __init__(self, channel: Channel, loop: asyncio.AbstractEventLoop) -> None:
+        self.channel = channel
         self.loop = loop
-        self._idle: list[Connection] = []
+        self._idle: list[AsyncConnection] = []
         """The warmest last."""
         self._open = 0
         """Connections there are: idle, in use, or being opened."""
@@ -30,15 +30,15 @@ class AsyncDriver:
         self._closed = False
 
     async def send(self, operation: str, body: bytes) -> bytes:
-        exchange = self.core.exchange(operation, body)
+        exchange = self.channel.exchange(operation, body)
         step = next(exchange)
         while True:
             result: object = None
-            if type(step) is Attempt:
+            if type(step) is SendAttempt:
                 result = await self._attempt(step)
-            elif type(step) is Pause:
+            elif type(step) is RetryDelay:
                 await asyncio.sleep(step.seconds)
-            elif type(step) is Blocking:
+            elif type(step) is BlockingCall:
                 try:
                     result = await self.loop.run_in_executor(None, step.call)
                 except Exception as error:
@@ -47,8 +47,8 @@ class AsyncDriver:
             try:
                 step = exchange.send(result)
             except StopIteration as stop:
-                answer: bytes = stop.value
-                return answer
+                response: bytes = stop.value
+                return response
 
     def close(self) -> None:
         """Close what is idle, now, and what is in use, when its answer is there."""
@@ -59,17 +59,17 @@ class AsyncDriver:
             if not waiting.done():
                 waiting.set_result(None)
 
-    async def _attempt(self, attempt: Attempt) -> Answer | Failure:
+    async def _attempt(self, attempt: SendAttempt) -> WireResponse | SendFailure:
         try:
             connection = await self._take(fresh=attempt.fresh)
         except (OSError, TransportError) as error:
-            return Failure(How.UNSENT, error)
+            return SendFailure(Progress.UNSENT, error)
         try:
             return await connection.ask(attempt.request)
         finally:
             self._give(connection)
 
-    async def _take(self, *, fresh: bool) -> Connection:
+    async def _take(self, *, fresh: bool) -> AsyncConnection:
         while True:
             if self._closed:
                 raise TransportError("the transport is closed")
@@ -78,9 +78,9 @@ class AsyncDriver:
                 if connection.is_usable():
                     return connection
                 self._drop(connection)
-            if fresh and self._idle and self._open >= self.core.settings.pool:
+            if fresh and self._idle and self._open >= self.channel.settings.pool:
                 self._drop(self._idle.pop(0))
-            if self._open < self.core.settings.pool:
+            if self._open < self.channel.settings.pool:
                 self._open += 1
                 try:
                     return await self._connect()
@@ -90,20 +90,20 @@ class AsyncDriver:
                     raise
             await self._wait()
 
-    def _give(self, connection: Connection) -> None:
-        if connection.reply.keep_alive and not connection.is_closing() and not self._closed:
+    def _give(self, connection: AsyncConnection) -> None:
+        if connection.parser.keep_alive and not connection.is_closing() and not self._closed:
             connection.rest()
             self._idle.append(connection)
             self._wake()
         else:
             self._drop(connection)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: AsyncConnection) -> None:
         connection.close()
         self._open -= 1
         self._wake()
 
-    def _gone(self, connection: Connection) -> None:
+    def _gone(self, connection: AsyncConnection) -> None:
         """The server closed a connection, or it was idle for too long."""
         if connection in self._idle:
             self._idle.remove(connection)
@@ -112,7 +112,7 @@ class AsyncDriver:
     async def _wait(self) -> None:
         turn = self.loop.create_future()
         self._waiting.append(turn)
-        patience = self.core.settings.timeout
+        patience = self.channel.settings.timeout
         try:
             async with asyncio.timeout(patience):
                 await turn
@@ -122,7 +122,7 @@ class AsyncDriver:
             elif turn in self._waiting:
                 self._waiting.remove(turn)
             if isinstance(error, TimeoutError):
-                raise AllInUse(self.core.settings.pool, patience) from None
+                raise PoolExhausted(self.channel.settings.pool, patience) from None
             raise
 
     def _wake(self) -> None:
@@ -132,27 +132,27 @@ class AsyncDriver:
                 turn.set_result(None)
                 return
 
-    async def _connect(self) -> Connection:
-        core, loop, settings = self.core, self.loop, self.core.settings
-        made = Connection(self, settings.timeout, settings.idle)
+    async def _connect(self) -> AsyncConnection:
+        channel, loop, settings = self.channel, self.loop, self.channel.settings
+        made = AsyncConnection(self, settings.timeout, settings.idle)
         try:
             async with asyncio.timeout(settings.connect_timeout):
                 # Reading the system's authorities takes milliseconds: not on the loop, and not where there is no TLS.
-                context = await loop.run_in_executor(None, context_for, core) if core.url.tls else None
+                context = await loop.run_in_executor(None, context_for, channel) if channel.url.tls else None
                 if context is None:
-                    door = core.proxy or core.url
+                    door = channel.proxy or channel.url
                     await loop.create_connection(lambda: made, door.host, door.port)
                     return made
                 tls: Any = {
                     "ssl": context,
-                    "server_hostname": core.url.host,
+                    "server_hostname": channel.url.host,
                     "ssl_handshake_timeout": settings.connect_timeout,
                 }
-                if core.proxy is not None:
+                if channel.proxy is not None:
                     # From here on the socket is asyncio's, also where it fails: to close it would be to close another.
                     await loop.create_connection(lambda: made, sock=await self._tunnel(), **tls)
                 else:
-                    await loop.create_connection(lambda: made, core.url.host, core.url.port, **tls)
+                    await loop.create_connection(lambda: made, channel.url.host, channel.url.port, **tls)
                 return made
         except BaseException as error:
             made.abandon()
@@ -162,10 +162,10 @@ class AsyncDriver:
 
     async def _tunnel(self) -> socket.socket:
         """A socket through the proxy, as good as one to the server itself."""
-        core, loop = self.core, self.loop
-        assert core.proxy is not None
+        channel, loop = self.channel, self.loop
+        assert channel.proxy is not None
         failed: OSError = OSError("the proxy has no address")
-        places = await loop.getaddrinfo(core.proxy.host, core.proxy.port, type=socket.SOCK_STREAM)
+        places = await loop.getaddrinfo(channel.proxy.host, channel.proxy.port, type=socket.SOCK_STREAM)
         for family, kind, number, _, address in places:
             sock = socket.socket(family, kind, number)
             try:
@@ -177,7 +177,7 @@ class AsyncDriver:
                     failed = error
                     sock.close()
                     continue
-                await loop.sock_sendall(sock, tunnel_request(core.proxy, core.url))
+                await loop.sock_sendall(sock, tunnel_request(channel.proxy, channel.url))
                 tunnel = Tunnel()
                 while not tunnel.feed(await loop.sock_recv(sock, 4096)):
                     pass
@@ -188,7 +188,7 @@ class AsyncDriver:
         raise failed
 
 
-class Connection(asyncio.Protocol):
+class AsyncConnection(asyncio.Protocol):
     """One connection: at most one request at a time, and one timer for both its patience and its idleness."""
 
     def __init__(self, driver: AsyncDriver, timeout: float, idle: float) -> None:
@@ -196,14 +196,14 @@ class Connection(asyncio.Protocol):
         self._loop = driver.loop
         self._timeout = timeout
         self._keep = idle
-        self._answered: asyncio.Future[Answer | Failure] | None = None
+        self._received: asyncio.Future[WireResponse | SendFailure] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._end = 0.0
         """When it has waited long enough: for the answer, or for a request."""
         self._used = False
         self._lost = False
         self._abandoned = False
-        self.reply = Reply()
+        self.parser = ResponseParser()
 
     def is_closing(self) -> bool:
         return self._lost or self._transport.is_closing()
@@ -212,25 +212,25 @@ class Connection(asyncio.Protocol):
         # The loop may not have got round to a close that has already arrived: hence the look at the socket.
         return not self.is_closing() and self._loop.time() < self._end and self._quiet()
 
-    async def ask(self, request: bytes) -> Answer | Failure:
-        """Send a request and wait for its answer. The connection can be used again where `reply.keep_alive` says so."""
-        self.reply.begin()
+    async def ask(self, request: bytes) -> WireResponse | SendFailure:
+        """Send a request and wait for its response. The connection stays usable if `parser.keep_alive` is true."""
+        self.parser.begin()
         if self.is_closing():
             # The only way for a request to be unsent: once `write` has it, asyncio does not tell how much has left.
             # Its TLS transport calls `pause_writing` also for bytes that are long gone.
-            return Failure(How.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
-        answered: asyncio.Future[Answer | Failure] = self._loop.create_future()
-        self._answered = answered
+            return SendFailure(Progress.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
+        received: asyncio.Future[WireResponse | SendFailure] = self._loop.create_future()
+        self._received = received
         self._until(self._timeout)
         self._transport.write(request)
         try:
-            return await answered
+            return await received
         except BaseException:
-            self.reply.keep_alive = False
+            self.parser.keep_alive = False
             self.close()
             raise
         finally:
-            self._answered = None
+            self._received = None
             self._used = True
 
     def rest(self) -> None:
@@ -256,42 +256,42 @@ class Connection(asyncio.Protocol):
         self._quiet = quiet_check(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
-        if self._answered is None:
+        if self._received is None:
             self._driver._gone(self)
             self.close()  # nobody asked: what follows would be taken for the next request's answer
             return
         try:
-            if self.reply.feed(data):
-                self._tell(self.reply.answer())
-        except BrokenAnswer as error:
+            if self.parser.feed(data):
+                self._tell(self.parser.response())
+        except MalformedResponse as error:
             self._fail(error)
 
     def eof_received(self) -> None:
-        if self._answered is None:
+        if self._received is None:
             self._driver._gone(self)
             return
         try:
-            if self.reply.feed(b""):
-                self._tell(self.reply.answer())
-        except BrokenAnswer as error:
+            if self.parser.feed(b""):
+                self._tell(self.parser.response())
+        except MalformedResponse as error:
             self._fail(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
-        self.reply.keep_alive = False
-        if self._answered is None:
+        self.parser.keep_alive = False
+        if self._received is None:
             self._driver._gone(self)
         else:
             self._fail(exc or ConnectionResetError("the connection was closed"))
 
-    def _tell(self, outcome: Answer | Failure) -> None:
-        if self._answered is not None and not self._answered.done():
-            self._answered.set_result(outcome)
+    def _tell(self, outcome: WireResponse | SendFailure) -> None:
+        if self._received is not None and not self._received.done():
+            self._received.set_result(outcome)
 
     def _fail(self, error: Exception) -> None:
-        self.reply.keep_alive = False
-        stale = self._used and not self.reply.began and not isinstance(error, TimeoutError)
-        self._tell(Failure(How.LOST, error, stale=stale))
+        self.parser.keep_alive = False
+        stale = self._used and not self.parser.began and not isinstance(error, TimeoutError)
+        self._tell(SendFailure(Progress.LOST, error, stale=stale))
 
     def _until(self, seconds: float) -> None:
         """Have the timer go off then, or before: it is set anew only where it must be, not for each request."""
@@ -307,7 +307,7 @@ class Connection(asyncio.Protocol):
             return
         if self._loop.time() < self._end:
             self._timer = self._loop.call_at(self._end, self._tick)
-        elif self._answered is not None:
+        elif self._received is not None:
             self._fail(TimeoutError("timed out"))
         else:
             self._driver._gone(self)

@@ -8,7 +8,8 @@ from typing import Final
 import httptools
 import msgspec
 
-from prejoin import __version__
+from prejoin._version import __version__
+from prejoin.protocol.errors import foreign
 from prejoin.transport.connection.proxy import authorization
 from prejoin.transport.request.sign import CONTENT_TYPE, TARGET
 from prejoin.transport.url import Url
@@ -18,11 +19,11 @@ _LARGEST_BODY: Final = 256 * 1024 * 1024
 """Sixteen megabytes of small numbers, which is the most that DynamoDB answers, can be ten times that as JSON."""
 
 
-class BrokenAnswer(Exception):  # noqa: N818 - it says what came
+class MalformedResponse(Exception):  # noqa: N818 - it says what came
     """What came is not a whole answer in HTTP."""
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class WireResponse(msgspec.Struct, frozen=True, gc=False):
     status: int
     headers: dict[bytes, bytes]
     """Names in lower case."""
@@ -32,7 +33,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
         return self.headers.get(name, b"").decode("latin-1")
 
 
-class Opening:
+class RequestHead:
     """The lines that every request to one address starts with."""
 
     __slots__ = ("_first", "_last")
@@ -52,14 +53,14 @@ class Opening:
         return f"{self._first}{operation}\r\n{signature}Content-Length: {len(body)}\r\n\r\n".encode("ascii") + body
 
 
-class Reply:
+class ResponseParser:
     """Reads the answers that come over one connection, one after the other.
 
-    >>> reply = Reply()
-    >>> reply.begin()
-    >>> reply.feed(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{"), reply.feed(b"}")
+    >>> parser = ResponseParser()
+    >>> parser.begin()
+    >>> parser.feed(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{"), parser.feed(b"}")
     (False, True)
-    >>> reply.answer().body, reply.keep_alive
+    >>> parser.response().body, parser.keep_alive
     (b'{}', True)
     """
 
@@ -92,22 +93,22 @@ class Reply:
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self.keep_alive = False
             if not self.done:
-                raise BrokenAnswer(_sentence(error)) from None
+                raise MalformedResponse(_sentence(error)) from None
         if not self._open and not self.done:
             self._room -= len(data)
             if self._room < 0:
-                raise BrokenAnswer(f"the headers of the answer have more than {_LARGEST_HEAD} bytes")
+                raise MalformedResponse(f"the headers of the answer have more than {_LARGEST_HEAD} bytes")
         return self.done
 
-    def answer(self) -> Answer:
+    def response(self) -> WireResponse:
         """The answer, once; an idle connection is not to hold on to it."""
         pieces, self._body = self._body, []
-        return Answer(self._status, self._headers, pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        return WireResponse(self._status, self._headers, pieces[0] if len(pieces) == 1 else b"".join(pieces))
 
     def _ended(self) -> bool:
         self.keep_alive = False
         if not self.began:
-            raise BrokenAnswer("the connection was closed without an answer")
+            raise MalformedResponse("the connection was closed without an answer")
         headers = self._headers
         if self._open and b"content-length" not in headers and b"transfer-encoding" not in headers:
             # The end of the connection is the end of the body, or an accident. A JSON object that is cut is none.
@@ -118,7 +119,7 @@ class Reply:
             else:
                 self.done = True
                 return True
-        raise BrokenAnswer("the connection was closed in the middle of the answer")
+        raise MalformedResponse("the connection was closed in the middle of the answer")
 
     # What httptools calls. An exception here would come out of feed_data wrapped, hence `_sentence`.
 
@@ -145,7 +146,7 @@ class Reply:
             return
         self._size += len(data)
         if self._size > _LARGEST_BODY:
-            raise BrokenAnswer(f"the answer has more than {_LARGEST_BODY} bytes")
+            raise MalformedResponse(f"the answer has more than {_LARGEST_BODY} bytes")
         self._body.append(data)
 
     def on_message_complete(self) -> None:
@@ -154,18 +155,18 @@ class Reply:
             self.keep_alive = self._parser.should_keep_alive()
 
 
-def damage(answer: Answer) -> str | None:
+def response_damage(response: WireResponse) -> str | None:
     """What shows that an answer did not arrive as it was sent, or was not sent by a DynamoDB; None if nothing does."""
-    checksum = answer.headers.get(b"x-amz-crc32")
-    if checksum is not None and checksum != b"%d" % zlib.crc32(answer.body):
+    checksum = response.headers.get(b"x-amz-crc32")
+    if checksum is not None and checksum != b"%d" % zlib.crc32(response.body):
         return "the answer does not have its checksum"
-    if answer.status < 300 and not answer.body.startswith(b"{"):
-        return f"the answer is not DynamoDB's: {answer.body[:60]!r}"
+    if response.status < 300 and not response.body.startswith(b"{"):
+        return f"the answer is not DynamoDB's: {foreign(response.body, 60)}"
     return None
 
 
 def _sentence(error: Exception) -> str:
     inner = error.__context__
-    if isinstance(inner, BrokenAnswer):
+    if isinstance(inner, MalformedResponse):
         return str(inner)
     return f"the answer is not HTTP: {error}"

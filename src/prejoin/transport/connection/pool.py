@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 
-class Kept(Protocol):
+class PooledConnection(Protocol):
     """What the pool asks of a connection."""
 
     since: float
@@ -22,10 +22,10 @@ class Kept(Protocol):
     def close(self) -> None: ...
 
 
-C = TypeVar("C", bound=Kept)
+C = TypeVar("C", bound=PooledConnection)
 
 
-class AllInUse(TimeoutError):  # noqa: N818 - it says what is the case
+class PoolExhausted(TimeoutError):  # noqa: N818 - it says what is the case
     """There was no connection to be had: more requests at once than the pool has places."""
 
     def __init__(self, size: int, patience: float) -> None:
@@ -110,7 +110,7 @@ class Pool(Generic[C]):
                     except IndexError:
                         continue  # someone was quicker
                 self._leave(turn)
-                raise AllInUse(self._size, patience) from None
+                raise PoolExhausted(self._size, patience) from None
             self._leave(turn)
             return place
 

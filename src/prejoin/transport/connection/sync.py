@@ -9,11 +9,11 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Any
 
-from prejoin.transport.connection.http import Answer, BrokenAnswer, Reply
+from prejoin.transport.connection.http import MalformedResponse, ResponseParser, WireResponse
 from prejoin.transport.connection.pool import Pool
 from prejoin.transport.connection.proxy import Tunnel, tunnel_request
 from prejoin.transport.errors import TransportError
-from prejoin.transport.request.attempt import Attempt, Blocking, Core, Failure, How, Pause
+from prejoin.transport.request.exchange import BlockingCall, Channel, Progress, RetryDelay, SendAttempt, SendFailure
 
 _PIECE = 65536
 
@@ -21,21 +21,21 @@ _PIECE = 65536
 class SyncDriver:
     """Holds the exchanges of any number of threads, over connections of its own."""
 
-    def __init__(self, core: Core) -> None:
-        self.core = core
-        self.pool: Pool[Connection] = Pool(core.settings.pool, core.settings.idle)
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.pool: Pool[SyncConnection] = Pool(channel.settings.pool, channel.settings.idle)
         self._closed = False
 
     def send(self, operation: str, body: bytes) -> bytes:
-        exchange = self.core.exchange(operation, body)
+        exchange = self.channel.exchange(operation, body)
         step = next(exchange)
         while True:
             result: object = None
-            if type(step) is Attempt:
+            if type(step) is SendAttempt:
                 result = self._attempt(step)
-            elif type(step) is Pause:
+            elif type(step) is RetryDelay:
                 sleep(step.seconds)
-            elif type(step) is Blocking:
+            elif type(step) is BlockingCall:
                 try:
                     result = step.call()
                 except Exception as error:
@@ -44,20 +44,20 @@ class SyncDriver:
             try:
                 step = exchange.send(result)
             except StopIteration as stop:
-                answer: bytes = stop.value
-                return answer
+                response: bytes = stop.value
+                return response
 
     def close(self) -> None:
         self._closed = True
         self.pool.close()
 
-    def _attempt(self, attempt: Attempt) -> Answer | Failure:
+    def _attempt(self, attempt: SendAttempt) -> WireResponse | SendFailure:
         if self._closed:
-            return Failure(How.UNSENT, TransportError("the transport is closed"))
+            return SendFailure(Progress.UNSENT, TransportError("the transport is closed"))
         try:
-            connection = self.pool.take(self.core.settings.timeout)
+            connection = self.pool.take(self.channel.settings.timeout)
         except TimeoutError as error:
-            return Failure(How.UNSENT, error)
+            return SendFailure(Progress.UNSENT, error)
         kept = None
         try:
             if connection is not None and attempt.fresh:
@@ -66,15 +66,15 @@ class SyncDriver:
             reused = connection is not None
             if connection is None:
                 try:
-                    connection = connect(self.core)
+                    connection = connect(self.channel)
                 except (OSError, TransportError) as error:
-                    return Failure(How.UNSENT, error)
+                    return SendFailure(Progress.UNSENT, error)
             try:
                 outcome = connection.ask(attempt.request, reused=reused)
             except BaseException:
                 connection.close()  # an answer that nobody waits for would be taken for the next one's
                 raise
-            if connection.reply.keep_alive:
+            if connection.parser.keep_alive:
                 kept = connection
             else:
                 connection.close()
@@ -83,10 +83,10 @@ class SyncDriver:
             self.pool.give(kept)
 
 
-class Connection:
+class SyncConnection:
     """One socket, and the answers that come over it."""
 
-    __slots__ = ("_quiet", "_sock", "_stretched", "_timeout", "reply", "since")
+    __slots__ = ("_quiet", "_sock", "_stretched", "_timeout", "parser", "since")
 
     def __init__(self, sock: socket.socket, timeout: float) -> None:
         self._sock = sock
@@ -94,7 +94,7 @@ class Connection:
         self._stretched = False
         """Whether the socket's timeout is what was left of an earlier attempt's."""
         self._quiet = quiet_check(sock)
-        self.reply = Reply()
+        self.parser = ResponseParser()
         self.since = monotonic()
 
     def is_quiet(self) -> bool:
@@ -104,10 +104,10 @@ class Connection:
         with contextlib.suppress(OSError):
             self._sock.close()
 
-    def ask(self, request: bytes, *, reused: bool) -> Answer | Failure:
-        """Send a request and read its answer. The connection can be used again where `reply.keep_alive` says so."""
-        sock, reply = self._sock, self.reply
-        reply.begin()
+    def ask(self, request: bytes, *, reused: bool) -> WireResponse | SendFailure:
+        """Send a request and read its response. The connection stays usable if `parser.keep_alive` is true."""
+        sock, parser = self._sock, self.parser
+        parser.begin()
         end = monotonic() + self._timeout
         if self._stretched:
             self._stretched = False
@@ -120,32 +120,32 @@ class Connection:
             if len(request) > _PIECE:
                 self._hurry(end)
             # Most answers come in one piece; for the others the timeout shrinks with what is left of the time.
-            while not reply.feed(sock.recv(_PIECE)):
+            while not parser.feed(sock.recv(_PIECE)):
                 self._hurry(end)
-        except (OSError, BrokenAnswer) as error:
-            reply.keep_alive = False
-            stale = reused and not reply.began and not isinstance(error, TimeoutError)
-            return Failure(How.LOST, error, stale=stale)
-        return reply.answer()
+        except (OSError, MalformedResponse) as error:
+            parser.keep_alive = False
+            stale = reused and not parser.began and not isinstance(error, TimeoutError)
+            return SendFailure(Progress.LOST, error, stale=stale)
+        return parser.response()
 
-    def _unsendable(self, error: OSError, *, reused: bool) -> Answer | Failure:
+    def _unsendable(self, error: OSError, *, reused: bool) -> WireResponse | SendFailure:
         """What came of a request that could not be sent to its end.
 
         A server may refuse a request before it has read all of it, and close. Such an answer has arrived already, and
         is not waited for. Only a refusal counts: a success for a request that never arrived whole is not its own.
         """
-        sock, reply = self._sock, self.reply
-        with contextlib.suppress(OSError, BrokenAnswer):
+        sock, parser = self._sock, self.parser
+        with contextlib.suppress(OSError, MalformedResponse):
             sock.settimeout(0)
-            while not reply.feed(sock.recv(_PIECE)):
+            while not parser.feed(sock.recv(_PIECE)):
                 pass
-        reply.keep_alive = False
-        if reply.done:
-            answer = reply.answer()
-            if answer.status >= 400:
-                return answer
-        stale = reused and not reply.began and not isinstance(error, TimeoutError)
-        return Failure(How.LOST, error, stale=stale)
+        parser.keep_alive = False
+        if parser.done:
+            response = parser.response()
+            if response.status >= 400:
+                return response
+        stale = reused and not parser.began and not isinstance(error, TimeoutError)
+        return SendFailure(Progress.LOST, error, stale=stale)
 
     def _hurry(self, end: float) -> None:
         left = end - monotonic()
@@ -155,9 +155,9 @@ class Connection:
         self._sock.settimeout(left)
 
 
-def connect(core: Core) -> Connection:
+def connect(channel: Channel) -> SyncConnection:
     """A new connection, through the proxy if there is one; or OSError."""
-    url, proxy, settings = core.url, core.proxy, core.settings
+    url, proxy, settings = channel.url, channel.proxy, channel.settings
     end = monotonic() + settings.connect_timeout
     door = proxy or url
     # As bytes, for text is taken to be international, and looked up in tables that take a millisecond to load.
@@ -169,7 +169,7 @@ def connect(core: Core) -> Connection:
         if url.tls:
             from prejoin.transport.connection.tls import context_for
 
-            context = context_for(core)
+            context = context_for(channel)
             if proxy is not None:
                 sock.sendall(tunnel_request(proxy, url))
                 tunnel = Tunnel()
@@ -181,7 +181,7 @@ def connect(core: Core) -> Connection:
             if sock.version() is None:
                 raise ConnectionResetError("the connection was reset before the TLS handshake")
         sock.settimeout(settings.timeout)
-        return Connection(sock, settings.timeout)
+        return SyncConnection(sock, settings.timeout)
     except BaseException:
         sock.close()
         raise

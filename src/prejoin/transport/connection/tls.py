@@ -7,15 +7,15 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from prejoin.transport.errors import NotConfigured
-from prejoin.transport.request.attempt import Core
+from prejoin.transport.request.exchange import Channel
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-def context_for(core: Core) -> SSLContext:
+def context_for(channel: Channel) -> SSLContext:
     """The context for a server's connections: the user's, or the system's authorities."""
-    return core.settings.ssl_context or _default(os.environ.get("AWS_CA_BUNDLE") or None)
+    return channel.settings.ssl_context or _default(os.environ.get("AWS_CA_BUNDLE") or None)
 
 
 @cache

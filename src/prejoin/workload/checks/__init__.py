@@ -1,21 +1,21 @@
-"""What is to be said about a workload, whatever it was read from: names, types, what is missing, what people forget."""
+"""Checks of a workload: names, types, decisions, completeness, and things people forget."""
 
 from __future__ import annotations
 
 from prejoin.diagnostics import Diagnostic, in_order
 from prejoin.workload.checks.completeness import check_completeness
 from prejoin.workload.checks.decisions import check_decisions
-from prejoin.workload.checks.forgotten import check_forgotten
 from prejoin.workload.checks.names import check_names
+from prejoin.workload.checks.omissions import check_forgotten
 from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.checks.tenants import check_tenants
 from prejoin.workload.checks.types import check_types
 from prejoin.workload.model import Workload
-from prejoin.workload.read_result import Places
+from prejoin.workload.reading import Places
 
 
 def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
-    """Every message about a workload, in the order of the places they are about."""
+    """All diagnostics about a workload, in the order of their places."""
     reporter = Reporter(workload, places or Places())
     for one in (check_names, check_tenants, check_types, check_decisions, check_completeness, check_forgotten):
         one(reporter)

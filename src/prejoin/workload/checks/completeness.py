@@ -1,4 +1,4 @@
-"""Completeness: what the designer needs to know and the document does not say."""
+"""Checks that the document says everything the designer needs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
-from prejoin.workload.document.columns import normal
+from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
 from prejoin.workload.model import Attribute, Combine, Entity, Read, Result, Verb, Write
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _LONG = 5_000
-"""Items past this do not fit a page of 1 MB, or are close to it."""
+"""More items than this are near or beyond a page of 1 MB."""
 
 
 def check_completeness(r: Reporter) -> None:
@@ -44,7 +44,7 @@ def _called(pattern: Read | Write) -> str:
 
 
 def _free_id(r: Reporter) -> str:
-    """The number after the highest; one that is free in between may have been somebody's before."""
+    """The ID after the highest. A free one in between may have been used before."""
     numbers = [int(m[1]) for p in r.workload.patterns if (m := re.fullmatch(r"AP-(\d{1,6})", p.id, re.ASCII))]
     return f"AP-{max(numbers, default=0) + 1:03}"
 
@@ -89,7 +89,7 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
 
 
 def _related(r: Reporter, path: Path, read: Read) -> None:
-    """Whether each entity has the id that is asked by, or is named by the first."""
+    """Whether each entity has the id in the inputs, or the first entity refers to it."""
     known = tuple(e for e in read.entities if r.workload.entity(e))
     asked = equalities(read)
     if len(known) < 2 or not asked:
@@ -104,11 +104,11 @@ def _related(r: Reporter, path: Path, read: Read) -> None:
 
 
 def _named(r: Reporter, entities: tuple[str, ...], name: str) -> bool:
-    """Whether one of the entities refers to the one of that name."""
+    """Whether one of the entities refers to the named one."""
     others = [e for e in map(r.workload.entity, entities) if e and e.name != name]
     far = r.workload.entity(name)
     ids = {a.name for a in far.id} if far else set()
-    return any(a.references.partition(".")[0] == name or a.name in ids for e in others for a in e.attributes)
+    return any(a.referenced_entity == name or a.name in ids for e in others for a in e.attributes)
 
 
 def _long(r: Reporter, path: Path, read: Read) -> None:
@@ -121,7 +121,7 @@ def _long(r: Reporter, path: Path, read: Read) -> None:
         if identified(entity, own):
             continue
         figures = [c for c in entity.cardinality if bool(c.per) == bool(asked)]
-        # Numbers for what the read gives the whole id of say more than those for something above it.
+        # A cardinality for the whole id in the inputs is more exact than one for a parent.
         parents = {c.per: r.workload.entity(c.per) for c in figures}
         exact = {per for per, e in parents.items() if per in own or (e and foreign_key(r.workload, entity, e, own))}
         figures = [c for c in figures if c.per in exact] or figures
@@ -168,7 +168,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
 
 
 def _unsaid(r: Reporter) -> None:
-    """Rates and cardinalities, each in one message for all."""
+    """One diagnostic for all missing rates and one for all missing cardinalities."""
     outside = r.out_of_scope
     silent = [
         (p, x) for p, x in r.patterns() if x.rate is None and "Frequency" not in x.verbatim and x.id not in outside

@@ -1,4 +1,4 @@
-"""Decisions: each can be followed by itself, and no two of them exclude each other."""
+"""Checks that each decision can be obeyed and that no two contradict each other."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import Accept, FixedKey, Minimise, Naming, OutOfScope, Pin, Read, Spread, Under
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}\Z")
 _LONGEST_NAME = 255
-"""Bytes of the name of a key attribute; DynamoDB's limit."""
+"""DynamoDB's limit in bytes for the name of a key attribute."""
 
 
 def check_decisions(r: Reporter) -> None:
@@ -38,7 +38,7 @@ def check_decisions(r: Reporter) -> None:
 
 
 def _about(pin: Pin) -> Hashable:
-    """What a decision settles, where there can be one decision about it."""
+    """The subject of a decision, if there can be only one decision about it."""
     match pin:
         case Minimise():
             return "minimise"
@@ -57,7 +57,7 @@ def _about(pin: Pin) -> Hashable:
 
 
 def _problems(r: Reporter, pin: Pin, separator: str) -> Iterator[tuple[str, str]]:
-    """Why a decision cannot be followed, and what to write instead."""
+    """Why a decision cannot be obeyed, and what to write instead."""
     match pin:
         case FixedKey():
             yield from _key(r, pin, separator)
@@ -92,7 +92,7 @@ def _key(r: Reporter, pin: FixedKey, separator: str) -> Iterator[tuple[str, str]
         try:
             fields = Template.of(text, types, separator).attributes
         except TemplateError as problem:
-            if all(name in types for name in re.findall(r"\{([^{}:?]+)", text)):  # an unknown one is PJ202's to say
+            if all(name in types for name in re.findall(r"\{([^{}:?]+)", text)):  # PJ202 reports an unknown one
                 yield str(problem), "write a key such as `USER#{userId}`"
         except ValueError:
             yield f"`{text}` is not a key template", "write a key such as `USER#{userId}`"
@@ -114,7 +114,7 @@ def _separator(r: Reporter) -> str:
 
 
 def _named_apart(r: Reporter) -> None:
-    """The attributes that the table has for itself have names of their own."""
+    """The table's own attributes need distinct names."""
     seen: dict[str, str] = {}
     for index, decision in enumerate(r.workload.decisions):
         pin = decision.pin

@@ -1,4 +1,4 @@
-"""Names: every entity, attribute and pattern that is named exists, once."""
+"""Checks that every entity, attribute and pattern that is named exists, and only once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prejoin.keys import fields_of
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
 from prejoin.workload.grammar.lexer import WORD
-from prejoin.workload.lookup import bindings, changes, suggest, target, undecided
+from prejoin.workload.lookup import bare_name, bindings, changes, suggest, target, undecided
 from prejoin.workload.model import (
     Accept,
     Check,
@@ -26,7 +26,7 @@ from prejoin.workload.model import (
     Without,
     Write,
 )
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _AFFIXES = (
     (re.compile(r"(.+?)_?prefix", re.IGNORECASE), "{} begins_with"),
@@ -38,10 +38,10 @@ _AFFIXES = (
     (re.compile(r"(.+?)_?(?:range|between)", re.IGNORECASE), "{} between"),
     (re.compile(r"(.+?)(?:s|_?list)", re.IGNORECASE), "{}[]"),
 )
-"""Names that people give to a use of an attribute, and how that use is written."""
+"""Prefixes and suffixes that people add to an attribute's name, and the grammar for them."""
 
 _IMPOSSIBLE = re.compile(r'[{}:?."\\\x00-\x1f\ud800-\udfff]')
-"""Not in an attribute's name: `{name:form}` is a place in a key, `Order.name` an attribute of another entity."""
+"""Characters that an attribute's name cannot have: `{name:form}` is a field of a key, `Order.name` a qualified name."""
 
 
 def check_names(r: Reporter) -> None:
@@ -61,7 +61,7 @@ def check_names(r: Reporter) -> None:
 
 
 def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str, punctuated: bool = True) -> None:
-    """No name twice, in whatever case; where punctuation does not count either, as in the words of keys, without it."""
+    """No two equal names, in any case; and without punctuation where keys ignore it."""
     seen: dict[str, str] = {}
     for path, name in named:
         plain = name.lower() if punctuated else re.sub(r"[\W_]+", "", name.lower()) or name.lower()
@@ -73,7 +73,7 @@ def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str,
 
 
 def _known_entity(r: Reporter, path: Path, name: str, touched: Iterable[Entity] = ()) -> bool:
-    """Whether there is an entity of that name; else it is said. Of `touched` an attribute may be meant."""
+    """Whether an entity of that name exists; otherwise it is reported. `touched` helps to recognise an attribute."""
     if r.workload.entity(name):
         return True
     if r.full:
@@ -93,9 +93,9 @@ def _known_entity(r: Reporter, path: Path, name: str, touched: Iterable[Entity] 
 
 def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[Entity]) -> None:
     found = list(entities)
-    plain = name.rpartition(".")[2]
+    plain = bare_name(name)
     if r.full or any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in found):
-        return  # Its line could not be read, and that was said.
+        return  # Its line could not be read, which is reported.
     names = [a.name for e in found for a in e.attributes]
     prefix = name.removesuffix(plain)
     where = " or ".join(f"`{e.name}`" for e in found) or "any entity"
@@ -145,7 +145,7 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
             other = r.workload.entity(owner)
             if other and (field or code is codes.UNKNOWN_ATTRIBUTE) and not other.attribute(field):
                 _unknown_attribute(r, place, field or name, [other])
-        if attribute.references and r.workload.entity(attribute.references.partition(".")[0]):
+        if attribute.references and r.workload.entity(attribute.referenced_entity):
             _reference(r, place, entity, attribute.name)
     for index, relationship in enumerate(entity.relationships):
         place = (*path, "relationships", index)
@@ -173,7 +173,7 @@ def _reference(r: Reporter, path: Path, entity: Entity, name: str) -> None:
     if attribute is None:
         return
     found = target(r.workload, attribute)
-    other = r.workload.entity(attribute.references.partition(".")[0])
+    other = r.workload.entity(attribute.referenced_entity)
     if found is None and other and "." not in attribute.references and other.id:
         ids = listed([f"→ {other.name}.{a.name}" for a in other.id])
         message = f"`{other.name}` is identified by several attributes; `{name}` does not say which it holds"

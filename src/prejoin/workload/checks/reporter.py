@@ -1,4 +1,4 @@
-"""Where the checks put their messages."""
+"""Collects the diagnostics of the checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from prejoin.diagnostics import Code, Diagnostic, Span
 from prejoin.workload.model import OutOfScope, Pattern, Workload
-from prejoin.workload.read_result import MOST, Path, Places
+from prejoin.workload.reading import MOST, Path, Places
 
 
 @dataclass(slots=True)
@@ -18,9 +18,9 @@ class Reporter:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def say(self, code: Code, path: Path, message: str, fix: str, word: str = "", instead: str = "") -> None:
-        """Says it about a part of the workload; `word` is the place in that part's text, where it can be found.
+        """Report on a part of the workload; `word` narrows the place within the part's text.
 
-        `instead` is what to write there, where the fix is just that.
+        `instead` is the replacement for the word, if that is the whole fix.
         """
         if self.full:
             return
@@ -37,7 +37,7 @@ class Reporter:
 
     @property
     def full(self) -> bool:
-        """So much has been said that more helps nobody."""
+        """Whether the limit of diagnostics is reached."""
         return len(self.diagnostics) >= MOST
 
     @property
@@ -46,7 +46,7 @@ class Reporter:
 
 
 def listed(names: list[str], most: int = 6) -> str:
-    """Names in a row, cut where they get too many.
+    """Names in a list, cut after `most`.
 
     >>> listed(["User", "Order"])
     '`User`, `Order`'

@@ -1,12 +1,12 @@
-"""Tenants: the line of the context names what there is, and every pattern about a tenant's items is for one tenant."""
+"""Checks tenants: the line names existing parts, and every pattern on a tenant's items is for one tenant."""
 
 from __future__ import annotations
 
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, listed
-from prejoin.workload.lookup import suggest
+from prejoin.workload.lookup import bare_name, suggest
 from prejoin.workload.model import FixedKey, Input, Op, Pattern, Tenant
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _LINE: Path = ("context", "tenant")
 
@@ -50,7 +50,7 @@ def _check_entity(r: Reporter, tenant: Tenant) -> None:
 
 def _check_pattern(r: Reporter, path: Path, pattern: Pattern, tenant: Tenant) -> None:
     owned = [name for name in pattern.entities if name in r.workload.owned]
-    given = [i for i in pattern.inputs if i.attribute.rpartition(".")[2] == tenant.attribute]
+    given = [i for i in pattern.inputs if bare_name(i.attribute) == tenant.attribute]
     if not owned or all(map(_is_one, given)):
         return
     r.say(
@@ -64,5 +64,5 @@ def _check_pattern(r: Reporter, path: Path, pattern: Pattern, tenant: Tenant) ->
 
 
 def _is_one(one: Input) -> bool:
-    """Whether an input is the tenant that the caller is."""
+    """Whether an input is the caller's own tenant."""
     return one == Input(one.attribute) and one.op is Op.EQ

@@ -1,4 +1,4 @@
-"""Types: what is done with an attribute is something its type allows, and constants are values of it."""
+"""Checks that operations on an attribute suit its type, and that constants are values of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
-from prejoin.workload.read_result import Path
+from prejoin.workload.reading import Path
 
 _TTL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATETIME})
 _UNTEXTUAL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN})
@@ -141,7 +141,7 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
 
 
 def _passed(a: Attribute, op: Op | None, values: tuple[Value, ...]) -> bool:
-    """Whether a comparison is true only of items that have expired."""
+    """Whether a comparison is true only for expired items."""
     before = op in {Op.LT, Op.LE, Op.BETWEEN}
     return a.ttl and before and bool(values) and all(v.now is not None and v.now <= 0 for v in values)
 
@@ -186,7 +186,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
                 r.say(codes.UNFIT_TYPE, place, message, "make it a list or a set")
             elif change.value:
-                # What is added to a number need not be within its bounds.
+                # An increment need not be within the bounds.
                 added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
                 _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
             if action.verb is Verb.UPDATE:
@@ -208,7 +208,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
 
 
 def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
-    """A change of what is not there to be changed: of an item that is written whole, or that is deleted."""
+    """A change without effect: of an item that is replaced or deleted."""
     inputs = frozenset(one.attribute for one in write.inputs)
     if action.verb in _WHOLE:
         message = f"`{action.verb} {action.entity}` writes the item whole; `{change.op}` changes an item that is there"
@@ -279,7 +279,7 @@ def _uuid(const: str) -> bool:
 
 
 def _beyond(const: str, a: Attribute) -> tuple[str, str] | None:
-    """Which bound of an attribute a number is beyond."""
+    """The bound that a number exceeds."""
     number = Decimal(const)
     least, most = a.bounds
     if least is not None and number < least:

@@ -1,4 +1,4 @@
-"""Markdown as sections of blocks, each with its place in the source. What the blocks mean is not known here."""
+"""Parses Markdown into sections of blocks with their places in the source, without knowing their meaning."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _BREAK = re.compile(r"(?:(?<!\s)\s++)?<br\s*+/?>\s*+", re.IGNORECASE)
 
 MOST_COLUMNS = 100
 MOST_LINE = 20_000
-"""Characters of a line. The grammars of cells are not made for more, and people do not write more."""
+"""The most characters in a line. The grammar of cells is not made for longer ones."""
 
 
-class TooLargeError(ValueError):
-    """A line or a table is larger than any that people write."""
+class DocumentTooLargeError(ValueError):
+    """A line or a table is too large."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -30,13 +30,13 @@ class TooLargeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of text and where it begins."""
+    """A piece of text and its place."""
 
     text: str
     line: int
     column: int
     raw: str | None = None
-    """As it stands in the source, where escapes make that longer than the text."""
+    """The text in the source, if escapes make it longer."""
 
     def __bool__(self) -> bool:
         return bool(self.text)
@@ -50,36 +50,36 @@ class Text:
         return Span(line, column, self.text if text is None else text)
 
     def slice(self, start: int) -> Text:
-        """From `start` on, without the space in front."""
+        """The text from `start` on, without leading space."""
         rest = self.text[start:]
         span = self.span(start + len(rest) - len(rest.lstrip()))
         return Text(rest.strip(), span.line, span.column)
 
     def lines(self) -> str:
-        """With `<br>` as the line breaks that they are."""
+        """The text with `<br>` as line breaks."""
         return _BREAK.sub("\n", self.text)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """An entry of a list: its text, the entries below it, and what else it holds, as it stands."""
+class ListItem:
+    """A list item: its text, its nested items, and other content as raw text."""
 
     text: Text
-    items: tuple[Item, ...] = ()
+    items: tuple[ListItem, ...] = ()
     rest: str = ""
 
     def flat(self) -> str:
-        """All of it on lines of its own."""
+        """All of its text, one line each."""
         return "\n".join(part for part in (self.text.lines(), *(i.flat() for i in self.items), self.rest) if part)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkdownBlock:
     kind: str
     """`paragraph`, `list`, `table`, `quote` or `other`."""
     raw: str
     line: int
-    items: tuple[Item, ...] = ()
+    items: tuple[ListItem, ...] = ()
     header: tuple[Text, ...] = ()
     rows: tuple[tuple[Text, ...], ...] = ()
 
@@ -89,27 +89,27 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A heading and what follows it up to the next; level 0 is what comes before any heading."""
+class MarkdownSection:
+    """A heading and its content up to the next heading; level 0 is the content before the first."""
 
     level: int
     title: Text
-    blocks: tuple[Block, ...]
+    blocks: tuple[MarkdownBlock, ...]
     first: int
-    """The line after the heading."""
+    """The first line after the heading."""
     last: int
     raw: str = field(repr=False, default="")
 
 
-def parse(source: str) -> tuple[Section, ...]:
-    """The sections of a document, in order and not nested. TooLargeError where a line or a table is too large."""
+def parse(source: str) -> tuple[MarkdownSection, ...]:
+    """The sections of a document in order, not nested. Raises DocumentTooLargeError."""
     lines = source.split("\n")
     for number, line in enumerate(lines, 1):
         if len(line) > MOST_LINE:
-            raise TooLargeError(f"line {number} has more than {MOST_LINE:,} characters", number)
-        # The parser takes time that grows with the cube of the columns, so it must not see them.
+            raise DocumentTooLargeError(f"line {number} has more than {MOST_LINE:,} characters", number)
+        # The parser takes cubic time in the number of columns, so it must not see large tables.
         if line.count("|") > MOST_COLUMNS and line.count("|") - line.count("\\|") > MOST_COLUMNS + 1:
-            raise TooLargeError(f"the table in line {number} has more than {MOST_COLUMNS} columns", number)
+            raise DocumentTooLargeError(f"the table in line {number} has more than {MOST_COLUMNS} columns", number)
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     tokens = parser.parse(source)
@@ -123,7 +123,7 @@ def parse(source: str) -> tuple[Section, ...]:
             last_line = (headings[at][1].map or [0])[0]
         blocks = tuple(_blocks(tokens[index:last_token], lines))
         raw = "\n".join(lines[first:last_line]).strip("\n")
-        sections.append(Section(level, title, blocks, first + 1, last_line, raw.rstrip()))
+        sections.append(MarkdownSection(level, title, blocks, first + 1, last_line, raw.rstrip()))
     return tuple(sections)
 
 
@@ -131,12 +131,14 @@ def _heading(tokens: Sequence[Token], index: int, token: Token, lines: Sequence[
     start, end = token.map or [0, 1]
     content = tokens[index + 1].content.strip()
     if len(content) > MOST_LINE:
-        raise TooLargeError(f"the heading in line {start + 1} has more than {MOST_LINE:,} characters", start + 1)
+        raise DocumentTooLargeError(
+            f"the heading in line {start + 1} has more than {MOST_LINE:,} characters", start + 1
+        )
     column = max(lines[start].find(content.split("\n")[0]), 0) + 1
     return index + 3, int(token.tag[1:]), Text(content, start + 1, column), end
 
 
-def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Block]:
+def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[MarkdownBlock]:
     kinds = {"paragraph_open": "paragraph", "bullet_list_open": "list", "ordered_list_open": "list"}
     kinds |= {"table_open": "table", "blockquote_open": "quote"}
     at = 0
@@ -148,11 +150,11 @@ def _blocks(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Block]:
             raw = "\n".join(lines[start:stop]).rstrip()
             kind = kinds.get(token.type, "other")
             if kind == "list":
-                yield Block(kind, raw, start + 1, items=tuple(_items(tokens[at + 1 : end], lines)))
+                yield MarkdownBlock(kind, raw, start + 1, items=tuple(_items(tokens[at + 1 : end], lines)))
             elif kind == "table":
                 yield _table(token, raw, lines)
             else:
-                yield Block(kind, raw, start + 1)
+                yield MarkdownBlock(kind, raw, start + 1)
         at = end + 1
 
 
@@ -166,7 +168,7 @@ def _close(tokens: Sequence[Token], at: int) -> int:
         at += 1
 
 
-def _items(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Item]:
+def _items(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[ListItem]:
     at = 0
     while at < len(tokens):
         end = _close(tokens, at)
@@ -174,9 +176,9 @@ def _items(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Item]:
         at = end + 1
 
 
-def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> Item:
+def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> ListItem:
     text: Text | None = None
-    items: list[Item] = []
+    items: list[ListItem] = []
     rest: list[str] = []
     at = 0
     while at < len(tokens):
@@ -186,7 +188,7 @@ def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> Item
             content = " ".join(tokens[at + 1].content.split("\n")).strip()
             if len(content) > MOST_LINE:
                 message = f"the list item in line {token.map[0] + 1} has more than {MOST_LINE:,} characters"
-                raise TooLargeError(message, token.map[0] + 1)
+                raise DocumentTooLargeError(message, token.map[0] + 1)
             first = tokens[at + 1].content.split("\n")[0].strip()
             text = Text(content, token.map[0] + 1, max(lines[token.map[0]].find(first), 0) + 1)
         elif token.type in {"bullet_list_open", "ordered_list_open"}:
@@ -195,17 +197,17 @@ def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> Item
             rest.append("\n".join(line.strip() for line in lines[token.map[0] : token.map[1]]).strip())
         at = end + 1
     line = (opening.map or [0])[0] + 1
-    return Item(text or Text("", line, 1), tuple(items), "\n".join(rest))
+    return ListItem(text or Text("", line, 1), tuple(items), "\n".join(rest))
 
 
-def _table(token: Token, raw: str, lines: Sequence[str]) -> Block:
+def _table(token: Token, raw: str, lines: Sequence[str]) -> MarkdownBlock:
     start, stop = token.map or [0, 0]
     rows = [_cells(lines[number], number + 1) for number in range(start, stop) if number != start + 1]
-    return Block("table", raw, start + 1, header=rows[0], rows=tuple(rows[1:]))
+    return MarkdownBlock("table", raw, start + 1, header=rows[0], rows=tuple(rows[1:]))
 
 
 def _cells(line: str, number: int) -> tuple[Text, ...]:
-    r"""The cells of a row. A pipe inside a cell is written `\|`, in code spans too.
+    r"""The cells of a row. A pipe in a cell is written `\|`, in code spans, too.
 
     >>> [c.text for c in _cells(r"| a | b \| c |", 1)]
     ['a', 'b | c']
@@ -235,16 +237,16 @@ def _raw_offset(raw: str, offset: int) -> int:
 
 
 def escape_cell(text: str) -> str:
-    """A text as it stands in a cell."""
+    """A text escaped for a cell."""
     return text.replace("|", "\\|").replace("\n", "<br>")
 
 
 def write_row(cells: Iterable[str]) -> str:
-    """A row of a table, of cells that are escaped already."""
+    """A row of a table, from escaped cells."""
     return "| " + " | ".join(cells) + " |"
 
 
-def whole_text(section: Section, below: Sequence[Section]) -> str:
-    """What stands in a section and in the deeper ones below it, as it stands, without its own heading."""
+def whole_text(section: MarkdownSection, below: Sequence[MarkdownSection]) -> str:
+    """The raw text of a section and its subsections, without its own heading."""
     parts = [section.raw, *(f"{'#' * s.level} {s.title.text}\n\n{s.raw}" for s in below)]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()).rstrip()

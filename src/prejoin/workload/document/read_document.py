@@ -1,4 +1,4 @@
-"""Reads the Markdown document: the workload as far as it is exact, and a message for each place that is not."""
+"""Reads the Markdown document into a workload, with a diagnostic for each part that is not exact."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from prejoin.diagnostics import in_order
 from prejoin.workload import codes
-from prejoin.workload.document.columns import CONTEXT_LABELS, READS, SECTIONS, WRITES, Names
-from prejoin.workload.document.markdown import Item, Section, Text, TooLargeError, parse, whole_text
+from prejoin.workload.document.markdown import DocumentTooLargeError, ListItem, MarkdownSection, Text, parse, whole_text
 from prejoin.workload.document.read_entities import read_entity, split_label
 from prejoin.workload.document.read_patterns import read_table
 from prejoin.workload.document.settle_names import settle
+from prejoin.workload.document.tables import CONTEXT_LABELS, READS, SECTIONS, WRITES, KnownNames
 from prejoin.workload.grammar.answers import read_yes_no
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_count
@@ -24,29 +24,31 @@ from prejoin.workload.model import (
     Experience,
     ItemCollection,
     Read,
+    Section,
     Stability,
     Stage,
     Status,
     Workload,
     Write,
 )
-from prejoin.workload.model import Section as OwnSection
-from prejoin.workload.read_result import Notes, Reading
+from prejoin.workload.reading import Notes, WorkloadReading
 from prejoin.workload.tenants import expand, move_places
 
 MOST_CHARACTERS = 2_000_000
-_SECTIONS = Names((*SECTIONS, "Notes and Decisions"))
+_SECTIONS = KnownNames((*SECTIONS, "Notes and Decisions"))
 _TABLES = {"Reads", "Writes", "Deletes"}
-_CONTEXT = Names(CONTEXT_LABELS)
+_CONTEXT = KnownNames(CONTEXT_LABELS)
 _HEADER_LINE = re.compile(r"\s*+(?:>|[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
 _PIN_WORDS = re.compile(
-    r"\b(GSIs?|indexe?s?|under|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|scope|named)\b", re.IGNORECASE
+    r"\b(GSIs?|indexe?s?|under|lives?\s+with|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|structures?|minimi[sz]e"
+    r"|second\s+request|scope|named)\b",
+    re.IGNORECASE,
 )
 
 
 @dataclass(slots=True)
 class _Document:
-    """What has been found so far."""
+    """The state of reading."""
 
     notes: Notes = field(default_factory=Notes)
     title: str = ""
@@ -62,9 +64,9 @@ class _Document:
     remarks: list[str] = field(default_factory=list)
     header: dict[str, str] = field(default_factory=dict)
     prose: dict[str, list[str]] = field(default_factory=dict)
-    sections: list[OwnSection] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
-    """The known sections that there were, in order."""
+    """The known sections so far, in order."""
     headings: dict[str, Text] = field(default_factory=dict)
     """The first heading of each of them."""
 
@@ -91,8 +93,8 @@ class _Document:
         )
 
 
-def read_document(source: str) -> Reading:
-    """The workload that a document describes.
+def read_document(source: str) -> WorkloadReading:
+    """The workload in a document.
 
     >>> read_document("# Shop").workload.title
     'Shop'
@@ -103,12 +105,12 @@ def read_document(source: str) -> Reading:
     if len(source) > MOST_CHARACTERS or "\0" in source:
         problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
         notes.say(codes.UNREADABLE, None, f"the document {problem}", "see `prejoin explain PJ100`")
-        return Reading(Workload(), tuple(notes.diagnostics), notes.places)
+        return WorkloadReading(Workload(), tuple(notes.diagnostics), notes.places)
     try:
         sections = parse(source)
-    except TooLargeError as problem:
+    except DocumentTooLargeError as problem:
         notes.say(codes.UNREADABLE, problem.where, str(problem), "split it; see `prejoin explain PJ100`")
-        return Reading(Workload(), tuple(notes.diagnostics), notes.places)
+        return WorkloadReading(Workload(), tuple(notes.diagnostics), notes.places)
     for section, below in _grouped(sections):
         _section(section, below, document)
     if not document.title:
@@ -122,11 +124,11 @@ def read_document(source: str) -> Reading:
     written = settle(document.workload())
     workload = expand(written)
     move_places(notes.places, written, workload)
-    return Reading(workload, in_order(notes.diagnostics), notes.places)
+    return WorkloadReading(workload, in_order(notes.diagnostics), notes.places)
 
 
 def _missing(name: str, document: _Document) -> None:
-    """Says that there is nothing in a section that has to be there, or that there is no such section."""
+    """Report a required section that is missing or empty."""
     heading = document.headings.get(name)
     if heading is None:
         fix = f"add `## {name}`; `prejoin init` writes a document to start from"
@@ -139,8 +141,8 @@ def _missing(name: str, document: _Document) -> None:
         document.notes.say(codes.NO_SECTION, heading, f"no table of patterns stands below `## {heading.text}`", fix)
 
 
-def _grouped(sections: tuple[Section, ...]) -> Iterator[tuple[Section, list[Section]]]:
-    """Sections with the deeper ones below them that belong to them."""
+def _grouped(sections: tuple[MarkdownSection, ...]) -> Iterator[tuple[MarkdownSection, list[MarkdownSection]]]:
+    """Sections with their subsections."""
     at = 0
     while at < len(sections):
         section = sections[at]
@@ -156,7 +158,7 @@ def _grouped(sections: tuple[Section, ...]) -> Iterator[tuple[Section, list[Sect
         yield section, below
 
 
-def _section(section: Section, below: list[Section], document: _Document) -> None:
+def _section(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     title = section.title
     if section.level == 0 or (section.level == 1 and not document.title and not document.seen):
         _front(section, document)
@@ -167,7 +169,7 @@ def _section(section: Section, below: list[Section], document: _Document) -> Non
         return
     document.seen.append(known)
     document.headings.setdefault(known, title)
-    handlers: dict[str, Callable[[Section, list[Section], _Document], None]] = {
+    handlers: dict[str, Callable[[MarkdownSection, list[MarkdownSection], _Document], None]] = {
         "Domain Overview": _overview,
         "Context": _context,
         "Entities": _entities,
@@ -180,13 +182,13 @@ def _section(section: Section, below: list[Section], document: _Document) -> Non
     handlers.get(known, _patterns)(section, below, document)
 
 
-def _own(section: Section, below: list[Section], document: _Document) -> None:
-    """A section of the author's own: kept, not read."""
+def _own(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
+    """Keep a section of the author's own without reading it."""
     if near := _SECTIONS.near(section.title.text):
         message = f"the section `{section.title.text}` is not read"
         document.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?", near)
     for block in (b for s in (section, *below) for b in s.blocks if b.kind == "table"):
-        if {"ID", "Entity"} <= {Names((*READS, *WRITES)).find(cell.text) for cell in block.header}:
+        if {"ID", "Entity"} <= {KnownNames((*READS, *WRITES)).find(cell.text) for cell in block.header}:
             message = f"the patterns below `{section.title.text}` are not read"
             where = Text(block.raw.split("\n")[0], block.line, 1)
             document.notes.say(
@@ -196,11 +198,11 @@ def _own(section: Section, below: list[Section], document: _Document) -> None:
                 "put `### Reads`, `### Writes` or `### Deletes` above them",
             )
     after = document.seen[-1] if document.seen else ""
-    document.sections.append(OwnSection(section.title.text, whole_text(section, below), after, max(section.level, 2)))
+    document.sections.append(Section(section.title.text, whole_text(section, below), after, max(section.level, 2)))
 
 
-def _front(section: Section, document: _Document) -> None:
-    """Title, and the lines of the header below it: `> Status: DRAFT`."""
+def _front(section: MarkdownSection, document: _Document) -> None:
+    """The title, and the header lines below it: `> Status: DRAFT`."""
     if section.level == 1:
         document.title = section.title.text
         document.notes.places.mark(("title",), section.title)
@@ -234,7 +236,7 @@ def _status(text: Text, document: _Document) -> None:
 
 
 def _tenant(text: Text, document: _Document) -> None:
-    """`> Tenant: tenantId` below the title says the same as the line of the context."""
+    """`> Tenant: tenantId` below the title means the same as the line in the context."""
     document.notes.places.mark(("context", "tenant"), text)
     tenant = document.notes.attempt(codes.TENANTS, text, read_tenant)
     if tenant is None:
@@ -243,12 +245,12 @@ def _tenant(text: Text, document: _Document) -> None:
         document.context = Context(tenant=tenant)
 
 
-def _overview(section: Section, below: list[Section], document: _Document) -> None:
+def _overview(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     if raw := whole_text(section, below):
         document.overview.append(raw)
 
 
-def _remarks(section: Section, below: list[Section], document: _Document) -> None:
+def _remarks(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     if raw := whole_text(section, below):
         document.remarks.append(raw)
 
@@ -256,7 +258,7 @@ def _remarks(section: Section, below: list[Section], document: _Document) -> Non
 # --- Context --------------------------------------------------------------------------------------------------------
 
 
-def _context(section: Section, below: list[Section], document: _Document) -> None:
+def _context(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     fields: dict[str, object] = {}
     verbatim: dict[str, str] = {}
     for block in section.blocks:
@@ -271,7 +273,7 @@ def _context(section: Section, below: list[Section], document: _Document) -> Non
             _context_line(labelled[0], labelled[1], item, fields, verbatim, document)
     for extra in below:
         document.keep("Context", whole_text(extra, []))
-    above = document.context  # the tenant may stand below the title
+    above = document.context  # the tenant may be below the title
     fields.setdefault("tenant", above.tenant if above else None)
     document.context = Context(**fields, verbatim=verbatim)  # type: ignore[arg-type]
 
@@ -279,7 +281,7 @@ def _context(section: Section, below: list[Section], document: _Document) -> Non
 def _context_line(
     title: Text,
     text: Text,
-    item: Item,
+    item: ListItem,
     fields: dict[str, object],
     verbatim: dict[str, str],
     document: _Document,
@@ -290,7 +292,7 @@ def _context_line(
             document.notes.say(codes.LABEL, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
     else:
         document.notes.places.mark(("context", _FIELDS[label][0]), text)
-        # A tenant's line that is left aside would be a table without tenants.
+        # Ignoring a tenant line would give a table without tenants.
         code = codes.TENANTS if label == "Tenant" else codes.WORDING
         value = document.notes.attempt(code, text, _FIELDS[label][1])
         if value is not None:
@@ -334,7 +336,7 @@ _FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
 # --- Entities and patterns ------------------------------------------------------------------------------------------
 
 
-def _entities(section: Section, below: list[Section], document: _Document) -> None:
+def _entities(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     for block in section.blocks:
         document.keep("Entities", block.raw)
     at = 0
@@ -349,7 +351,7 @@ def _entities(section: Section, below: list[Section], document: _Document) -> No
         document.entities.append(read_entity(head, deeper, document.notes, path))
 
 
-def _access_patterns(section: Section, below: list[Section], document: _Document) -> None:
+def _access_patterns(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     for block in section.blocks:
         if block.kind == "table":
             where = Text(block.raw.split("\n")[0], block.line, 1)
@@ -358,7 +360,7 @@ def _access_patterns(section: Section, below: list[Section], document: _Document
         document.keep("Access Patterns", block.raw)
 
 
-def _patterns(section: Section, below: list[Section], document: _Document) -> None:
+def _patterns(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     known = _SECTIONS.find(section.title.text) or ""
     kind = "collections" if known == "Item Collection Candidates" else known.lower()
     found: list[Read | Write | ItemCollection] = getattr(document, kind)
@@ -377,7 +379,7 @@ def _patterns(section: Section, below: list[Section], document: _Document) -> No
 # --- Decisions ------------------------------------------------------------------------------------------------------
 
 
-def _decisions(section: Section, below: list[Section], document: _Document) -> None:
+def _decisions(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     remarks = _SECTIONS.find(section.title.text) == "Notes and Decisions"
     for block in section.blocks:
         if block.kind != "list":
@@ -399,7 +401,7 @@ def _decisions(section: Section, below: list[Section], document: _Document) -> N
 
 
 def read_decision(text: str) -> Decision:
-    """A pin, a pin and its reason (`no copies - they drift`), or a note."""
+    """A pin, a pin with its reason (`no copies - they drift`), or a note."""
     if pin := read_pin(text):
         return Decision(pin)
     for dash in (" - ", " – ", " — "):

@@ -1,4 +1,4 @@
-"""Entities as the document has them: a heading each, a description, and labelled lists below it."""
+"""Reads entities: a heading each, a description, and labelled lists."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from prejoin.workload import codes
-from prejoin.workload.document.columns import ENTITY_LABELS, Names
-from prejoin.workload.document.markdown import Block, Item, Section, Text
+from prejoin.workload.document.markdown import ListItem, MarkdownBlock, MarkdownSection, Text
+from prejoin.workload.document.tables import ENTITY_LABELS, KnownNames
 from prejoin.workload.grammar.attributes import read_attribute
 from prejoin.workload.grammar.lexer import Inexact, Tokens
 from prejoin.workload.grammar.quantities import read_cardinality, read_size
 from prejoin.workload.grammar.statements import read_relationship
 from prejoin.workload.model import Attribute, Entity, Relationship
-from prejoin.workload.read_result import Notes, Path
+from prejoin.workload.reading import Notes, Path
 
-_LABELS = Names(ENTITY_LABELS)
+_LABELS = KnownNames(ENTITY_LABELS)
 LABEL = re.compile(r"\*\*([^*\n]{1,60}?):?\*\*\s*+:?\s*+")
 _BARE_LABEL = re.compile(rf"({'|'.join(ENTITY_LABELS)})\s*:\s*", re.IGNORECASE)
 
@@ -32,8 +32,8 @@ class _Draft:
     verbatim: dict[str, list[str]] = field(default_factory=dict)
 
 
-def read_entity(head: Section, below: Sequence[Section], notes: Notes, path: Path) -> Entity:
-    """One entity: its section, and the sub-sections below it (`#### Attributes`)."""
+def read_entity(head: MarkdownSection, below: Sequence[MarkdownSection], notes: Notes, path: Path) -> Entity:
+    """Read one entity: its section and its subsections (`#### Attributes`)."""
     draft = _Draft(head.title.text.strip("`"))
     notes.places.mark(path, head.title)
     for block in head.blocks:
@@ -61,7 +61,7 @@ def read_entity(head: Section, below: Sequence[Section], notes: Notes, path: Pat
     )
 
 
-def _block(block: Block, draft: _Draft, notes: Notes, path: Path) -> None:
+def _block(block: MarkdownBlock, draft: _Draft, notes: Notes, path: Path) -> None:
     if block.kind == "list":
         left = [item for item in block.items if not _entry(item, draft, notes, path)]
         if len(left) == len(block.items):
@@ -76,8 +76,8 @@ def _block(block: Block, draft: _Draft, notes: Notes, path: Path) -> None:
         draft.notes.append(block.raw)
 
 
-def _entry(item: Item, draft: _Draft, notes: Notes, path: Path) -> bool:
-    """Reads one entry of a list; False where it is not for us."""
+def _entry(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> bool:
+    """Read one list item; False if it is the author's own."""
     if labelled := split_label(item.text, _BARE_LABEL):
         _label_or_keep(labelled[0], labelled[1], item.items, draft, notes, path, item.rest)
         return True
@@ -92,7 +92,7 @@ def _entry(item: Item, draft: _Draft, notes: Notes, path: Path) -> bool:
 
 
 def split_label(text: Text, bare: re.Pattern[str] | None = None) -> tuple[Text, Text] | None:
-    """Label and what follows it: `**Size**: 400 B`; without the stars only where the label is a known one."""
+    """A label and the text after it, `**Size**: 400 B`; without the stars only for a known label."""
     match = LABEL.match(text.text) or (bare.match(text.text) if bare else None)
     if not match:
         return None
@@ -100,7 +100,7 @@ def split_label(text: Text, bare: re.Pattern[str] | None = None) -> tuple[Text, 
 
 
 def _label_or_keep(
-    title: Text, text: Text, items: tuple[Item, ...], draft: _Draft, notes: Notes, path: Path, rest: str = ""
+    title: Text, text: Text, items: tuple[ListItem, ...], draft: _Draft, notes: Notes, path: Path, rest: str = ""
 ) -> None:
     label = _LABELS.find(title.text)
     if label is None:
@@ -114,8 +114,8 @@ def _label_or_keep(
     _label(label, text, items, draft, notes, path)
 
 
-def _label(label: str, text: Text, items: tuple[Item, ...], draft: _Draft, notes: Notes, path: Path) -> None:
-    entries = [Item(text), *items] if text else list(items)
+def _label(label: str, text: Text, items: tuple[ListItem, ...], draft: _Draft, notes: Notes, path: Path) -> None:
+    entries = [ListItem(text), *items] if text else list(items)
     match label:
         case "Attributes":
             for item in entries:
@@ -135,7 +135,7 @@ def _label(label: str, text: Text, items: tuple[Item, ...], draft: _Draft, notes
             _quantity(label, _joined(entries, text), draft, notes, path)
 
 
-def _attribute(item: Item, draft: _Draft, notes: Notes, path: Path) -> None:
+def _attribute(item: ListItem, draft: _Draft, notes: Notes, path: Path) -> None:
     read = notes.attempt(codes.ATTRIBUTE, item.text, read_attribute)
     if read is None:
         draft.verbatim.setdefault("Attributes", []).append(item.flat())
@@ -168,7 +168,7 @@ def _quantity(label: str, text: Text, draft: _Draft, notes: Notes, path: Path) -
         draft.fields |= fields
 
 
-def _joined(entries: Iterable[Item], first: Text) -> Text:
+def _joined(entries: Iterable[ListItem], first: Text) -> Text:
     found = list(entries)
     if len(found) <= 1:
         return found[0].text if found else first

@@ -1,4 +1,4 @@
-"""Access patterns as the document has them: a row each, in the tables below Reads, Writes and Deletes."""
+"""Reads access patterns: one row each, in the tables Reads, Writes and Deletes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from typing import TypeVar
 
 from prejoin.diagnostics import Code
 from prejoin.workload import codes
-from prejoin.workload.document.columns import COLLECTIONS, DELETES, NAME, READS, WRITES, Names
-from prejoin.workload.document.markdown import Block, Text
+from prejoin.workload.document.markdown import MarkdownBlock, Text
 from prejoin.workload.document.read_entities import read_names
-from prejoin.workload.document.tables import TableCodes, read_rows
+from prejoin.workload.document.tables import (
+    COLLECTIONS,
+    DELETES,
+    NAME,
+    READS,
+    WRITES,
+    KnownNames,
+    TableCodes,
+    read_rows,
+)
 from prejoin.workload.grammar.answers import (
     read_combine,
     read_consistency,
@@ -25,17 +33,17 @@ from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.quantities import read_rate
 from prejoin.workload.grammar.writes import read_actions, read_checks
 from prejoin.workload.model import Combine, Input, ItemCollection, Read, Verb, Write
-from prejoin.workload.read_result import Notes, Path
+from prejoin.workload.reading import Notes, Path
 
 T = TypeVar("T")
 NONE = frozenset({"-", "–", "—", "n/a", "none"})
-"""What stands for none. An empty cell is something else: there nothing was said."""
+"""Text for "none". An empty cell means "not said"."""
 _SAY = TableCodes(codes.COLUMN, codes.NO_COLUMN, codes.TOO_MANY_CELLS)
 _COLUMNS = {
-    "reads": Names((*READS, NAME)),
-    "writes": Names((*WRITES, NAME)),
-    "deletes": Names((*DELETES, NAME)),
-    "collections": Names(COLLECTIONS),
+    "reads": KnownNames((*READS, NAME)),
+    "writes": KnownNames((*WRITES, NAME)),
+    "deletes": KnownNames((*DELETES, NAME)),
+    "collections": KnownNames(COLLECTIONS),
 }
 _MUST = {
     "reads": ("ID", "Entity", "Result"),
@@ -47,7 +55,7 @@ _MUST = {
 
 @dataclass(slots=True)
 class _Row:
-    """One row while it is read: its cells by column, what was found, and what has to be kept as it stands."""
+    """A row while it is read: its cells by column, and the text to keep."""
 
     cells: Mapping[str, Text]
     notes: Notes
@@ -74,8 +82,10 @@ class _Row:
         return not self.cells.get(column)
 
 
-def read_table(block: Block, kind: str, notes: Notes, count: int) -> list[Read] | list[Write] | list[ItemCollection]:
-    """The patterns of one table; `count` is how many of the kind there are already."""
+def read_table(
+    block: MarkdownBlock, kind: str, notes: Notes, count: int
+) -> list[Read] | list[Write] | list[ItemCollection]:
+    """The patterns of one table; `count` is the number of patterns of this kind before it."""
     found = read_rows(block, _COLUMNS[kind], _MUST[kind], notes, _SAY)
     rows = []
     for index, one in enumerate(found or ()):
@@ -152,7 +162,7 @@ def _write(row: _Row) -> Write:
 
 
 def _meant(row: _Row) -> Verb:
-    """What a pattern probably does, by its description: advice only."""
+    """The verb that a description suggests, for the advice in a diagnostic."""
     if row.path[0] == "deletes":
         return Verb.DELETE
     changing = re.match(

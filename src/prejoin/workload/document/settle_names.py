@@ -1,6 +1,6 @@
-"""Entities named in running text get their exact names: `~100 per user`, `orders live under their user`.
+"""Replaces names in running text by exact entity names: `~100 per user`, `orders live under their user`.
 
-Only where one entity, and no other, is that word in another case or number. Tables name entities exactly.
+Only if exactly one entity has that name in another case or number. Tables must use exact names.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from prejoin.workload.model import Context, Decision, Entity, FixedKey, Relation
 
 
 def settle(workload: Workload) -> Workload:
-    """The workload with the names in cardinalities, relationships and pins made exact."""
+    """The workload with exact names in cardinalities, relationships and pins."""
     names = _Exact(workload)
     return replace(
         workload,

@@ -1,32 +1,33 @@
-"""Tables of a document: columns by the names that are known, and rows of cells. What those mean is not known here."""
+"""The tables of a document: known columns and labels with their synonyms, and rows of cells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from prejoin.diagnostics import Code
-from prejoin.workload.document.columns import Names
-from prejoin.workload.document.markdown import Block, Text
-from prejoin.workload.read_result import Notes
+from prejoin.workload.document.markdown import MarkdownBlock, Text
+from prejoin.workload.reading import Notes
 
 OVERFLOW = "Overflow"
-"""The column for cells past the last one."""
+"""The column for cells after the last one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     first: Text
-    """Where the row begins."""
+    """The place where the row begins."""
     cells: Mapping[str, Text]
-    """By column: the known name, or the author's own."""
+    """Cells by column: the known name, or the author's own."""
     own: Mapping[str, str]
-    """What stands in columns of the author's own."""
+    """Cells in the author's own columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableCodes:
-    """The messages about a table's form."""
+    """The codes of diagnostics about a table."""
 
     near: Code
     missing: Code
@@ -34,9 +35,9 @@ class TableCodes:
 
 
 def read_rows(
-    block: Block, columns: Names, must: Sequence[str], notes: Notes, say: TableCodes
-) -> tuple[Row, ...] | None:
-    """The rows of a table; None, and a message, where it lacks a column that it must have."""
+    block: MarkdownBlock, columns: KnownNames, must: Sequence[str], notes: Notes, say: TableCodes
+) -> tuple[TableRow, ...] | None:
+    """The rows of a table; None, with a diagnostic, if it lacks a required column."""
     header = _header(block, columns, must, notes, say)
     if header is None:
         return None
@@ -44,8 +45,8 @@ def read_rows(
 
 
 def _row(
-    block: Block, cells: tuple[Text, ...], header: list[str], columns: Names, notes: Notes, say: TableCodes
-) -> Row:
+    block: MarkdownBlock, cells: tuple[Text, ...], header: list[str], columns: KnownNames, notes: Notes, say: TableCodes
+) -> TableRow:
     named = dict(zip(header, cells, strict=False))
     own = {}
     if len(cells) > len(header):
@@ -54,10 +55,12 @@ def _row(
         notes.say(say.too_many, extra, message, "write `\\|` for a `|` inside a cell")
         own[OVERFLOW] = " | ".join(c.text for c in cells[len(header) :])
     own |= {name: cell.lines() for name, cell in named.items() if cell and name not in columns.known}
-    return Row(cells[0] if cells else Text("", block.line, 1), named, own)
+    return TableRow(cells[0] if cells else Text("", block.line, 1), named, own)
 
 
-def _header(block: Block, columns: Names, must: Sequence[str], notes: Notes, say: TableCodes) -> list[str] | None:
+def _header(
+    block: MarkdownBlock, columns: KnownNames, must: Sequence[str], notes: Notes, say: TableCodes
+) -> list[str] | None:
     names: list[str] = []
     for cell in block.header:
         name = columns.find(cell.text)
@@ -76,3 +79,74 @@ def _header(block: Block, columns: Names, must: Sequence[str], notes: Notes, say
         notes.say(say.missing, where, message, f"the columns are {', '.join(columns.known)}")
         return None
     return names
+
+
+READS = (
+    "ID", "Entity", "Description", "Input Parameters", "Result", "Sort", "Paginated", "Frequency", "Consistency",
+    "Multi-Entity",
+)  # fmt: skip
+WRITES = (
+    "ID", "Entity", "Description", "Input Parameters", "Items Written", "Transaction", "Conditions", "Frequency",
+)  # fmt: skip
+DELETES = tuple("Items Deleted" if column == "Items Written" else column for column in WRITES)
+COLLECTIONS = ("Group", "Entities", "Access Patterns", "Rationale")
+ENTITY_LABELS = (
+    "Description", "Attributes", "Relationships", "Cardinality", "Size", "Unique", "Excludes", "Owner", "Lifecycle",
+)  # fmt: skip
+CONTEXT_LABELS = ("Teams", "Stage", "Access patterns", "Analytics", "Ad-hoc queries", "GraphQL", "Experience", "Tenant")
+SECTIONS = (
+    "Domain Overview", "Context", "Entities", "Access Patterns", "Reads", "Writes", "Deletes",
+    "Item Collection Candidates", "Decisions", "Notes",
+)  # fmt: skip
+NAME = "Name"
+"""The optional column with the names of patterns."""
+
+_OTHER_NAMES = {
+    "input parameters": ("input", "inputs", "parameters", "input parameter"),
+    "result": ("result type", "returns"),
+    "sort": ("sort required", "order", "sort order"),
+    "paginated": ("pagination", "pages"),
+    "frequency": ("rate",),
+    "multi-entity": ("multi entity", "multientity", "multiple entities"),
+    "items written": ("items deleted", "items", "writes"),
+    "items deleted": ("items written", "items", "deletes"),
+    "transaction": ("transactional", "atomic"),
+    "conditions": ("condition",),
+    "entity": ("entities",),
+    "entities": ("entity",),
+    "group": ("collection", "item collection", "name"),
+    "access patterns": ("patterns",),
+    "rationale": ("reason", "why"),
+    "domain overview": ("overview", "domain"),
+    "item collection candidates": ("item collections",),
+    "decisions": ("decisions and pins", "pins"),
+    "reads": ("read patterns", "read"),
+    "writes": ("write patterns", "write"),
+    "deletes": ("delete patterns", "delete"),
+    "cardinality": ("volume", "count"),
+    "size": ("item size",),
+    "relationships": ("relationship", "relations"),
+}
+
+
+def normal(title: str) -> str:
+    return re.sub(r"\s+", " ", title.replace("*", "").replace("`", "")).strip(" :.").lower()
+
+
+class KnownNames:
+    """A set of known names with their synonyms."""
+
+    def __init__(self, known: Iterable[str], others: Mapping[str, Sequence[str]] = _OTHER_NAMES) -> None:
+        self.known = tuple(known)
+        self.by_name: Mapping[str, str] = {
+            **{other: name for name in self.known for other in others.get(name.lower(), ())},
+            **{normal(name): name for name in self.known},
+        }
+
+    def find(self, title: str) -> str | None:
+        return self.by_name.get(normal(title))
+
+    def near(self, title: str) -> str | None:
+        """The known name that a title probably means."""
+        match = get_close_matches(normal(title)[:60], self.by_name, 1, 0.8)
+        return self.by_name[match[0]] if match else None

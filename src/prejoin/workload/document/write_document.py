@@ -1,12 +1,12 @@
-"""Writes the Markdown document: `write_document(workload)`. What it writes reads back as the same workload."""
+"""Writes the Markdown document: `write_document(workload)`. It reads back as the same workload."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prejoin.workload.document.columns import COLLECTIONS, DELETES, NAME, READS, WRITES
 from prejoin.workload.document.markdown import escape_cell, write_row
 from prejoin.workload.document.read_document import read_document
+from prejoin.workload.document.tables import COLLECTIONS, DELETES, NAME, READS, WRITES
 from prejoin.workload.grammar.answers import write_combine, write_page, write_result, write_sort
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.inputs import write_inputs
@@ -19,7 +19,7 @@ from prejoin.workload.tenants import contract, expand
 
 
 class UnwritableError(ValueError):
-    """A workload holds text that Markdown cannot carry in its place; nothing was written."""
+    """A workload has text that Markdown cannot carry; nothing was written."""
 
 
 def write_document(workload: Workload) -> str:
@@ -38,7 +38,7 @@ def write_document(workload: Workload) -> str:
 
 
 def difference(wanted: object, got: object, path: str = "") -> str:
-    """The first part that does not come back."""
+    """The first part that does not read back as written."""
     if type(wanted) is type(got):
         names = getattr(wanted, "__struct_fields__", ())
         for name in names:
@@ -85,7 +85,7 @@ def _parts(w: Workload) -> Iterator[str]:
 
 
 def _own(w: Workload, after: str) -> Iterator[str]:
-    """The author's own sections that follow a known one."""
+    """The author's own sections after a known one."""
     for section in w.sections:
         if section.after == after:
             yield f"{'#' * section.level} {section.title}"
@@ -172,7 +172,7 @@ def _collection(c: ItemCollection) -> Mapping[str, str]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
-    """A table with the given columns, and then those of the author's own that any row has."""
+    """A table with the given columns, then those of the author's own that any row has."""
     if not rows:
         return ""
     extra = dict.fromkeys(name for row in rows for name, text in row.items() if text and name not in columns)

@@ -1,1 +1,1 @@
-"""The small grammar of the document's cells and lists: one file a construct, reading and writing side by side."""
+"""The grammar of the document's cells and lists: one file for each construct, with its reader and its writer."""

@@ -1,10 +1,10 @@
-"""What a read gives back: result, sort, pages, consistency, and how several entities are put together."""
+"""The result of a read: count, sort order, pages, consistency, and the combination of several entities."""
 
 from __future__ import annotations
 
 import re
 
-from prejoin.workload.grammar.lexer import Inexact, Kind, Tokens, write_name
+from prejoin.workload.grammar.lexer import Inexact, TokenKind, Tokens, write_name
 from prejoin.workload.model import Combine, Consistency, Direction, Result, Sort
 
 RESULT_FIX = "write `Single`, `Collection` or `Count`; `Collection (orderId, total), limit 20` says more"
@@ -19,7 +19,7 @@ CONSISTENCY_FIX = "write `Eventual`, `Strong` or `Transactional`"
 
 
 def read_result(text: str) -> tuple[Result, tuple[str, ...], int | None]:
-    """The result, the attributes wanted, and how many at the most.
+    """The result, the wanted attributes, and the limit.
 
     >>> read_result("Collection (orderId, total), limit 20")
     (<Result.MANY: 'Collection'>, ('orderId', 'total'), 20)
@@ -27,7 +27,7 @@ def read_result(text: str) -> tuple[Result, tuple[str, ...], int | None]:
     tokens = Tokens(text)
     word = tokens.take()
     result = next((r for r in Result if r.value.lower() == word.text.lower()), None)
-    if result is None or word.kind is not Kind.WORD:
+    if result is None or word.kind is not TokenKind.WORD:
         raise tokens.inexact(f"`{text.strip()}` is not a result", RESULT_FIX, word)
     needs = []
     if tokens.sign("("):
@@ -40,7 +40,7 @@ def read_result(text: str) -> tuple[Result, tuple[str, ...], int | None]:
     limit = None
     if tokens.word("limit"):
         figure = tokens.take()
-        if figure.kind is not Kind.NUMBER or not figure.text.isdigit() or not 0 < int(figure.text[:10]) < 10**9:
+        if figure.kind is not TokenKind.NUMBER or not figure.text.isdigit() or not 0 < int(figure.text[:10]) < 10**9:
             raise tokens.inexact("the limit is not a number of items", "write `limit 20`", figure)
         limit = int(figure.text)
     tokens.expect_end(RESULT_FIX)
@@ -53,7 +53,7 @@ def write_result(result: Result, needs: tuple[str, ...], limit: int | None) -> s
 
 
 def read_sort(text: str) -> tuple[Sort, ...]:
-    """The order of the items.
+    """The sort order.
 
     >>> read_sort("status, createdAt DESC")[1]
     Sort(attribute='createdAt', direction=<Direction.DESC: 'DESC'>)
@@ -83,7 +83,7 @@ def read_yes_no(text: str, fix: str = YES_NO_FIX) -> bool:
 
 
 def read_page(text: str) -> tuple[bool, int | None]:
-    """Whether there are pages, and how large one is.
+    """Whether there are pages, and their size.
 
     >>> read_page("Yes (20)")
     (True, 20)
@@ -105,9 +105,9 @@ def read_consistency(text: str) -> Consistency:
 
 
 def read_combine(text: str) -> tuple[Combine | bool, str]:
-    """How the entities are put together, and the attribute that a join follows.
+    """How the entities are combined, and the attribute that a join follows.
 
-    False stands for a single entity, True for a plain yes that does not say how.
+    False stands for a single entity, True for a plain yes.
 
     >>> read_combine("Join via followerId")
     (<Combine.JOIN: 'Join'>, 'followerId')

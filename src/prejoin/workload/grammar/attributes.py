@@ -8,7 +8,7 @@ import msgspec
 
 from prejoin import types
 from prejoin.types import Type
-from prejoin.workload.grammar.lexer import WORD, Inexact, Kind, Tokens, quote, write_name
+from prejoin.workload.grammar.lexer import WORD, Inexact, TokenKind, Tokens, quote, write_name
 from prejoin.workload.grammar.quantities import read_count, read_size, write_size
 from prejoin.workload.grammar.values import read_constant, write_constant
 from prejoin.workload.model import Attribute
@@ -35,7 +35,7 @@ _OTHER_NAMES = {
 
 
 def read_attribute(text: str) -> Attribute:
-    """One line of an attribute list.
+    """Read one line of an attribute list.
 
     >>> read_attribute("`status` (PENDING | SHIPPED, mutable) - where it stands").type.values
     ('PENDING', 'SHIPPED')
@@ -60,7 +60,7 @@ def read_attribute(text: str) -> Attribute:
 
 
 def _closing(rest: str, shift: int) -> tuple[str, str]:
-    """What stands before the parenthesis that closes, and after it; parentheses in quotes do not count."""
+    """The text before and after the closing parenthesis; parentheses in quotes do not count."""
     quoted = ""
     at = 0
     while at < len(rest):
@@ -113,7 +113,7 @@ def _flag(tokens: Tokens) -> dict[str, object]:
         return {"default": read_constant(tokens, DEFAULT_FIX)}
     if (word := tokens.word("min", "max")) is not None:
         return {word: _bound(tokens)}
-    if token.kind is Kind.NUMBER or token.text == "~":
+    if token.kind is TokenKind.NUMBER or token.text == "~":
         figure = [tokens.take().raw]
         while not tokens.done and tokens.next.text not in {",", ";"}:
             figure.append(tokens.take().raw)
@@ -138,7 +138,7 @@ def _flag(tokens: Tokens) -> dict[str, object]:
 
 
 def _bound(tokens: Tokens) -> int:
-    """The whole number after `min` or `max`."""
+    """The integer after `min` or `max`."""
     sign = -1 if tokens.sign("-") else 1
     token = tokens.take()
     try:
@@ -154,9 +154,9 @@ def _bound(tokens: Tokens) -> int:
 
 def read_type(tokens: Tokens) -> Type:
     token = tokens.next
-    if token.kind is Kind.STRING or tokens.peek().text == "|":
+    if token.kind is TokenKind.STRING or tokens.peek().text == "|":
         return _enum(tokens)
-    if token.kind is not Kind.WORD:
+    if token.kind is not TokenKind.WORD:
         raise tokens.inexact("the type is missing", TYPE_FIX, token)
     tokens.take()
     kind = _TYPES.get(token.text.lower())
@@ -178,11 +178,11 @@ def _enum(tokens: Tokens) -> Type:
     members = []
     while True:
         token = tokens.take()
-        if token.kind not in {Kind.STRING, Kind.WORD, Kind.NAME, Kind.NUMBER}:
+        if token.kind not in {TokenKind.STRING, TokenKind.WORD, TokenKind.NAME, TokenKind.NUMBER}:
             raise tokens.inexact("a member of the enum is missing", "write `A | B | C`", token)
         member = token.text
-        # Members like `in-progress` are words with a dash; a dash cannot mean anything else here.
-        while token.kind is Kind.WORD and tokens.next.text == "-" and tokens.peek().kind is Kind.WORD:
+        # Members like `in-progress` are words with a dash, which has no other meaning here.
+        while token.kind is TokenKind.WORD and tokens.next.text == "-" and tokens.peek().kind is TokenKind.WORD:
             tokens.take()
             member = f"{member}-{tokens.take().text}"
         if member in members:
@@ -193,7 +193,7 @@ def _enum(tokens: Tokens) -> Type:
 
 
 def write_type(type_: Type) -> str:
-    """A type as it is written.
+    """The text of a type.
 
     >>> write_type(Type(types.Kind.ENUM, values=("Resort Data",)))
     '"Resort Data"'

@@ -38,7 +38,7 @@ class Construct(msgspec.Struct, frozen=True):
     """Other spellings, which read as the same."""
 
 
-class Table(msgspec.Struct, frozen=True):
+class GrammarTable(msgspec.Struct, frozen=True):
     """The constructs of one place in the document."""
 
     title: str
@@ -74,7 +74,7 @@ def _rows(*rows: tuple[str, str] | tuple[str, str, tuple[str, ...]]) -> tuple[Co
     return tuple(Construct(row[0], row[1], row[2] if len(row) == 3 else ()) for row in rows)
 
 
-SECTIONS = Table(
+SECTIONS = GrammarTable(
     "Sections",
     _rows(
         ("# Title", "the application's name; has to be there"),
@@ -93,7 +93,7 @@ SECTIONS = Table(
     head=("Section", "What it holds"),
 )  # fmt: skip
 
-CONTEXT = Table(
+CONTEXT = GrammarTable(
     "Context",
     _rows(
         ("Teams", "a number"),
@@ -108,7 +108,7 @@ CONTEXT = Table(
     head=("Label", "Answers"),
 )
 
-TENANT = Table(
+TENANT = GrammarTable(
     "Tenant",
     _rows(
         ("tenantId", "the items of all entities belong to a tenant, whose id is `tenantId`"),
@@ -119,7 +119,7 @@ TENANT = Table(
     read_tenant,
 )  # fmt: skip
 
-ATTRIBUTES = Table(
+ATTRIBUTES = GrammarTable(
     "Attributes",
     _rows(
         ("`email` (string)", "a text"),
@@ -145,7 +145,7 @@ ATTRIBUTES = Table(
     read_attribute,
 )  # fmt: skip
 
-TYPES = Table(
+TYPES = GrammarTable(
     "Types",
     _rows(
         ("string", "text"),
@@ -169,7 +169,7 @@ TYPES = Table(
     ("Type", "What it holds"),
 )
 
-FLAGS = Table(
+FLAGS = GrammarTable(
     "Flags",
     _rows(
         ("id", "Part of what identifies an item; together the parts of the id are what the base key is made of. Plain `id` leaves open whether it is made up or chosen, which is right for an id held for another entity."),
@@ -193,7 +193,7 @@ FLAGS = Table(
     ("Flag", "What follows from it"),
 )  # fmt: skip
 
-LABELS = Table(
+LABELS = GrammarTable(
     "Labels",
     _rows(
         ("Description", "a sentence for people; the text below the heading is the same"),
@@ -209,7 +209,7 @@ LABELS = Table(
     head=("Label", "What it holds"),
 )
 
-RELATIONSHIPS = Table(
+RELATIONSHIPS = GrammarTable(
     "Relationships",
     _rows(
         ("User 1:N Order via userId", "a user has many orders; `userId` of the order holds the id", ("Order N:1 User via userId",)),
@@ -222,7 +222,7 @@ RELATIONSHIPS = Table(
     read_relationship,
 )  # fmt: skip
 
-CARDINALITY = Table(
+CARDINALITY = GrammarTable(
     "Cardinality",
     _rows(
         ("~100 per User", "an estimate", ("100 per User", "about 100 per User", "around 100 per User", "~100 orders per User")),
@@ -236,7 +236,7 @@ CARDINALITY = Table(
     _cardinality,
 )  # fmt: skip
 
-COUNTS = Table(
+COUNTS = GrammarTable(
     "Figures",
     _rows(
         ("10000", "a number of things", ("10,000", "10_000", "10K")),
@@ -246,7 +246,7 @@ COUNTS = Table(
     read_count,
 )
 
-SIZE = Table(
+SIZE = GrammarTable(
     "Size",
     _rows(
         ("400 B", "a typical item", ("~400 B", "400 bytes")),
@@ -256,7 +256,7 @@ SIZE = Table(
     read_size,
 )
 
-READS = Table(
+READS = GrammarTable(
     "Columns of Reads",
     _rows(
         ("ID", "`AP-001`; has to be there"),
@@ -274,7 +274,7 @@ READS = Table(
     head=("Column", "What it holds"),
 )
 
-WRITES = Table(
+WRITES = GrammarTable(
     "Columns of Writes and Deletes",
     _rows(
         ("ID", "`AP-020`; has to be there"),
@@ -291,7 +291,7 @@ WRITES = Table(
     head=("Column", "What it holds"),
 )
 
-INPUT_PARAMETERS = Table(
+INPUT_PARAMETERS = GrammarTable(
     "Input Parameters",
     _rows(
         ("userId", "equal to what the caller gives"),
@@ -321,7 +321,7 @@ INPUT_PARAMETERS = Table(
     read_inputs,
 )  # fmt: skip
 
-RESULT = Table(
+RESULT = GrammarTable(
     "Result",
     _rows(
         ("Single", "one item, or none"),
@@ -333,7 +333,7 @@ RESULT = Table(
     read_result,
 )
 
-SORT = Table(
+SORT = GrammarTable(
     "Sort",
     _rows(
         ("createdAt ASC", "oldest first", ("createdAt", "createdAt ascending")),
@@ -344,7 +344,7 @@ SORT = Table(
     read_sort,
 )
 
-PAGINATED = Table(
+PAGINATED = GrammarTable(
     "Paginated",
     _rows(
         ("Yes", "in pages", ("true",)),
@@ -354,7 +354,7 @@ PAGINATED = Table(
     read_page,
 )
 
-FREQUENCY = Table(
+FREQUENCY = GrammarTable(
     "Frequency",
     _rows(
         ("Hot", "more than 100 a second"),
@@ -372,7 +372,7 @@ FREQUENCY = Table(
     read_rate,
 )
 
-CONSISTENCY = Table(
+CONSISTENCY = GrammarTable(
     "Consistency",
     _rows(
         ("Eventual", "half the price, and all that an index can do", ("Eventually consistent",)),
@@ -382,7 +382,7 @@ CONSISTENCY = Table(
     read_consistency,
 )
 
-MULTI_ENTITY = Table(
+MULTI_ENTITY = GrammarTable(
     "Multi-Entity",
     _rows(
         ("No", "one entity"),
@@ -394,7 +394,7 @@ MULTI_ENTITY = Table(
     read_combine,
 )  # fmt: skip
 
-ITEMS_WRITTEN = Table(
+ITEMS_WRITTEN = GrammarTable(
     "Items Written",
     _rows(
         ("create Order", "a new item; refused where there is one"),
@@ -419,7 +419,7 @@ ITEMS_WRITTEN = Table(
     lambda text: read_actions(text, INPUTS),
 )  # fmt: skip
 
-TRANSACTION = Table(
+TRANSACTION = GrammarTable(
     "Transaction",
     _rows(
         ("Yes", "all of it or nothing: twice the write units, at most 100 items of 4 MB", ("true",)),
@@ -428,7 +428,7 @@ TRANSACTION = Table(
     read_yes_no,
 )
 
-CONDITIONS = Table(
+CONDITIONS = GrammarTable(
     "Conditions",
     _rows(
         ("User exists", "that item is there", ("User must exist",)),
@@ -453,7 +453,7 @@ CONDITIONS = Table(
     lambda text: read_checks(text, INPUTS),
 )  # fmt: skip
 
-COLLECTIONS = Table(
+COLLECTIONS = GrammarTable(
     "Columns of Item Collection Candidates",
     _rows(
         ("Group", "a name for it; has to be there", ("Collection", "Item Collection", "Name")),
@@ -464,7 +464,7 @@ COLLECTIONS = Table(
     head=("Column", "What it holds"),
 )
 
-DECISIONS = Table(
+DECISIONS = GrammarTable(
     "Decisions",
     _rows(
         ("Order lives under User", "in the user's item collection", ("Order live under their User", "Order lives under its User", "Order lives under the User", "Order lives under a User", "Order lives under an User")),
@@ -498,7 +498,7 @@ DECISIONS = Table(
     _decision,
 )  # fmt: skip
 
-TABLES: tuple[Table, ...] = (
+TABLES: tuple[GrammarTable, ...] = (
     SECTIONS,
     CONTEXT,
     TENANT,
@@ -527,10 +527,10 @@ TABLES: tuple[Table, ...] = (
 )
 
 
-def as_markdown(table: Table) -> str:
+def as_markdown(table: GrammarTable) -> str:
     """A table as the guide shows it.
 
-    >>> print(as_markdown(Table("Sort", (Construct("a", "by a", ("a ASC",)),))))
+    >>> print(as_markdown(GrammarTable("Sort", (Construct("a", "by a", ("a ASC",)),))))
     | You write | It means |
     | --- | --- |
     | `a` | by a; also `a ASC` |

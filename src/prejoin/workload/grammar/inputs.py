@@ -1,4 +1,4 @@
-"""Inputs: what is known when a question is asked. `userId, status?, createdAt between, filter category = BOOKS`."""
+"""Inputs of a pattern: `userId, status?, createdAt between, filter category = BOOKS`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_INPUTS: frozenset[str] = frozenset()
 
 
 def read_inputs(text: str) -> tuple[Input, ...]:
-    """The inputs of a pattern.
+    """Read the inputs of a pattern.
 
     >>> read_inputs("status = PENDING, createdAt last 7 days")[1]
     Input(attribute='createdAt', op=<Op.GE: '>='>, values=(Value(const=None, param=None, now=-604800),), ...)
@@ -40,7 +40,7 @@ def _input(tokens: Tokens) -> Input:
     op = read_op(tokens)
     if op is None:
         return Input(attribute, Op.EQ, (), optional, many, filtered)
-    # In a question a word after an operator is a constant: what the caller gives has no name of its own.
+    # In a read, a word after an operator is a constant: the caller's value has no name of its own.
     return Input(attribute, op, read_values(tokens, op, _NO_INPUTS), optional, many, filtered)
 
 
@@ -58,5 +58,5 @@ def _write(i: Input) -> str:
 
 
 def _name(attribute: str) -> str:
-    """`filter` leads, so an attribute of that name is written in backticks."""
+    """`filter` is a keyword, so an attribute of that name is written in backticks."""
     return f"`{attribute}`" if attribute.lower() == "filter" else write_name(attribute)

@@ -1,6 +1,6 @@
-"""Cells as tokens: the words, literals and signs that the small grammar of the document is made of.
+"""Splits cells into tokens: the words, literals and signs of the document's grammar.
 
-Parsers pull from a `Tokens`; what does not fit raises `Inexact`, which says where, what is wrong and what to write.
+Parsers take tokens from a `Tokens`. Text that does not match raises `Inexact` with the place, the mistake and the fix.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Inexact(Exception):  # noqa: N818 - what it says, not that it fails
-    """A piece of text that cannot be read without guessing."""
+    """A text that cannot be read without guessing."""
 
     def __init__(self, message: str, fix: str, offset: int = 0, text: str = "", replacement: str = "") -> None:
         super().__init__(message)
@@ -20,13 +20,13 @@ class Inexact(Exception):  # noqa: N818 - what it says, not that it fails
         self.offset = offset
         self.text = text
         self.replacement = replacement
-        """What to write instead of `text`, where the fix is just that."""
+        """The replacement for `text`, if that is the whole fix."""
 
 
-class Kind(StrEnum):
+class TokenKind(StrEnum):
     WORD = auto()
     NAME = auto()
-    """A name in backticks: may hold what a word may not."""
+    """A name in backticks, with any characters."""
     STRING = auto()
     NUMBER = auto()
     SIGN = auto()
@@ -34,15 +34,15 @@ class Kind(StrEnum):
 
 
 class Token(NamedTuple):
-    kind: Kind
+    kind: TokenKind
     text: str
-    """Without its quotes."""
+    """The text without quotes."""
     offset: int
     raw: str
 
     @property
     def named(self) -> bool:
-        return self.kind is Kind.WORD or self.kind is Kind.NAME
+        return self.kind is TokenKind.WORD or self.kind is TokenKind.NAME
 
 
 _BREAK = r"<br\s*/?>"
@@ -58,7 +58,7 @@ _TOKEN = re.compile(
 )
 _SIGNS = {"→": "->", "≤": "<=", "≥": ">=", "!=": "<>", "–": "-", "—": "-", "−": "-"}
 WORD = re.compile(r"[^\W\d]\w*\Z")
-"""What can stand as a name without backticks."""
+"""Names that need no backticks."""
 
 
 class Tokens:
@@ -78,58 +78,58 @@ class Tokens:
 
     def take(self) -> Token:
         token = self.next
-        if token.kind is not Kind.END:
+        if token.kind is not TokenKind.END:
             self._at += 1
         return token
 
     @property
     def done(self) -> bool:
-        return self.next.kind is Kind.END
+        return self.next.kind is TokenKind.END
 
     def sign(self, *signs: str) -> bool:
-        """Takes the next token where it is one of these signs."""
-        if self.next.kind is Kind.SIGN and self.next.text in signs:
+        """Take the next token if it is one of these signs."""
+        if self.next.kind is TokenKind.SIGN and self.next.text in signs:
             self._at += 1
             return True
         return False
 
     def word(self, *words: str) -> str | None:
-        """Takes the next token where it is one of these words, whatever the case."""
-        if self.next.kind is Kind.WORD and (found := self.next.text.lower()) in words:
+        """Take the next token if it is one of these words, in any case."""
+        if self.next.kind is TokenKind.WORD and (found := self.next.text.lower()) in words:
             self._at += 1
             return found
         return None
 
     def words(self, phrase: str) -> bool:
-        """Takes the next tokens where they are these words in a row."""
+        """Take the next tokens if they are these words in a row."""
         parts = phrase.split()
         ahead = [self.peek(i) for i in range(len(parts))]
-        if all(t.kind is Kind.WORD and t.text.lower() == p for t, p in zip(ahead, parts, strict=True)):
+        if all(t.kind is TokenKind.WORD and t.text.lower() == p for t, p in zip(ahead, parts, strict=True)):
             self._at += len(parts)
             return True
         return False
 
     def name(self, what: str) -> str:
-        """Takes a name, possibly qualified: `userId`, `Order.userId`, `` `first name` ``."""
+        """Take a name, possibly qualified: `userId`, `Order.userId`, `` `first name` ``."""
         token = self.take()
         if not token.named:
             raise self.inexact(f"expected {what}", f"write {what}, in backticks if it has unusual characters", token)
         text = token.text
-        while self.next.text == "." and self.next.kind is Kind.SIGN and self.peek().named:
+        while self.next.text == "." and self.next.kind is TokenKind.SIGN and self.peek().named:
             self._at += 1
             text = f"{text}.{self.take().text}"
         return text
 
     def rest(self) -> str:
-        """What is left, as it was written; and nothing is left."""
+        """Take the remaining text as written."""
         start = self.next.offset
         self._at = len(self._tokens) - 1
         return self.text[start:].strip()
 
     def separators(self) -> bool:
-        """Takes the separators between two entries of a list, however many."""
+        """Take all separators between two list entries."""
         found = False
-        while self.next.kind is Kind.SIGN and (self.next.text in {",", ";"} or self.next.text.startswith("<br")):
+        while self.next.kind is TokenKind.SIGN and (self.next.text in {",", ";"} or self.next.text.startswith("<br")):
             self._at += 1
             found = True
         return found
@@ -157,26 +157,26 @@ def _split(text: str) -> list[Token]:
                 start,
                 text[start],
             )
-        kind = Kind[(match.lastgroup or "").upper()]
+        kind = TokenKind[(match.lastgroup or "").upper()]
         raw = match[match.lastgroup or ""]
         tokens.append(Token(kind, _content(kind, raw), match.start(match.lastgroup or ""), raw))
         at = match.end()
-    tokens.append(Token(Kind.END, "", end, ""))
+    tokens.append(Token(TokenKind.END, "", end, ""))
     return tokens
 
 
-def _content(kind: Kind, raw: str) -> str:
-    if kind is Kind.NAME:
+def _content(kind: TokenKind, raw: str) -> str:
+    if kind is TokenKind.NAME:
         return raw[1:-1]
-    if kind is Kind.STRING:
+    if kind is TokenKind.STRING:
         return re.sub(r"\\(.)", r"\1", raw[1:-1], flags=re.DOTALL)
-    if kind is Kind.SIGN:
+    if kind is TokenKind.SIGN:
         return _SIGNS.get(raw, raw.lower())
     return raw
 
 
 def quote(text: str) -> str:
-    """A constant as it is written.
+    """A constant in quotes.
 
     >>> quote('say "hi"')
     '"say \\\\"hi\\\\""'
@@ -185,7 +185,7 @@ def quote(text: str) -> str:
 
 
 def write_name(name: str) -> str:
-    """A name as it is written: bare where it is a plain word, in backticks otherwise, part by part.
+    """A name as written: bare if it is a plain word, otherwise in backticks, part by part.
 
     >>> write_name("Order.placedAt"), write_name("first name")
     ('Order.placedAt', '`first name`')

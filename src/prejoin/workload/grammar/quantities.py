@@ -1,4 +1,4 @@
-"""Quantities: `10K`, `400 B`, `~100 per User`, `2M/day peak 555/s`, `7 days`. Reading and writing."""
+"""Quantities: `10K`, `400 B`, `~100 per User`, `2M/day peak 555/s`, `7 days`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIZE = re.compile(rf"~?\s*+({_NUMBER})\s*+(B|bytes?|KB|KiB|MB|MiB)\Z", re.IGNOR
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 _UNITS = {"b": 1, "byte": 1, "bytes": 1, "kb": 1024, "kib": 1024, "mb": 1024**2, "mib": 1024**2}
 _MOST = 10**15
-"""Figures past this are slips of the pen."""
+"""Larger figures are taken for typing errors."""
 
 COUNT_FIX = "write a figure such as `100`, `10K` or `1.5M`"
 SIZE_FIX = "write a size such as `400 B`, `2 KB` or `1 MB`"
@@ -37,7 +37,7 @@ def _number(digits: str) -> Decimal:
 
 
 def read_count(text: str) -> int:
-    """A number of things.
+    """Read a count.
 
     >>> read_count("1.5M"), read_count("10,000")
     (1500000, 10000)
@@ -49,7 +49,7 @@ def read_count(text: str) -> int:
 
 
 def write_count(count: int) -> str:
-    """The shortest exact form.
+    """The shortest exact form of a count.
 
     >>> write_count(1_500_000), write_count(10_001)
     ('1500K', '10001')
@@ -61,7 +61,7 @@ def write_count(count: int) -> str:
 
 
 def read_size(text: str) -> int:
-    """Bytes; a KB is 1,024 of them, as DynamoDB counts.
+    """Read a size in bytes; 1 KB is 1,024 bytes, as in DynamoDB.
 
     >>> read_size("1.5 KB")
     1536
@@ -93,7 +93,7 @@ _CARDINALITY = re.compile(
 
 
 def read_cardinality(text: str, own: str = "") -> tuple[bool, tuple[Cardinality, ...]]:
-    """Whether there is a single item of the entity, and how many there are. `own` is its name, for `10K users`.
+    """Whether the entity has a single item, and its cardinalities. `own` is its name, for `10K users`.
 
     >>> read_cardinality("~100 per User, 1M total")[1][0]
     Cardinality(count=100, per='User', low=None, at_most=False)
@@ -149,7 +149,7 @@ _PER = {"sec": "s", "second": "s", "minute": "min", "hour": "h"}
 
 
 def read_rate(text: str) -> Rate:
-    """How often something is asked.
+    """Read a rate.
 
     >>> read_rate("2M/day peak 555/s")
     Rate(level=None, value=2000000.0, per=<Per.DAY: 'day'>, peak=555.0, weight=None, hottest=None)

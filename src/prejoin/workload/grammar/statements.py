@@ -1,4 +1,4 @@
-"""Statements: relationships (`User 1:N Order via userId`), tenants and pins (`Order lives under User`)."""
+"""Statements: relationships (`User 1:N Order via userId`), tenants, and pins (`Order lives under User`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RELATIONSHIP_FIX = (
 )
 PIN_FIX = (
     "what the designer obeys reads `Order lives under User`, `at most 2 GSIs`, `no copies`, "
-    "`no shards for Order`, `Order in 8 shards`, "
+    "`no shards for Order`, `Order in 8 shards`, `Sample in buckets of a day`, "
     "`` Order has key `USER#{userId}` and `ORDER#{orderId}` ``, `minimise money`, `AP-007 may filter`, "
     "`AP-030 is out of scope`, `` the partition key is named `PK` ``"
 )
@@ -40,7 +40,7 @@ _RELATIONSHIP = re.compile(
 
 
 def read_relationship(text: str, own: str = "") -> Relationship:
-    """One relationship. `Order N:1 User` is read as `User 1:N Order`.
+    """Read one relationship. `Order N:1 User` becomes `User 1:N Order`.
 
     >>> read_relationship("User 1:N Order via userId - the buyer").via
     ('userId',)
@@ -64,7 +64,7 @@ _HAS = re.compile(r"\b(?:has|have|owns?|contains?)\s++(many|one|a|an)?\s*+([A-Z]
 
 
 def _meant(text: str, own: str) -> str:
-    """What a sentence about a relationship was probably meant to say."""
+    """The relationship that a sentence probably means."""
     if own and (match := _BELONGS.search(text)):
         return f"write `{match[1]} 1:N {own} via …`, with the attribute of `{own}` that holds the id of `{match[1]}`"
     if own and (match := _HAS.search(text)):
@@ -101,7 +101,7 @@ TENANT_FIX = "write `tenantId`, `tenantId → Company` or `tenantId → Company,
 
 
 def read_tenant(text: str) -> Tenant:
-    """The attribute that is the tenant, the entity whose id it is, and the entities that belong to no tenant.
+    """The tenant attribute, the entity whose id it is, and the entities without a tenant.
 
     >>> read_tenant("tenantId → Company, except Plan and Country")
     Tenant(attribute='tenantId', entity='Company', exempt=('Plan', 'Country'))
@@ -168,7 +168,7 @@ _NAMED = _pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}")
 
 
 def read_pin(text: str) -> Pin | None:
-    """The pin that a sentence is, or None: then it is a note to people.
+    """The pin of a sentence; None for a note.
 
     >>> read_pin("at most two GSIs")
     AtMost(what='GSIs', count=2)

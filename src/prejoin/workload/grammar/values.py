@@ -1,8 +1,8 @@
-"""Values and comparisons: what follows an operator. `>= now - 7 days`, `= PENDING`, `between 1 and 5`."""
+"""Values and comparisons: `>= now - 7 days`, `= PENDING`, `between 1 and 5`."""
 
 from __future__ import annotations
 
-from prejoin.workload.grammar.lexer import WORD, Kind, Tokens, quote
+from prejoin.workload.grammar.lexer import WORD, TokenKind, Tokens, quote
 from prejoin.workload.grammar.quantities import SPANS, write_span
 from prejoin.workload.model import ARITY, Op, Value
 
@@ -23,7 +23,7 @@ _SIGNS = {op.value: op for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)}
 
 
 def read_op(tokens: Tokens) -> Op | None:
-    """Takes an operator, if one is next."""
+    """Take an operator, if one is next."""
     for phrase, op in _PHRASES.items():
         if tokens.words(phrase):
             return op
@@ -36,10 +36,10 @@ def read_op(tokens: Tokens) -> Op | None:
 
 
 def read_values(tokens: Tokens, op: Op, inputs: frozenset[str]) -> tuple[Value, ...]:
-    """The values of an operator; none where the caller gives them.
+    """The values of an operator; none if the caller gives them.
 
-    A bare word is an input where it is one of `inputs`, and a constant otherwise; `:word` is always an input, and
-    what stands in quotes always a constant.
+    A bare word is an input if it is one of `inputs`, otherwise a constant. `:word` is always an input, and text in
+    quotes always a constant.
     """
     if op is Op.IN:
         return _listed(tokens, inputs)
@@ -68,7 +68,11 @@ def _listed(tokens: Tokens, inputs: frozenset[str]) -> tuple[Value, ...]:
 
 def _value_is_next(tokens: Tokens) -> bool:
     token = tokens.next
-    return token.kind in {Kind.STRING, Kind.NUMBER, Kind.WORD, Kind.NAME} or token.text in {":", "-", "~"}
+    return token.kind in {TokenKind.STRING, TokenKind.NUMBER, TokenKind.WORD, TokenKind.NAME} or token.text in {
+        ":",
+        "-",
+        "~",
+    }
 
 
 def _value(tokens: Tokens, inputs: frozenset[str]) -> Value:
@@ -78,25 +82,29 @@ def _value(tokens: Tokens, inputs: frozenset[str]) -> Value:
         return Value(param=tokens.name("the input's name"))
     sign = "-" if tokens.sign("-") else ""
     token = tokens.take()
-    if sign and token.kind is not Kind.NUMBER:
+    if sign and token.kind is not TokenKind.NUMBER:
         raise tokens.inexact("a number is missing after `-`", "write `-5`", token)
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return Value(const=token.text)
-    if not token.named and token.kind is not Kind.NUMBER:
+    if not token.named and token.kind is not TokenKind.NUMBER:
         raise tokens.inexact(
             "a value is missing", "write a constant, in quotes if it has spaces, or an input's name", token
         )
     if token.named and token.text in inputs:
         return Value(param=token.text)
-    text = sign + (token.text.replace("_", "") if token.kind is Kind.NUMBER else token.text)
-    # Dates, times and hyphenated words are constants that need no quotes: 2024-01-15, in-progress.
-    while tokens.next.text in {"-", ":", "."} and _touches(tokens) and tokens.peek().kind in {Kind.NUMBER, Kind.WORD}:
+    text = sign + (token.text.replace("_", "") if token.kind is TokenKind.NUMBER else token.text)
+    # Dates, times and hyphenated words are constants without quotes: 2024-01-15, in-progress.
+    while (
+        tokens.next.text in {"-", ":", "."}
+        and _touches(tokens)
+        and tokens.peek().kind in {TokenKind.NUMBER, TokenKind.WORD}
+    ):
         text += tokens.take().raw + tokens.take().raw
     return Value(const=text)
 
 
 def read_constant(tokens: Tokens, fix: str) -> str:
-    """Takes a constant, as text."""
+    """Take a constant, as text."""
     token = tokens.next
     value = _value(tokens, frozenset())
     if value.const is None:
@@ -105,7 +113,7 @@ def read_constant(tokens: Tokens, fix: str) -> str:
 
 
 def _touches(tokens: Tokens) -> bool:
-    """Whether the next two tokens stand together without a space."""
+    """Whether there is no space between the next two tokens."""
     return tokens.peek().offset == tokens.next.offset + len(tokens.next.raw)
 
 
@@ -119,8 +127,8 @@ def _offset(tokens: Tokens) -> int:
 def read_span(tokens: Tokens) -> int:
     count = tokens.take()
     unit = tokens.take()
-    length = SPANS.get(unit.text.lower().removesuffix("s")) if unit.kind is Kind.WORD else None
-    if count.kind is not Kind.NUMBER or not count.text.isdigit() or len(count.text) > 9 or length is None:
+    length = SPANS.get(unit.text.lower().removesuffix("s")) if unit.kind is TokenKind.WORD else None
+    if count.kind is not TokenKind.NUMBER or not count.text.isdigit() or len(count.text) > 9 or length is None:
         raise tokens.inexact("that is not a span of time", "write `7 days`, `12 hours` or `30 minutes`", count)
     return int(count.text) * length
 
@@ -136,7 +144,7 @@ def write_value(value: Value, inputs: frozenset[str]) -> str:
 
 
 def write_constant(const: str, inputs: frozenset[str] = frozenset()) -> str:
-    """A constant as it is written: in quotes where it is more than a word or a number.
+    """A constant as written, in quotes if it is more than a word or a number.
 
     >>> write_constant("en"), write_constant("not yet")
     ('en', '"not yet"')
@@ -166,4 +174,4 @@ def write_comparison(op: Op, values: tuple[Value, ...], inputs: frozenset[str]) 
 
 
 _RESERVED = frozenset({"now", "and", "filter", "last", "not", "exists", "unique", "as", "via", "remove", "append"})
-"""Words that mean something to the grammar where a constant may stand: these need quotes."""
+"""Keywords that need quotes as constants."""

@@ -1,4 +1,4 @@
-"""What a write does and what must hold: `update Product (stock -= quantity)`, `Product.stock >= quantity`."""
+"""Actions and conditions of writes: `update Product (stock -= quantity)`, `Product.stock >= quantity`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHANGE_SIGNS = {"=": ChangeOp.SET, "+=": ChangeOp.ADD, "-=": ChangeOp.SUBTRACT}
 
 
 def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREATE) -> tuple[Action, ...]:
-    """The items that a pattern writes; `verb_meant` is for the advice on what to write where no verb is given.
+    """The actions of a pattern. `verb_meant` is the verb to suggest if none is given.
 
     >>> read_actions("create Order; update User (orderCount += 1)", frozenset())[1].changes
     (Change(attribute='orderCount', op=<ChangeOp.ADD: '+='>, value=Value(const='1', param=None, now=None)),)
@@ -54,7 +54,7 @@ _LOOSE = re.compile(r"(all\s+)?([A-Z]\w*?)(s?)(\s+updates?|\s+entries)?\s*\Z")
 
 
 def _meant(text: str, verb: Verb) -> str:
-    """What `1 (User)` or `Order + OrderCount update` was probably meant to say."""
+    """The action that `1 (User)` or `Order + OrderCount update` probably means."""
     inside = re.fullmatch(r"\d+\s*\((.+)\)", text.strip())
     actions = []
     for part in re.split(r"\+|,|;|\band\b|<br\s*/?>", inside[1] if inside else text):
@@ -170,7 +170,7 @@ def _names(tokens: Tokens) -> list[str]:
 
 
 def _split(name: str, whole: bool = False) -> tuple[str, str]:
-    """Entity and attribute of a name. A name alone is an attribute, unless it stands for an item as a whole."""
+    """The entity and attribute of a name. A bare name is an attribute, unless it stands for a whole item."""
     entity, dot, attribute = name.partition(".")
     return (entity, attribute) if dot else (name, "") if whole else ("", name)
 

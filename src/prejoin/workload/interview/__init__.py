@@ -1,7 +1,7 @@
-"""The interview: a workload in, a question out; an answer in, a workload out. No input or output of its own.
+"""The interview: `question(workload)` returns the next question, `answer(workload, text)` the changed workload.
 
-The document is the state. Where the interview stands is a line of its header, `> Interview: attributes of Order`, so an
-interview that was broken off goes on from the document alone.
+The document holds the state: a header line, `> Interview: attributes of Order`, names the current question. An
+interrupted interview continues from the document alone.
 
 >>> w = begin(Workload())
 >>> question(w).text

@@ -1,4 +1,4 @@
-"""The order of the questions: which comes first and next, and where an interview stands that was broken off."""
+"""The order of the questions, and the position of an interview."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from prejoin.workload import codes
 from prejoin.workload.checks import check
 from prejoin.workload.document.settle_names import settle
 from prejoin.workload.grammar.lexer import Inexact
-from prejoin.workload.interview import about_entities, about_patterns, probes
-from prejoin.workload.interview.step import HELP, Kind, Question, Step, Taken
+from prejoin.workload.interview import entity_questions, pattern_questions, probes
+from prejoin.workload.interview.step import HELP, Question, Step, StepKind, Taken
 from prejoin.workload.model import Status, Workload
 
 MARK = "Interview"
-"""The line of the document's header that says where the interview stands."""
+"""The header line with the position of the interview."""
 _THEN = ", then "
 MORE = "more"
-FIGURES = ("cardinality of ", "frequency of ")
 _ADDED = {
     "entity": "entities",
     "relationship": "relationships",
@@ -34,11 +33,11 @@ _INCOMPLETE = frozenset(
         codes.NO_ATTRIBUTES, codes.NO_ENTITY,
     )
 )  # fmt: skip
-"""Errors that only say that a question is still to come."""
+"""Errors that a later question resolves."""
 
 
 def begin(workload: Workload) -> Workload:
-    """The workload with its interview begun: at the first thing that is missing, or where it stood."""
+    """The workload with its interview started at the first missing part, or at its last position."""
     if MARK in workload.header and _here(workload):
         return workload
     workload = replace(workload, status=workload.status or Status.DRAFT)
@@ -47,16 +46,16 @@ def begin(workload: Workload) -> Workload:
 
 
 def question(workload: Workload) -> Question | None:
-    """What is to be asked next; None where the interview is over, or was not begun."""
+    """The next question; None if the interview is over or not started."""
     here = _here(workload)
     return here[0].ask(workload) if here else None
 
 
 def answer(workload: Workload, text: str) -> Workload:
-    """The workload with the answer to its question, and its interview at the next one. Raises `Inexact`.
+    """The workload with an answer, and its interview at the next question. Raises `Inexact`.
 
-    `back` goes to the question before; `done` ends a list; `drop` takes out the pattern that is asked about; an empty
-    answer takes the default.
+    `back` returns to the question before, `done` ends a list, `drop` removes the current pattern, and an empty answer
+    takes the default.
     """
     here = _here(workload)
     if here is None:
@@ -77,7 +76,7 @@ def answer(workload: Workload, text: str) -> Workload:
     after = settle(after)
     if after != workload:
         _object(workload, after)
-        after = replace(after, status=Status.DRAFT)  # What was approved is not what it is now.
+        after = replace(after, status=Status.DRAFT)  # A changed document is no longer approved.
     return _forward(after, step, then, jump)
 
 
@@ -85,19 +84,19 @@ def answer(workload: Workload, text: str) -> Workload:
 
 
 def _steps(w: Workload) -> Iterator[Step]:
-    yield from about_entities.front()
-    yield about_entities.entities()
+    yield from entity_questions.front()
+    yield entity_questions.entities()
     for entity in w.entities:
-        yield from about_entities.about(w, entity)
-    yield about_entities.relationships()
+        yield from entity_questions.about(w, entity)
+    yield entity_questions.relationships()
     for kind, probe in (("reads", probes.reads), ("writes", probes.writes), ("deletes", probes.deletes)):
         for pattern in getattr(w, kind):
-            yield from about_patterns.about(kind, pattern)
-        yield about_patterns.another(kind)
+            yield from pattern_questions.about(kind, pattern)
+        yield pattern_questions.another(kind)
         yield from probe(w)
-    yield from about_entities.figures(w)
-    yield from about_patterns.rates(w)
-    yield Step(MORE, Kind.LIST, _ask_more, _take_more, lambda w: False)
+    yield from entity_questions.figures(w)
+    yield from pattern_questions.rates(w)
+    yield Step(MORE, StepKind.LIST, _ask_more, _take_more, lambda w: False)
 
 
 def _ask_more(w: Workload) -> Question:
@@ -127,9 +126,9 @@ def _over(workload: Workload) -> Workload:
 
 
 def _here(workload: Workload) -> tuple[Step, str] | None:
-    """The step where the interview stands, and the one to go to when its unit is through.
+    """The current step, and the step to go to after its unit.
 
-    A document that was changed by hand may have lost what was asked about: then it goes on at what is missing.
+    If the document was edited and the step no longer exists, the interview continues at the first missing part.
     """
     mark = workload.header.get(MARK)
     if mark is None:
@@ -143,14 +142,14 @@ def _here(workload: Workload) -> tuple[Step, str] | None:
 
 
 def _forward(w: Workload, step: Step, then: str, jump: str | None = None) -> Workload:
-    """The interview at the step after this one, or at the one that the answer leads to."""
+    """The interview at the next step, or at the one that the answer leads to."""
     if jump is not None:
         key, _, after = jump.partition(_THEN)
-        return _at(w, key, then or after or (step.key if step.kind is Kind.PROBE else ""))
+        return _at(w, key, then or after or (step.key if step.kind is StepKind.PROBE else ""))
     steps = list(_steps(w))
     at = _index(steps, step.key)
     for s in steps[at + 1 :]:
-        if step.unit and s.unit == step.unit and (s.kind is not Kind.PROBE or s.missing(w)):
+        if step.unit and s.unit == step.unit and (s.kind is not StepKind.PROBE or s.missing(w)):
             return _at(w, s.key, then)
     if then:
         half = next((s for s in steps if s.unit and s.required and s.missing(w)), None)
@@ -158,7 +157,7 @@ def _forward(w: Workload, step: Step, then: str, jump: str | None = None) -> Wor
             return _at(w, half.key, then)
         at = _index(steps, then) - 1
     for s in steps[at + 1 :]:
-        if s.missing(w) or (s.kind is Kind.LIST and not s.unit):
+        if s.missing(w) or (s.kind is StepKind.LIST and not s.unit):
             return _at(w, s.key)
     return _over(w)
 
@@ -168,35 +167,35 @@ def _index(steps: list[Step], key: str) -> int:
 
 
 def _done(w: Workload, step: Step, then: str) -> Workload:
-    if step.kind is Kind.LIST:
-        if step.key == about_entities.ENTITIES and step.missing(w):
+    if step.kind is StepKind.LIST:
+        if step.key == entity_questions.ENTITIES and step.missing(w):
             raise Inexact("there has to be at least one", "`?` tells more")
         return _over(w) if step.key == MORE else _forward(w, step, then)
-    if step.key.startswith(FIGURES):
+    if step.figure:
         return _at(w, MORE)
     raise Inexact("`done` ends a list, and this is one question", "an empty answer takes the default; `back` goes back")
 
 
 def _back(w: Workload, step: Step, then: str) -> Workload:
-    """The interview at the question before, to be answered again."""
+    """The interview at the previous question."""
     steps = list(_steps(w))
     for s in reversed(steps[: _index(steps, step.key)]):
         if then and s.unit != step.unit:
             return _at(w, then)
-        if s.kind is not Kind.PROBE or s.missing(w):
+        if s.kind is not StepKind.PROBE or s.missing(w):
             return _at(w, s.key, then)
     raise Inexact("this is the first question", "answer it, or leave with ^C")
 
 
 def _drop(w: Workload, step: Step, then: str) -> Workload:
-    for kind in about_patterns.KINDS:
+    for kind in pattern_questions.KINDS:
         if step.unit and any(p.id == step.unit for p in getattr(w, kind)):
-            return _at(about_patterns.drop_pattern(w, kind, step.unit), then or kind)
+            return _at(pattern_questions.drop_pattern(w, kind, step.unit), then or kind)
     raise Inexact("`drop` takes out a pattern, and none is asked about here", "answer the question, or go `back`")
 
 
 def _object(before: Workload, after: Workload) -> None:
-    """Refuses an answer that brings in an error, unless it is one that the next questions mend."""
+    """Refuse an answer that adds an error, unless a later question resolves it."""
     known = {(d.code, d.message) for d in check(before)}
     for d in check(after):
         if d.severity is Severity.ERROR and d.code not in _INCOMPLETE and (d.code, d.message) not in known:

@@ -1,4 +1,4 @@
-"""Questions that people forget to ask themselves: all of them? from the other side? how many? together? until when?"""
+"""Questions about patterns that people forget: list all, the other direction, counts, expiry."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.types import Kind as TypeKind
-from prejoin.types import Type
+from prejoin.types import Kind, Type
 from prejoin.workload import stubs
-from prejoin.workload.interview.step import HELP, Kind, Question, Step, Taken, put_entity, yes
+from prejoin.workload.interview.step import HELP, Question, Step, StepKind, Taken, put_entity, yes
 from prejoin.workload.lookup import bindings, equalities
 from prejoin.workload.model import Attribute, Entity, Read, Result, Verb, Workload, Write
 
@@ -17,7 +16,7 @@ GONE = frozenset({Verb.DELETE, Verb.EXPIRE})
 
 
 def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write, likely: bool = False) -> Step:
-    """A question whose answer yes adds a pattern. Lists and writes are then asked about further."""
+    """A question whose answer yes adds a pattern. Lists and writes get further questions."""
 
     def ask(w: Workload) -> Question:
         return Question(key, words, HELP[subject], "yes" if likely else "no", choices=("yes", "no"))
@@ -33,11 +32,11 @@ def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write,
             return w, f"order of {id_}" if made.result is Result.MANY else None
         return w, f"inputs of {id_}"
 
-    return Step(key, Kind.PROBE, ask, take, lambda w: wanted)
+    return Step(key, StepKind.PROBE, ask, take, lambda w: wanted)
 
 
 def reads(w: Workload) -> Iterator[Step]:
-    """What is likely to be looked up; wanted where nothing does so yet."""
+    """Likely reads that no pattern covers yet."""
     for e in w.entities:
         yield _fetch(w, e)
         for a in e.attributes:
@@ -89,7 +88,7 @@ def _under(w: Workload, parent: Entity, e: Entity, a: Attribute) -> Iterator[Ste
 
 
 def writes(w: Workload) -> Iterator[Step]:
-    """What is likely to be written; wanted where nothing does so yet."""
+    """Likely writes that no pattern covers yet."""
     actions = [x for p in (*w.writes, *w.deletes) for x in p.actions]
     for e in w.entities:
         words = f"Does the application create {stubs.plural(e.name)}?"
@@ -103,7 +102,7 @@ def writes(w: Workload) -> Iterator[Step]:
 
 
 def deletes(w: Workload) -> Iterator[Step]:
-    """What never goes."""
+    """Entities that are never deleted."""
     for e in w.entities:
         gone = any(x.entity == e.name and x.verb in GONE for p in (*w.writes, *w.deletes) for x in p.actions)
         wanted = not (gone or e.singleton or any(a.ttl for a in e.attributes))
@@ -129,8 +128,8 @@ def _expiry(name: str, wanted: bool) -> Step:
         if not yes(answer) or found is None:
             return w, None
         there = found.attribute("expiresAt")
-        made = replace(there, ttl=True) if there else Attribute("expiresAt", Type(TypeKind.DATETIME), ttl=True)
+        made = replace(there, ttl=True) if there else Attribute("expiresAt", Type(Kind.DATETIME), ttl=True)
         others = tuple(a for a in found.attributes if a.name != made.name)
         return put_entity(w, replace(found, attributes=(*others, made))), None
 
-    return Step(key, Kind.PROBE, ask, take, lambda w: wanted)
+    return Step(key, StepKind.PROBE, ask, take, lambda w: wanted)

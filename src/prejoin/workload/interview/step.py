@@ -1,4 +1,4 @@
-"""What a question is made of, and the small readers that several questions share."""
+"""The parts of a question, and readers that several questions share."""
 
 from __future__ import annotations
 
@@ -19,54 +19,56 @@ from prejoin.workload.model import Attribute, Entity, Pattern, Workload
 
 _TEXTS = resources.files("prejoin.workload.interview").joinpath("questions.md").read_text(encoding="utf-8")
 HELP = {head: " ".join(text.split()) for head, _, text in (e.partition("\n") for e in _TEXTS.split("\n## ")[1:])}
-"""What `?` tells, by the subject of a question."""
+"""The help text for `?`, by the subject of a question."""
 NONE = "-"
-"""The answer that stands for none."""
+"""The answer for "none"."""
 T = TypeVar("T")
 
 
 class Question(msgspec.Struct, frozen=True):
     key: str
-    """What it is about, in words; stable, and what the document's header says."""
+    """The subject, in words; stable, and written in the document's header."""
     text: str
     help: str
     default: str | None = None
-    """What an empty answer means; None where there has to be one."""
+    """The meaning of an empty answer; None if an answer is required."""
     known: tuple[str, ...] = ()
-    """What is there already."""
+    """The existing entries."""
     several: bool = False
-    """It is asked again until the answer is `done`."""
+    """Whether it is asked again until the answer is `done`."""
     choices: tuple[str, ...] = ()
-    """Answers that are likely, for completion."""
+    """Likely answers, for completion."""
 
 
-class Kind(Enum):
+class StepKind(Enum):
     FIELD = auto()
     """One answer."""
     LIST = auto()
     """Asked until `done`."""
     PROBE = auto()
-    """Asked only where it would bring something."""
+    """Asked only if it could add something."""
 
 
 Taken = tuple[Workload, str | None]
-"""The workload after an answer, and the key of the next question where it is not the one that comes next anyway."""
+"""The workload after an answer, and the key of the next question if it is not the following one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A place in the interview."""
+    """A position in the interview."""
 
     key: str
-    kind: Kind
+    kind: StepKind
     ask: Callable[[Workload], Question]
     take: Callable[[Workload, str], Taken]
     missing: Callable[[Workload], bool]
     """Whether the workload has no answer to it yet."""
     unit: str = ""
-    """The entity or pattern that it belongs to; its questions are asked in a row."""
+    """The entity or pattern that it belongs to; questions of a unit are asked in a row."""
     required: bool = False
-    """An interview that begins with a document begins here, where the answer is missing."""
+    """Whether an interview of an existing document starts here if the answer is missing."""
+    figure: bool = False
+    """Whether it asks for a rate or a cardinality. `done` skips all of these."""
 
 
 def yes(text: str) -> bool:
@@ -75,16 +77,16 @@ def yes(text: str) -> bool:
 
 
 def several(text: str, read: Callable[[str], tuple[T, ...]]) -> tuple[T, ...]:
-    """What `read` makes of an answer; `-` stands for none."""
+    """The result of `read` for an answer; `-` stands for none."""
     return () if text.strip() == NONE else read(text)
 
 
-Asked = tuple[str, str | None]
+Prompt = tuple[str, str | None]
 """A question about a pattern, and its default."""
 
 
 def found_entities(workload: Workload, pattern: Pattern) -> list[Entity]:
-    """The entities of a pattern, as far as they are there."""
+    """The existing entities of a pattern."""
     return [e for e in map(workload.entity, pattern.entities) if e]
 
 
@@ -97,7 +99,7 @@ _NEXT = re.compile(r",\s*(?=`?[\w$.]+`?\s*\()")
 
 
 def read_attributes(text: str) -> tuple[Attribute, ...]:
-    """One attribute or several, separated by commas.
+    """Read one or several attributes, separated by commas.
 
     >>> [a.name for a in read_attributes("userId (uuid, id), email (string, unique) - for receipts, and signing in")]
     ['userId', 'email']
@@ -115,7 +117,7 @@ def read_attributes(text: str) -> tuple[Attribute, ...]:
 
 
 def _cut(text: str) -> list[str]:
-    """At the commas outside of parentheses that are followed by a name and a parenthesis, or follow one that closes."""
+    """The pieces between commas outside of parentheses, if a comma separates two attributes."""
     pieces, depth, start = [], 0, 0
     for at, char in enumerate(text):
         depth += (char == "(") - (char == ")")

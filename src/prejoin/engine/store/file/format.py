@@ -75,13 +75,17 @@ def table_checksum(name: str, definition: bytes) -> int:
     return crc32(definition, crc32(name.encode()))
 
 
-def checked_path(path: str | os.PathLike[str]) -> str:
+def resolve_path(path: str | os.PathLike[str]) -> str:
     """The absolute path of a file that can be opened or created, as far as can be said without opening it."""
     given = os.fsdecode(path)
     if given in ("", ":memory:"):
         raise OpenError(f"{given!r} is not a path. To keep everything in memory, use Embedded() without one")
     if "\0" in given:
         raise OpenError(f"{given!r} is not a path: it contains a null character")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:
+        raise OpenError(f"{given!r} is no name of a file: it contains half a character") from None
     # Absolute: connections are opened later as well, when the program may be in another folder. It also keeps SQLite
     # from taking a name such as "file:x" for a URI.
     full = os.path.abspath(given)
@@ -101,7 +105,7 @@ def checked_path(path: str | os.PathLike[str]) -> str:
     return full
 
 
-def check_ours(path: str) -> None:
+def check_file(path: str) -> None:
     """Refuse a file of another program, without changing it or anything beside it.
 
     The file is read through SQLite: if this process has it open already, closing a file handle of our own would drop
@@ -131,7 +135,7 @@ def check_ours(path: str) -> None:
     except sqlite3.DatabaseError as error:
         if is_busy(error):
             raise
-        raise OpenError(sentence(error, path)) from error
+        raise OpenError(describe_error(error, path)) from error
     except UnicodeDecodeError as error:
         raise OpenError(f"{path} is damaged: its list of tables cannot be read") from error
     _check_version(path, *found)
@@ -171,9 +175,11 @@ def _check_version(path: str, version: int, mark: int, names: set[str]) -> None:
         raise OpenError(
             f"{path} was written by another version of prejoin: its format, {version}, is {age} than {VERSION}"
         )
+    if lacking := _OUR_TABLES - names:
+        raise OpenError(f"{path} is damaged: it lacks the tables {', '.join(sorted(lacking))}")
 
 
-def prepare(connection: sqlite3.Connection, path: str) -> None:
+def prepare_schema(connection: sqlite3.Connection, path: str) -> None:
     """Make the tables in an empty database, or bring an older one up to date, in one transaction."""
     version, mark, names = _marks(connection)
     _check_version(path, version, mark, names)
@@ -194,7 +200,7 @@ def is_busy(error: sqlite3.Error) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _BUSY_CODES
 
 
-def sentence(error: sqlite3.Error, path: str) -> str:
+def describe_error(error: sqlite3.Error, path: str) -> str:
     """What is wrong with a file, in words."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:

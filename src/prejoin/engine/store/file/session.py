@@ -12,8 +12,8 @@ from typing import Any
 from zlib import crc32
 
 from prejoin.engine.store.file.format import item_checksum, table_checksum
-from prejoin.engine.store.interface import DamageError, Row, Session, Shelf, StoreError, Stretch
-from prejoin.protocol.keybytes import Range
+from prejoin.engine.store.interface import DamageError, Keyspace, RangeScan, Session, StoredRow, StoreError
+from prejoin.protocol.key_bytes import Range
 
 BUSY_MILLISECONDS = 5000
 """How long SQLite waits for another process, before it says that the file is busy."""
@@ -37,7 +37,7 @@ class Snapshot:
         self._session.execute("COMMIT")
 
 
-class Transaction(Snapshot):
+class WriteTransaction(Snapshot):
     """A session in use to write. If this does not come to its end, the store rolls back."""
 
     __slots__ = ()
@@ -121,7 +121,7 @@ class FileSession(Session):
         self.execute = refuse
         self.ready, self.connection = False, None
 
-    def get(self, key: bytes) -> Row | None:
+    def get(self, key: bytes) -> StoredRow | None:
         found = self.execute("SELECT size, item, checksum FROM items WHERE key = ?", (_blob(key),)).fetchone()
         if found is None:
             if self._verify_all:
@@ -130,12 +130,12 @@ class FileSession(Session):
         size, content, checksum = found
         try:
             if crc32(key + content, size) == checksum:
-                return Row(size, content)
+                return StoredRow(size, content)
         except (TypeError, OverflowError):
             pass  # the damage made it another type
         raise DamageError("items", key, content)
 
-    def put(self, key: bytes, before: Row | None, row: Row) -> None:
+    def put(self, key: bytes, before: StoredRow | None, row: StoredRow) -> None:
         # An upsert would look again for what was there.
         size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
         if before is None:
@@ -146,7 +146,7 @@ class FileSession(Session):
                 (size, checksum, content, _blob(key)),
             )
 
-    def put_expiring(self, key: bytes, before: Row | None, row: Row, expires: int | None) -> None:
+    def put_expiring(self, key: bytes, before: StoredRow | None, row: StoredRow, expires: int | None) -> None:
         size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
         if before is None:
             self.execute(
@@ -162,7 +162,7 @@ class FileSession(Session):
     def delete(self, key: bytes) -> None:
         self.execute("DELETE FROM items WHERE key = ?", (_blob(key),))
 
-    def put_entry(self, key: bytes, row: Row, *, new: bool) -> None:
+    def put_entry(self, key: bytes, row: StoredRow, *, new: bool) -> None:
         size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
         if new:
             self.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (_blob(key), size, checksum, content))
@@ -172,7 +172,7 @@ class FileSession(Session):
                 (size, checksum, content, _blob(key)),
             )
 
-    def move_entry(self, old: bytes, key: bytes, row: Row) -> None:
+    def move_entry(self, old: bytes, key: bytes, row: StoredRow) -> None:
         size, content, checksum = row.size, _blob(row.content), item_checksum(key, row.size, row.content)
         self.execute(
             "UPDATE entries SET key = ?, size = ?, checksum = ?, item = ? WHERE key = ?",
@@ -182,59 +182,61 @@ class FileSession(Session):
     def delete_entry(self, key: bytes) -> None:
         self.execute("DELETE FROM entries WHERE key = ?", (_blob(key),))
 
-    def clear(self, shelf: Shelf, bounds: Range) -> None:
-        self.execute(f"DELETE FROM {shelf} WHERE key >= ? AND key < ?", bounds)  # noqa: S608
+    def clear(self, keyspace: Keyspace, bounds: Range) -> None:
+        self.execute(f"DELETE FROM {keyspace} WHERE key >= ? AND key < ?", bounds)  # noqa: S608
 
-    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+    def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
         return self._checked("items", bounds, damaged)
 
-    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, Row]]:
+    def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
         return self._checked("entries", bounds, damaged)
 
-    def _checked(self, shelf: Shelf, bounds: Range, damaged: list[DamageError] | None) -> Iterator[tuple[bytes, Row]]:
+    def _checked(
+        self, keyspace: Keyspace, bounds: Range, damaged: list[DamageError] | None
+    ) -> Iterator[tuple[bytes, StoredRow]]:
         # A cursor of its own: it is read on while others are written.
         self._second.execute(
-            f"SELECT key, size, item, checksum FROM {shelf} WHERE key >= ? AND key < ?",  # noqa: S608
+            f"SELECT key, size, item, checksum FROM {keyspace} WHERE key >= ? AND key < ?",  # noqa: S608
             bounds,
         )
         for key, size, content, checksum in self._second:
             if _is_whole(key, size, content, checksum):
-                yield key, Row(size, content)
+                yield key, StoredRow(size, content)
             elif damaged is None:
-                raise DamageError(shelf, key, content)
+                raise DamageError(keyspace, key, content)
             else:
-                damaged.append(DamageError(shelf, key, content))
+                damaged.append(DamageError(keyspace, key, content))
 
-    def contents(self, stretch: Stretch) -> Iterator[list[bytes]]:
+    def contents(self, scan: RangeScan) -> Iterator[list[bytes]]:
         if self._verify_all:
-            yield from self._verified(stretch)
+            yield from self._verified(scan)
             return
-        self.execute(f"SELECT item {_source(stretch)}", (*stretch.bounds, stretch.limit, 0))
+        self.execute(f"SELECT item {_from_clause(scan)}", (*scan.bounds, scan.limit, 0))
         while found := self._cursor.fetchmany(_AT_ONCE):
             yield [content for (content,) in found]
 
-    def _verified(self, stretch: Stretch) -> Iterator[list[bytes]]:
-        self.execute(f"SELECT key, item, size, checksum {_source(stretch)}", (*stretch.bounds, stretch.limit, 0))
+    def _verified(self, scan: RangeScan) -> Iterator[list[bytes]]:
+        self.execute(f"SELECT key, item, size, checksum {_from_clause(scan)}", (*scan.bounds, scan.limit, 0))
         while found := self._cursor.fetchmany(_AT_ONCE):
             keys, contents, sizes, checksums = zip(*found, strict=True)
             with suppress(TypeError, OverflowError):  # the damage made it another type
                 if tuple(map(crc32, map(add, keys, contents), sizes)) == checksums:
                     yield list(contents)
                     continue
-            for _ in self.rows(stretch, 0):
+            for _ in self.rows(scan, 0):
                 pass
             raise StoreError("the file changed while it was read")
 
-    def rows(self, stretch: Stretch, skipped: int) -> Iterator[Row]:
+    def rows(self, scan: RangeScan, skipped: int) -> Iterator[StoredRow]:
         self.execute(
-            f"SELECT key, size, item, checksum {_source(stretch)}",
-            (*stretch.bounds, stretch.limit - skipped, skipped),
+            f"SELECT key, size, item, checksum {_from_clause(scan)}",
+            (*scan.bounds, scan.limit - skipped, skipped),
         )
         while found := self._cursor.fetchmany(_AT_ONCE):
             for key, size, content, checksum in found:
                 if not _is_whole(key, size, content, checksum):
-                    raise DamageError(stretch.shelf, key, content)
-                yield Row(size, content)
+                    raise DamageError(scan.keyspace, key, content)
+                yield StoredRow(size, content)
 
     def _check_neighbours(self, key: bytes) -> None:
         """Look at the items before and after a key that is not there: one of them may be it, with a damaged key."""
@@ -247,13 +249,13 @@ class FileSession(Session):
             if found is not None and not _is_whole(*found):
                 raise DamageError("items", found[0], found[2])
 
-    def size(self, stretch: Stretch) -> int:
-        summing = f"SELECT coalesce(sum(size), 0) FROM (SELECT size {_source(stretch)})"  # noqa: S608
-        (size,) = self.execute(summing, (*stretch.bounds, stretch.limit, 0)).fetchone()
+    def size(self, scan: RangeScan) -> int:
+        summing = f"SELECT coalesce(sum(size), 0) FROM (SELECT size {_from_clause(scan)})"  # noqa: S608
+        (size,) = self.execute(summing, (*scan.bounds, scan.limit, 0)).fetchone()
         return int(size)
 
-    def count(self, shelf: Shelf, bounds: Range) -> tuple[int, int]:
-        counting = f"SELECT count(*), coalesce(sum(size), 0) FROM {shelf} WHERE key >= ? AND key < ?"  # noqa: S608
+    def count(self, keyspace: Keyspace, bounds: Range) -> tuple[int, int]:
+        counting = f"SELECT count(*), coalesce(sum(size), 0) FROM {keyspace} WHERE key >= ? AND key < ?"  # noqa: S608
         number, size = self.execute(counting, bounds).fetchone()
         return number, size
 
@@ -346,14 +348,14 @@ def _is_whole(key: Any, size: Any, content: Any, checksum: Any) -> bool:
         return False  # the damage made it another type
 
 
-def _source(stretch: Stretch) -> str:
-    return _SOURCES[stretch.shelf, stretch.forward]
+def _from_clause(scan: RangeScan) -> str:
+    return _FROM_CLAUSES[scan.keyspace, scan.forward]
 
 
-_SOURCES = {
-    (shelf, forward): f"FROM {shelf} WHERE key >= ? AND key < ? "
+_FROM_CLAUSES = {
+    (keyspace, forward): f"FROM {keyspace} WHERE key >= ? AND key < ? "
     f"ORDER BY key{'' if forward else ' DESC'} LIMIT ? OFFSET ?"
-    for shelf in ("items", "entries")
+    for keyspace in ("items", "entries")
     for forward in (True, False)
 }
 """Where to read, as SQL: all else are parameters."""

@@ -8,13 +8,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from threading import get_ident
 from typing import TypeVar, TypeVarTuple
 
 from prejoin.engine.store.file.fork import REFUSED, gate, pass_gate, register
-from prejoin.engine.store.file.format import check_ours, checked_path, is_busy, prepare, sentence, uri
-from prejoin.engine.store.file.session import BUSY_MILLISECONDS, FileSession, Snapshot, Transaction
+from prejoin.engine.store.file.format import check_file, describe_error, is_busy, prepare_schema, resolve_path, uri
+from prejoin.engine.store.file.session import BUSY_MILLISECONDS, FileSession, Snapshot, WriteTransaction
 from prejoin.engine.store.interface import BusyError, Durability, OpenError, Store, StoreError
 from prejoin.protocol.errors import DynamoDBError
 
@@ -28,6 +28,7 @@ _LOG_BYTES = 32 * 1024 * 1024
 often it was changed: at a quarter of this a write takes twice as long."""
 _LOG_LOOKS = 64
 """The writes of this process between two looks at the length of the log."""
+_NO_QUEUE = nullcontext()
 
 
 class _Current(threading.local):
@@ -51,7 +52,7 @@ class FileStore(Store):
     """
 
     def __init__(self, path: str | os.PathLike[str], durability: Durability, *, verify_all: bool = False) -> None:
-        self._path = checked_path(path)
+        self._path = resolve_path(path)
         self._durability = durability
         self._verify_all = verify_all
         self._prepared = self._closed = False
@@ -66,7 +67,7 @@ class FileStore(Store):
         try:
             _patiently(self._use, lambda: None)
         except sqlite3.Error as error:
-            raise OpenError(sentence(error, self._path)) from error
+            raise OpenError(describe_error(error, self._path)) from error
         except DynamoDBError as error:
             raise OpenError(f"{self._path} cannot be opened: {error.message}") from error
         except StoreError as error:
@@ -76,8 +77,8 @@ class FileStore(Store):
         session = self._current.session
         return Snapshot(session) if snapshot else session
 
-    def writing(self) -> Transaction:
-        return Transaction(self._current.session)
+    def writing(self) -> WriteTransaction:
+        return WriteTransaction(self._current.session)
 
     def read(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
         try:
@@ -95,13 +96,12 @@ class FileStore(Store):
         try:
             return self._write(work, *arguments)
         except sqlite3.Error as error:
-            raise StoreError(sentence(error, self._path)) from error
+            raise StoreError(describe_error(error, self._path)) from error
 
     def read_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
         return self._now(lambda: self._use(work, *arguments))
 
     def write_now(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        # Another thread that takes the lock after this look makes us wait for its write, and not for longer.
         if self._log_is_long or self._writer.locked():
             raise BusyError
         return self._now(lambda: self._write(work, *arguments))
@@ -115,18 +115,18 @@ class FileStore(Store):
         except sqlite3.Error as error:
             if is_busy(error):
                 raise BusyError from error
-            raise StoreError(sentence(error, self._path)) from error
+            raise StoreError(describe_error(error, self._path)) from error
         finally:
             self._current.waits = True
 
     def _again(self, error: sqlite3.Error, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
         """Try some work again if it failed because another process holds the file; else say what is wrong."""
         if not is_busy(error):
-            raise StoreError(sentence(error, self._path)) from error
+            raise StoreError(describe_error(error, self._path)) from error
         try:
             return _patiently(work, *arguments)
         except sqlite3.Error as later:
-            raise StoreError(sentence(later, self._path)) from later
+            raise StoreError(describe_error(later, self._path)) from later
 
     def close(self) -> None:
         self._closed = True
@@ -146,7 +146,9 @@ class FileStore(Store):
     def _write(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
         if gate:
             pass_gate()
-        with self._writer:
+        # An event loop stays out of the queue, where a thread may wait for another process. SQLite itself tells it at
+        # once whether anybody else writes.
+        with self._writer if self._current.waits else _NO_QUEUE:
             result = self._use(work, *arguments)
             self._writes += 1
             if self._log_is_long or self._writes % _LOG_LOOKS == 1:
@@ -207,13 +209,14 @@ class FileStore(Store):
 
     def _connect(self, session: FileSession) -> sqlite3.Connection:
         if not self._prepared:
-            check_ours(self._path)
+            check_file(self._path)
         # The file is made once: if it is gone later, it is not replaced by an empty one.
         name = uri(self._path, "mode=rw" if self._prepared else "mode=rwc")
+        session.waits = self._current.waits
         # Into the session at once: whatever happens next, it is closed with it.
         session.connection = sqlite3.connect(
             name,
-            timeout=BUSY_MILLISECONDS / 1000,
+            timeout=BUSY_MILLISECONDS / 1000 if session.waits else 0,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=512,
@@ -230,7 +233,7 @@ class FileStore(Store):
         if not self._prepared:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
-                prepare(connection, self._path)
+                prepare_schema(connection, self._path)
                 connection.execute("COMMIT")
             self._prepared = True
         session.open(connection)

@@ -1,0 +1,145 @@
+"""The needs of each read: given attributes, range and order, in the attribute names of each entity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from prejoin.design.mapping.map_reads import ask_of
+from prejoin.keys import Lookup
+from prejoin.workload.constants import constant_text
+from prejoin.workload.lookup import bare_name, changes, means, root
+from prejoin.workload.model import Action, CheckKind, Entity, Op, OutOfScope, Read, Verb, Workload, Write
+from prejoin.workload.tenants import common_tenant
+
+
+class SortAttribute(msgspec.Struct, frozen=True, order=True):
+    """An attribute of a sort order, and its direction."""
+
+    attribute: str
+    descending: bool = False
+
+
+class Need(msgspec.Struct, frozen=True):
+    """What one read needs of the keys of one entity."""
+
+    read: str
+    entity: str
+    given: frozenset[str]
+    """Attributes with a known value: from the caller, or constant."""
+    constants: tuple[tuple[str, str], ...] = ()
+    left: frozenset[str] = frozenset()
+    """More attributes with a known value, which may be left to a filter; not all of them, if nothing else is known."""
+    tail: tuple[SortAttribute, ...] = ()
+    """The attribute of the range, then those of the order."""
+    ranged: bool = False
+    """Whether the first attribute of the tail has a range."""
+    shared: bool = False
+    """Whether the read asks for other entities, too."""
+    mingled: bool = False
+    """Whether several entities come in one order, so that the type follows the attributes they are sorted by."""
+    tenant: frozenset[str] = frozenset()
+    """The tenant attribute, if the entity belongs to tenants. Knowing it says nothing about a single item."""
+
+
+class ReadNeeds(msgspec.Struct, frozen=True):
+    """A read as the planner sees it, and its needs, one for each entity."""
+
+    read: Read
+    ask: Lookup
+    needs: tuple[Need, ...]
+
+
+def read_needs(workload: Workload) -> tuple[tuple[ReadNeeds, ...], dict[str, str]]:
+    """The needs of all reads in scope; and the reads that no key can answer, with the reason."""
+    outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
+    found, refused = [], {}
+    for read in workload.reads:
+        if read.id in outside:
+            continue
+        try:
+            ask = ask_of(read, workload)
+        except ValueError as problem:
+            refused[read.id] = str(problem)
+            continue
+        found.append(ReadNeeds(read, ask, tuple(_need(read, ask, name, workload) for name in ask.entities)))
+    return tuple(found), refused
+
+
+def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
+    """The lookups of writes: items to change or delete, by the attributes that the write is given.
+
+    A write that knows the key of its item needs no lookup; that depends on the chosen keys.
+    """
+    found: dict[tuple[str, str], ReadNeeds] = {}
+    for write, action in item_changes(workload):
+        entity = workload.entity(action.entity)
+        if entity is None:
+            continue
+        changed = {change.attribute for change in changes(write, action, entity)}
+        inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
+        given = {name for one in inputs for name in given_by(workload, write, entity, one)} - changed
+        if given:
+            ask = Lookup.of(entity.name, equal=given)
+            read = Read(write.id, entities=(entity.name,), rate=write.rate)
+            need = Need(write.id, entity.name, frozenset(given))
+            found[write.id, entity.name] = ReadNeeds(read, ask, (need,))
+    return tuple(found.values())
+
+
+def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
+    """The changes of writes to existing items, whose keys they must know. A condition on an item counts as an
+    update.
+    """
+    for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
+        yield from ((write, action) for action in write.actions if action.verb in (Verb.UPDATE, Verb.DELETE))
+        written = {action.entity for action in write.actions}
+        looked_at = {check.entity for check in write.checks if check.entity and check.kind is not CheckKind.UNIQUE}
+        yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(looked_at - written) if workload.entity(name))
+
+
+def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
+    """The attributes of an entity that an input of a write gives: by name, or because it holds the same id."""
+    if attribute := entity.attribute(name):
+        return [name] if means(workload, write, entity, attribute) else []
+    roots = {root(workload, e, a) for e in workload.entities if (a := e.attribute(name))}
+    same = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
+    return same if len(same) == 1 else []
+
+
+def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
+    entity = workload.entity(name)
+    assert entity is not None
+
+    def own(asked: str) -> str | None:
+        attribute = ask.attribute(name, asked)
+        return attribute if entity.attribute(attribute) else None
+
+    given = {own(one) for one in ask.equal - ask.filtered} - {None}
+    optional = {bare_name(i.attribute) for i in read.inputs if i.optional}
+    left = {own(one) for one in (ask.equal & ask.filtered) - optional} - {None}
+    constants = {
+        (a, constant_text(value)) for one, value in ask.constants if one not in ask.filtered and (a := own(one))
+    }
+    tail: dict[str, SortAttribute] = {}
+    if ask.within and (attribute := own(ask.within.attribute)):
+        tail[attribute] = SortAttribute(attribute)
+    for order in ask.order:
+        if order.entity in ("", name) and (attribute := own(order.attribute)) and attribute not in given:
+            # An order has a direction; a range has none.
+            tail[attribute] = SortAttribute(attribute, order.descending)
+    mingled = len(ask.entities) > 1 and (bool(ask.within) or any(not order.entity for order in ask.order))
+    known = frozenset(given) | {a for a, _ in constants}
+    return Need(
+        read.id,
+        name,
+        known,  # type: ignore[arg-type]
+        tuple(sorted(constants)),
+        frozenset(left),  # type: ignore[arg-type]
+        tuple(one for one in tail.values() if one.attribute not in known),
+        ask.within is not None and own(ask.within.attribute) is not None,
+        len(ask.entities) > 1,
+        mingled,
+        frozenset(common_tenant(workload, name)),
+    )

@@ -1,0 +1,127 @@
+"""The problem that the solver gets and the selection of keys that it returns, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from prejoin.design.solver.candidates import Candidate, serves
+from prejoin.design.solver.constraints import Constraints
+from prejoin.design.solver.fixed_keys import FixedKeys
+from prejoin.design.solver.integer_program import TimeLimit
+from prejoin.design.solver.needs import Need, ReadNeeds
+from prejoin.workload.model import Entity, Workload
+
+OWN = 0
+"""The entity's own item; copies are 1, 2, …"""
+BASE = 0
+"""The table; indexes are 1, 2, …"""
+MOST_COPIES = 4
+"""The most copies of one entity that are considered."""
+
+
+class Placement(msgspec.Struct, frozen=True, order=True):
+    """A candidate as the key of an item of an entity in a slot."""
+
+    entity: str
+    item: int
+    slot: int
+    candidate: Candidate
+
+
+class CollectionPlace(msgspec.Struct, frozen=True, order=True):
+    """A place where a read of several entities finds them: the slot, the partition, and the sort attributes before the
+    type.
+
+    Both use the attribute names of the read.
+    """
+
+    read: str
+    slot: int
+    names: tuple[str, ...]
+    rest: tuple[str, ...] = ()
+
+
+class Score(msgspec.Struct, frozen=True, order=True):
+    """The quality of a selection: smaller is better, and the first difference decides."""
+
+    unserved: int
+    structures: int
+    money: int
+
+
+class Selection(msgspec.Struct, frozen=True):
+    placed: tuple[Placement, ...]
+    together: tuple[CollectionPlace, ...]
+    unserved: tuple[str, ...]
+    indexes: int
+    copies: int
+    money: int
+    ended: bool = True
+    """Whether the solver compared all combinations of the candidates. If not, this is the best one found."""
+    least: int = 0
+    """A lower bound of the structures of any combination of candidates that serves as much."""
+    candidates: int = 0
+    """The number of candidates."""
+
+    @property
+    def score(self) -> Score:
+        return Score(len(self.unserved), self.indexes + self.copies, self.money)
+
+
+Forbidden = frozenset[Placement]
+"""Keys that cannot all be chosen: no order of their types makes all reads contiguous."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Everything that a selection depends on."""
+
+    workload: Workload
+    reads: tuple[ReadNeeds, ...]
+    finds: tuple[ReadNeeds, ...]
+    constraints: Constraints
+    fixed: FixedKeys
+    told: Callable[[str], None]
+    """Called with the progress of the search."""
+    limit: TimeLimit | None = None
+    forbidden: tuple[Forbidden, ...] = ()
+    rivals: tuple[frozenset[CollectionPlace], ...] = ()
+    """Places of several reads in one partition that cannot all be chosen: a parent has only two neighbours."""
+    refused: frozenset[tuple[str, Placement]] = frozenset()
+    """Reads and fixed keys that do not serve them, because of other items in the partition."""
+
+
+class Component(msgspec.Struct, frozen=True):
+    """Entities that are read together, with all of their reads."""
+
+    entities: tuple[Entity, ...]
+    reads: tuple[ReadNeeds, ...]
+
+
+def placement_answers(place: Placement, need: Need) -> bool:
+    if place.entity != need.entity:
+        return False
+    if serves(place.candidate, need):
+        return True
+    # The whole key of an item is given, and more: one item is read and compared with the rest.
+    whole = (place.item, place.slot) == (OWN, BASE) and set(place.candidate.attributes) <= need.given
+    return whole and not need.shared and not need.ranged
+
+
+def lies_in(place: Placement, question: ReadNeeds, need: Need, way: CollectionPlace) -> bool:
+    """Whether an item has a key in the place where a read of several entities finds them."""
+    if (place.entity, place.slot) != (need.entity, way.slot):
+        return False
+    name = question.ask.name
+    pk = frozenset(a for a in need.given if name(need.entity, a) in way.names)
+    if not serves(place.candidate, need, pk):
+        return False
+    return tuple(name(need.entity, one.attribute) for one in place.candidate.sk[: len(way.rest)]) == way.rest
+
+
+def key_as_asked(place: Placement, question: ReadNeeds, rest: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The partition and the first sort attributes of a placement, in the attribute names of a read."""
+    name, candidate = question.ask.name, place.candidate
+    pk = tuple(name(place.entity, one) for one in candidate.pk)
+    return pk, tuple(name(place.entity, one.attribute) for one in candidate.sk[:rest])

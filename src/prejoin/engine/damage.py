@@ -1,0 +1,150 @@
+"""Damage to a file: found by checksums and by comparing items with their index entries, and told with table and key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from prejoin.engine.items import rows
+from prejoin.engine.items.keys import storage_key
+from prejoin.engine.store.interface import DamageError, RangeScan, Session, StoredRow, StoreError
+from prejoin.engine.tables.definition import IndexDefinition, TableDefinition
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.key_bytes import Range, after, under
+from prejoin.protocol.sizes import item_size
+from prejoin.protocol.values import Item
+
+if TYPE_CHECKING:
+    from prejoin.engine.operations.database import Database
+
+_HASHED = 8
+"""How many bytes of an item's key are the table's id and the hash."""
+
+
+def describe_damage(database: Database, error: DamageError) -> str:
+    """Which item is damaged, and what to do about it."""
+
+    def find() -> tuple[TableDefinition, str]:
+        with database.store.reading() as session:
+            return (table := database.catalog.holding(session, error.key)), _shown_key(table, error)
+
+    try:
+        table, key = database.store.read(find)
+    except (DynamoDBError, StoreError, TypeError):
+        return f"An item is damaged in the file, and so is the definition of its table. Its key: {bytes(error.key)!r}"
+    if error.keyspace == "items":
+        return f"The item {key} of table {table.name} is damaged in the file. Put it again or delete it"
+    index = _index_of(table, error.key)
+    name = index.name if index else "an index"
+    return (
+        f"The entry of item {key} in index {name} of table {table.name} is damaged in the file. "
+        "Put the item again, or delete it"
+    )
+
+
+def _index_of(table: TableDefinition, key: bytes) -> IndexDefinition | None:
+    return next((index for index in table.indexes if key.startswith(table.index_prefix(index))), None)
+
+
+def _shown_key(table: TableDefinition, error: DamageError) -> str:
+    """The key attributes as JSON if they can still be read, else the bytes of the key, roughly."""
+    item = _decoded(error.content)
+    names = table.keys.names
+    if item is not None and all(name in item for name in names):
+        try:
+            stored = storage_key(table, item)
+        except (DynamoDBError, KeyError, TypeError, ValueError, AttributeError):
+            stored = b""
+        if error.key == stored or (error.keyspace == "entries" and stored and error.key.endswith(stored[_HASHED:])):
+            return msgspec.json.encode({name: item[name] for name in names}).decode()
+    return repr(error.key[_HASHED:].replace(b"\x00\x00", b" / ").decode(errors="backslashreplace"))
+
+
+def _decoded(content: object) -> Item | None:
+    try:
+        return rows.decode_item(content)  # type: ignore[arg-type]
+    except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):
+        return None
+
+
+def verify(database: Database) -> list[str]:
+    """Everything that is wrong with the file, at one moment: its structure, each item, and each index entry."""
+    found: list[str] = []
+    try:
+        found += database.store.verify_file()
+        return found + database.store.read(_verify_tables, database)
+    except StoreError as error:
+        return [*found, str(error)]
+
+
+def _verify_tables(database: Database) -> list[str]:
+    found: list[str] = []
+    with database.store.reading(snapshot=True) as session:
+        after_name, items = "", 0
+        while names := session.table_names(after_name, 100):
+            for name in names:
+                try:
+                    table = database.catalog.find(session, name)
+                except (StoreError, DynamoDBError) as error:
+                    found.append(f"table {name}: {error}")
+                    continue
+                found += [f"table {name}: {text}" for text in _verify_table(session, table)]
+                items += session.count("items", under(table.prefix))[0]
+            after_name = names[-1]
+        stored = session.count("items", _EVERYTHING)[0]
+        if stored != items and not found:
+            found.append(f"{stored - items} items belong to no table")
+    return found
+
+
+_EVERYTHING = Range(b"", b"\xff" * 16)
+
+
+def _verify_table(session: Session, table: TableDefinition) -> Iterator[str]:
+    damaged: list[DamageError] = []
+    expected = dict.fromkeys((index.number for index in table.indexes), 0)
+    for key, row in session.items(under(table.prefix), damaged):
+        item = _decoded(row.content)
+        if item is None or storage_key(table, item) != key:
+            yield f"the item {_shown_key(table, DamageError('items', key, row.content))} is stored under a wrong key"
+            continue
+        shown = _shown_key(table, DamageError("items", key, row.content))
+        if item_size(item) != row.size:
+            yield f"the item {shown} is recorded with a wrong size"
+        for index in table.indexes:
+            place = table.entry_keys[index.number](item, key)
+            if place is None:
+                continue
+            expected[index.number] += 1
+            if _entry(session, place) != rows.index_row(table, index, rows.ItemVersion(item, row)):
+                yield f"the entry of item {shown} in index {index.name} is missing or damaged"
+    for error in damaged:
+        yield f"the item {_shown_key(table, error)} is damaged"
+    for index in table.indexes:
+        number = session.count("entries", under(table.index_prefix(index)))[0]
+        if number != expected[index.number] and not damaged:
+            yield f"index {index.name} has {number} entries, and should have {expected[index.number]}"
+
+
+def _entry(session: Session, key: bytes) -> StoredRow | None:
+    try:
+        return next(session.rows(RangeScan("entries", Range(key, after(key)), True, 1), 0), None)
+    except DamageError:
+        return None
+
+
+def remove_damaged(session: Session, table: TableDefinition, key: bytes) -> None:
+    """Remove an item that cannot be read, and its index entries: they are looked for, since its attributes are lost."""
+    damaged: list[DamageError] = []
+    gone = [
+        place
+        for place, row in session.entries(under(table.prefix), damaged)
+        if place.endswith(key[_HASHED:])
+        and ((item := _decoded(row.content)) is None or storage_key(table, item) == key)
+    ]
+    gone += [error.key for error in damaged if error.key.endswith(key[_HASHED:])]
+    for place in gone:
+        session.delete_entry(place)
+    session.delete(key)

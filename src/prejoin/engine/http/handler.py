@@ -1,0 +1,155 @@
+"""From an HTTP request to its answer: what AWS's outer layer checks, in its order, and then the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import msgspec
+
+from prejoin.engine.http import signature
+from prejoin.engine.http.compression import (
+    COMPRESSION_THRESHOLD,
+    BodyTooLargeError,
+    compress,
+    decompress,
+    preferred_encoding,
+)
+from prejoin.engine.http.limits import Limits
+from prejoin.engine.http.messages import (
+    HEALTHY,
+    JSON,
+    NO_TOKEN,
+    NOT_FOUND,
+    TARGET,
+    TOO_LARGE,
+    UNKNOWN_OPERATION,
+    HttpRequest,
+    HttpResponse,
+    outer_error,
+)
+from prejoin.engine.http.origin_policy import OriginPolicy, is_preflight, with_cors_headers
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.limits import KB
+
+SHORT_READS = frozenset({"GetItem", "ListTables", "DescribeTimeToLive"})
+SHORT_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "DescribeTable"})
+"""DescribeTable writes nothing. But only in memory is it short: in a file the items of the table are counted."""
+SHORT_BODY = 64 * KB
+"""Bytes of a body that are read in less time than it takes to hand them to a thread and back."""
+_JSON_TYPES = frozenset({b"application/x-amz-json-1.0", b"application/json"})
+
+
+class Backend(Protocol):
+    """What is behind the front: the embedded engine, or anything else with this method.
+
+    If it also has `send_now(operation, body) -> bytes | None`, the event loop calls that one. It answers None where it
+    would have to wait for another thread or process; a thread then calls `send`.
+    """
+
+    def send(self, operation: str, body: bytes) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHandler:
+    engine: Backend
+    policy: OriginPolicy = field(default_factory=OriginPolicy)
+    keys: signature.KeyPair | None = None
+    at_once: frozenset[str] = SHORT_READS
+    """Operations that the event loop does itself: the way to a thread and back would cost more than they do. On a file
+    that other processes write to, a write may have to wait for them, and all clients with it: it gets a thread."""
+    limits: Limits = field(default_factory=Limits)
+
+    def respond_now(self, request: HttpRequest) -> HttpResponse | str:
+        """The answer to a request that takes no time. Else the operation that it is for, as far as that is known:
+        `respond` is then to be called in a thread."""
+        if len(request.body) > SHORT_BODY or request.header(b"content-encoding") is not None:
+            return ""
+        operation = self.admit(request)
+        if isinstance(operation, HttpResponse) or operation not in self.at_once:
+            return operation
+        send = getattr(self.engine, "send_now", self.engine.send)
+        return self._perform(operation, request, send) or operation
+
+    def respond(self, request: HttpRequest, operation: str) -> HttpResponse:
+        """The answer to a request, of which `respond_now` has told the operation. Blocks."""
+        admitted = operation or self.admit(request)
+        if isinstance(admitted, HttpResponse):
+            return admitted
+        found = self._perform(admitted, request, self.engine.send)
+        assert found is not None, "`send` always answers"
+        return found
+
+    def admit(self, request: HttpRequest) -> HttpResponse | str:
+        """The operation that a request is for, or the answer that it gets without one."""
+        refused = self.policy.refusal(request)
+        if refused is not None:
+            return refused
+        admitted = self._admit(request)
+        return (
+            with_cors_headers(request, admitted)
+            if self.policy.origins and isinstance(admitted, HttpResponse)
+            else admitted
+        )
+
+    def _admit(self, request: HttpRequest) -> HttpResponse | str:
+        if request.method == b"GET" and request.url == b"/":
+            return HEALTHY
+        if is_preflight(request):
+            return HttpResponse(200, b"")
+        kind = (request.header(b"content-type") or b"").partition(b";")[0].strip().lower()
+        if (
+            request.method != b"POST"
+            or (request.body and kind not in _JSON_TYPES)
+            or (request.url != b"/" and request.url.partition(b"?")[0] != b"/")
+        ):
+            return NOT_FOUND
+        target = request.header(b"x-amz-target") or b""
+        if not target.startswith(TARGET):
+            return UNKNOWN_OPERATION
+        if self.keys is not None:
+            refused = signature.refusal(request, self.keys)
+            if refused is not None:
+                return refused
+        elif not signature.has_token(request):
+            return NO_TOKEN
+        operation = target[len(TARGET) :].decode("latin-1")
+        return _endpoints(request) if operation == "DescribeEndpoints" else operation
+
+    def _perform(
+        self, operation: str, request: HttpRequest, send: Callable[[str, bytes], bytes | None]
+    ) -> HttpResponse | None:
+        """The answer of the engine; None if it gave none."""
+        try:
+            body = request.body
+            encoding = request.header(b"content-encoding")
+            if encoding is not None:
+                body = decompress(body, encoding.decode("latin-1").strip().lower(), self.limits.body)
+            found = send(operation, body)
+            if found is None:
+                return None
+            response = HttpResponse(200, found, JSON)
+        except DynamoDBError as error:
+            response = HttpResponse(error.status, error.body())
+        except BodyTooLargeError:
+            response = TOO_LARGE
+        except Exception as error:
+            response = outer_error("InternalFailure", f"The server failed: {error!r}", 500)
+        if len(response.body) > COMPRESSION_THRESHOLD:
+            response = _encoded(request, response)
+        return with_cors_headers(request, response) if self.policy.origins else response
+
+
+def _encoded(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    encoding = preferred_encoding(request.header(b"accept-encoding") or b"identity")
+    if encoding is None:
+        return response
+    more = f"{response.more}Content-Encoding: {encoding}\r\n"
+    return replace(response, body=compress(response.body, encoding), more=more)
+
+
+def _endpoints(request: HttpRequest) -> HttpResponse:
+    """Where to send further requests: where this one came."""
+    host = (request.header(b"host") or b"").decode("latin-1").strip()
+    return HttpResponse(200, msgspec.json.encode({"Endpoints": [{"Address": host, "CachePeriodInMinutes": 1440}]}))

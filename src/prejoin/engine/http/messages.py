@@ -1,0 +1,102 @@
+"""One HTTP answer: its bytes, with the headers that DynamoDB sends; and the errors of AWS's outer layer."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from http import HTTPStatus
+from random import getrandbits
+from typing import Final
+
+import msgspec
+
+TARGET = b"DynamoDB_20120810."
+
+
+@dataclass(slots=True)
+class HttpRequest:
+    method: bytes = b""
+    url: bytes = b""
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Names in lower case."""
+    body: bytes = b""
+    keep_alive: bool = True
+
+    def header(self, name: bytes) -> bytes | None:
+        """The value of the first header of this name."""
+        for known, value in self.headers:
+            if known == name:
+                return value
+        return None
+
+    def count(self, name: bytes) -> int:
+        return sum(known == name for known, _ in self.headers)
+
+
+JSON: Final = "application/x-amz-json-1.0"
+PLAIN: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    status: int
+    body: bytes
+    content_type: str = JSON
+    more: str = ""
+    """Further headers, each with the end of its line."""
+
+    def encode(self, *, keep_alive: bool) -> bytes:
+        head = (
+            f"HTTP/1.1 {self.status} {_REASONS[self.status]}\r\n"
+            f"Server: prejoin\r\nDate: {http_date()}\r\n"
+            f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
+            f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n"
+            f"x-amzn-RequestId: {request_id()}\r\nx-amz-crc32: {zlib.crc32(self.body)}\r\n{self.more}\r\n"
+        )
+        return head.encode("ascii") + self.body
+
+
+def outer_error(code: str, message: str = "", status: int = 400) -> HttpResponse:
+    """An error of the layer in front of DynamoDB, which has a namespace of its own.
+
+    >>> outer_error("MissingAuthenticationTokenException").body
+    b'{"__type":"com.amazon.coral.service#MissingAuthenticationTokenException"}'
+    """
+    document = {"__type": f"com.amazon.coral.service#{code}"}
+    if message:
+        document["message"] = message
+    return HttpResponse(status, msgspec.json.encode(document))
+
+
+UNKNOWN_OPERATION: Final = outer_error("UnknownOperationException")
+NOT_FOUND: Final = HttpResponse(404, b"<UnknownOperationException/>\n", "application/xml")
+"""What AWS answers to other methods than POST, and to bodies that are not JSON."""
+NO_TOKEN: Final = outer_error("MissingAuthenticationTokenException", "Request is missing Authentication Token")
+HEALTHY: Final = HttpResponse(200, b"healthy: prejoin\n", PLAIN)
+TOO_LARGE: Final = HttpResponse(413, b"", PLAIN)
+HEADERS_TOO_LARGE: Final = HttpResponse(400, b"", PLAIN)
+TIMEOUT: Final = HttpResponse(408, b"", PLAIN)
+MALFORMED: Final = HttpResponse(400, b"", PLAIN)
+INTERNAL_ERROR: Final = outer_error("InternalFailure", "The server failed", 500)
+"""A mistake of ours."""
+
+
+def request_id() -> str:
+    """52 characters, as AWS's have."""
+    return f"{getrandbits(208):052X}"
+
+
+_date = (0, "")
+
+
+def http_date() -> str:
+    global _date
+    now = int(time.time())
+    if _date[0] != now:
+        _date = (now, formatdate(now, usegmt=True))
+    return _date[1]
+
+
+_REASONS = {status.value: status.phrase for status in HTTPStatus}

@@ -1,0 +1,191 @@
+"""One page of a Query or a Scan: rows in key order from a position on, until the limit, 1 MB, or the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from prejoin.engine.items import rows
+from prejoin.engine.items.keys import check_not_empty, storage_key
+from prejoin.engine.store.interface import RangeScan, Session
+from prejoin.engine.store.key_layout import partition_bytes
+from prejoin.engine.tables.definition import IndexDefinition, KeyElement, KeySchema, TableDefinition
+from prejoin.protocol import key_bytes, limits
+from prejoin.protocol.errors import refuse
+from prejoin.protocol.expressions import AttributeCondition
+from prejoin.protocol.key_bytes import Range, after, beyond
+
+_TYPE = "One or more parameter values were invalid: Condition parameter type does not match schema type"
+
+
+class PartitionRange(msgspec.Struct, frozen=True):
+    """What all keys of one partition begin with, and a range of key bytes in it."""
+
+    partition: bytes
+    bounds: Range
+
+
+def key_range(
+    table: TableDefinition, index: IndexDefinition | None, conditions: dict[str, AttributeCondition]
+) -> PartitionRange:
+    """The range that the conditions ask for.
+
+    Every partition attribute needs an equality. Sort attributes come left to right without gaps; only the last one
+    given may have another condition than equality.
+    """
+    keys = table.keys if index is None else index.keys
+    if len(conditions) > max(2, len(keys.attributes)):
+        refuse(
+            f"The number of query conditions ({len(conditions)}) exceeds the number of key attributes defined in the "
+            f"schema ({len(keys.attributes)})"
+        )
+    for attribute in keys.attributes:
+        if attribute.name in conditions:
+            _check(attribute, conditions[attribute.name])
+    if len(keys.attributes) == 1 and len(conditions) > 1:
+        refuse("Query key condition not supported")
+    if len(keys.partition) > 1 or len(keys.sort) > 1:
+        _check_composite(keys, conditions)
+    for attribute in keys.partition:
+        condition = conditions.get(attribute.name)
+        if condition is None:
+            refuse(f"Query condition missed key schema element: {attribute.name}")
+        if condition.operator != "=":
+            refuse("Query key condition not supported")
+    given = [attribute for attribute in keys.sort if attribute.name in conditions]
+    strangers = len(conditions) - len(keys.partition) - len(given)
+    if strangers and keys.sort and not given:
+        refuse(f"Query condition missed key schema element: {keys.sort[0].name}")
+    if strangers:
+        refuse("Query key condition not supported")
+    prefix = table.prefix if index is None else table.index_prefix(index)
+    values = [conditions[attribute.name].operands[0] for attribute in keys.partition]
+    partition = partition_bytes(prefix, key_bytes.prefix(values))
+    if not given:
+        return PartitionRange(partition, key_bytes.under(partition))
+    begin = partition + key_bytes.prefix([conditions[attribute.name].operands[0] for attribute in given[:-1]])
+    last = conditions[given[-1].name]
+    # In an index the item's own key comes after its sort key.
+    bounds = key_bytes.compare_range(begin, last.operator, last.operands, last=index is None)
+    return PartitionRange(partition, bounds)
+
+
+def _check_composite(keys: KeySchema, conditions: dict[str, AttributeCondition]) -> None:
+    """The rules of an index with several partition or sort attributes, which have their own words."""
+    equal = {name for name, condition in conditions.items() if condition.operator == "="}
+    missing = [attribute.name for attribute in keys.partition if attribute.name not in equal]
+    if missing:
+        refuse(f"HASH key attributes {', '.join(missing)} must have equality conditions specified in the query")
+    before: list[str] = []
+    for attribute in keys.sort:
+        if attribute.name in conditions and before:
+            refuse(
+                f"RANGE key attributes {', '.join(before)} must have equality conditions specified in the query "
+                f"because a condition is present on key attribute {attribute.name}"
+            )
+        if attribute.name not in equal:
+            before.append(attribute.name)
+
+
+def _check(attribute: KeyElement, condition: AttributeCondition) -> None:
+    for value in condition.operands:
+        if attribute.type not in value:
+            refuse(_TYPE)
+        if condition.operator != "begins_with":
+            check_not_empty(attribute, value)
+    if condition.operator == "begins_with" and attribute.type == "N":
+        refuse(_TYPE)
+
+
+_ANY = (1 << 31) - 1
+_FEW = 1001
+"""How many items are read before their sizes are looked at: most pages have no more."""
+
+
+@dataclass(slots=True)
+class RowPage:
+    """The items of a page in order, as JSON; `more` says that the page was cut."""
+
+    items: list[bytes] = field(default_factory=list)
+    size: int = 0
+    """What they count together, where that was asked for."""
+    more: bool = False
+    fetched_units: list[int] = field(default_factory=list)
+    """Sizes of whole items that a local index had to fetch from the table."""
+
+
+class PageQuery(msgspec.Struct, frozen=True):
+    """What to read: a range of key bytes; after which of them to begin; how far; which way."""
+
+    table: TableDefinition
+    index: IndexDefinition | None
+    bounds: Range
+    start: bytes | None
+    limit: int | None
+    forward: bool = True
+    whole_items: bool = False
+    """Fetch each item from the table, as a local index does for attributes it does not hold."""
+    sized: bool = False
+    """Whether the size of the page is asked for."""
+
+
+def read_page(session: Session, cut: PageQuery) -> RowPage:
+    """Read until the limit, or until the page holds 1 MB."""
+    limit = cut.limit or _ANY
+    scan = RangeScan("items" if cut.index is None else "entries", _bounds(cut), cut.forward, min(limit, _FEW))
+    page = RowPage()
+    length = 0
+    # JSON is longer than the size that DynamoDB counts: what is within 1 MB as JSON is within it.
+    for some in session.contents(scan):
+        length += sum(map(len, some))
+        page.items += some
+        if length >= limits.PAGE_SIZE:
+            break
+    if length >= limits.PAGE_SIZE:
+        page.items.clear()
+        _read_on(session, scan, limit, page)
+    elif cut.sized or len(page.items) == _FEW < limit:
+        page.size = session.size(scan)
+        if len(page.items) == _FEW < limit:
+            _read_on(session, scan, limit, page)
+    page.more = page.more or len(page.items) == limit
+    if cut.whole_items:
+        _fetch_whole(session, cut.table, page)
+    return page
+
+
+def _read_on(session: Session, scan: RangeScan, limit: int, page: RowPage) -> None:
+    """Add items to a page, up to the one that makes it 1 MB."""
+    longer = RangeScan(scan.keyspace, scan.bounds, scan.forward, limit)
+    for row in session.rows(longer, len(page.items)):
+        page.items.append(row.content)
+        page.size += row.size
+        if page.size >= limits.PAGE_SIZE:
+            page.more = True
+            return
+
+
+def _fetch_whole(session: Session, table: TableDefinition, page: RowPage) -> None:
+    for number, content in enumerate(page.items):
+        whole = session.get(storage_key(table, rows.decode_item(content)))
+        assert whole is not None, "an index entry has its item"
+        page.fetched_units.append(whole.size)
+        page.items[number] = whole.content
+
+
+def segment_range(prefix: bytes, segment: int, total: int) -> Range:
+    """The key bytes of one segment of a parallel scan: an equal share of the hashes.
+
+    >>> segment_range(b"", 1, 3)
+    Range(low=b'UUUU', high=b'\\xaa\\xaa\\xaa\\xaa')
+    """
+    first, last = (segment << 32) // total, (segment + 1 << 32) // total
+    return Range(prefix + first.to_bytes(4), beyond(prefix + (last - 1).to_bytes(4)))
+
+
+def _bounds(cut: PageQuery) -> Range:
+    low, high = cut.bounds
+    if cut.start is None:
+        return cut.bounds
+    return Range(after(cut.start), high) if cut.forward else Range(low, cut.start)

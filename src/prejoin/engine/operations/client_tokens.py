@@ -1,0 +1,76 @@
+"""Client tokens: the answers to transactions with a token, so that the same request again is not done again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from prejoin.engine.requests import TransactWriteItemsInput
+from prejoin.engine.store.interface import Session, packed_expiry, token_expiry
+from prejoin.protocol.errors import DynamoDBError
+
+_encode = msgspec.json.Encoder().encode
+_encode_in_order = msgspec.json.Encoder(order="deterministic").encode
+"""The same request may name its attributes in another order."""
+_REMEMBERED_SECONDS = 600.0
+_FORGETTING_SECONDS = 10.0
+_FORGETTING_TOKENS = 10_000
+MAX_TOKENS = 250_000
+"""The tokens that are remembered at a time, some 40 MB in memory. If there are more in ten minutes, more than 400 a
+second, the oldest are forgotten early: a repetition of such a request is then done again."""
+_DIGEST = 16
+
+
+class ClientTokens:
+    """The answers of the last ten minutes, in the store. The older ones are removed now and then, not every time."""
+
+    def __init__(self) -> None:
+        self._forget_next = 0.0
+        self._since = 0
+
+    def find_response(self, session: Session, token: bytes, digest: bytes) -> dict[str, Any] | None:
+        """The answer to the same request with the same token; the same token on another request is an error."""
+        record = session.token(token)
+        if record is None or token_expiry(record) < time.time():
+            return None
+        if record[8 : 8 + _DIGEST] != digest:
+            raise DynamoDBError("IdempotentParameterMismatchException")
+        response = record[8 + _DIGEST :]
+        return msgspec.json.decode(response, type=dict[str, Any]) if response else {}
+
+    def remember(self, session: Session, token: bytes, digest: bytes, response: dict[str, Any]) -> None:
+        now = time.time()
+        self._since += 1
+        if now > self._forget_next or self._since > _FORGETTING_TOKENS:
+            session.forget_tokens(now, MAX_TOKENS)
+            self._forget_next, self._since = now + _FORGETTING_SECONDS, 0
+        expires = now + _REMEMBERED_SECONDS
+        # One object of bytes, and digests instead of texts: there may be very many.
+        record = packed_expiry(expires) + digest + (_encode(response) if response else b"")
+        session.keep_token(token, record, expires)
+
+
+def digest_of(request: TransactWriteItemsInput) -> bytes:
+    """What tells one request from another."""
+    return _hashed(_encode_in_order(request.transact_items))
+
+
+def hashed_token(token: str) -> bytes:
+    """The name under which a token is kept."""
+    return _hashed(token.encode())
+
+
+def _hashed(content: bytes) -> bytes:
+    whole: bytes = _sha256()(content).digest()
+    return whole[:_DIGEST]
+
+
+@cache
+def _sha256() -> Callable[[bytes], Any]:
+    from hashlib import sha256  # it loads OpenSSL, and few transactions in process have a token
+
+    return sha256

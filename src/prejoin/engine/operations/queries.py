@@ -1,0 +1,366 @@
+"""Query and Scan."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import msgspec
+
+from prejoin.engine.items import rows
+from prejoin.engine.items.capacity import Capacity, consumed_capacity, is_requested
+from prejoin.engine.items.keys import check_not_empty, check_scalar, storage_key
+from prejoin.engine.items.read import PageQuery, PartitionRange, RowPage, key_range, read_page, segment_range
+from prejoin.engine.operations.database import Database, ResponseBody
+from prejoin.engine.requests import QueryInput, ReadOptions, ScanInput
+from prejoin.engine.tables.catalog import index_of
+from prejoin.engine.tables.definition import IndexDefinition, KeySchema, TableDefinition
+from prejoin.engine.validation import CAPACITY, SELECT, Constraints, expression_parameters, table_name
+from prejoin.protocol.errors import DynamoDBError, invalid, newer_wording, refuse
+from prejoin.protocol.expressions import (
+    AttributeCondition,
+    BoundCondition,
+    BoundKeyConditions,
+    ProjectionExpression,
+    Substitutions,
+    bind_condition,
+    bind_key_conditions,
+    bind_projection,
+    document_paths,
+    evaluate,
+    heads,
+    key_conditions,
+    project,
+)
+from prejoin.protocol.key_bytes import Range, compare_range, plain, under
+from prejoin.protocol.prices import EVENTUAL, STRONG, read_units
+from prejoin.protocol.values import Item, canonical_item
+
+_INVALID = "One or more parameter values were invalid: "
+_SEGMENTS = 1_000_000
+_START = "The provided starting key is invalid"
+
+
+class _Wish(msgspec.Struct, frozen=True):
+    """A checked request, before its table is found."""
+
+    start: Item | None
+    filter: BoundCondition | None
+    projection: ProjectionExpression | None
+    conditions: dict[str, AttributeCondition] | None = None
+
+
+def query(database: Database, request: QueryInput) -> ResponseBody:
+    name = table_name(request.table_name)
+    constraints = _constraints(request)
+    if request.limit is not None and request.limit < 1:
+        raise invalid(
+            "1 validation error detected: Value at 'Limit' failed to satisfy constraint: "
+            "Member must have value greater than or equal to 1"
+        )
+    constraints.finish()
+    expression_parameters(
+        {
+            "ProjectionExpression": request.projection_expression,
+            "FilterExpression": request.filter_expression,
+            "KeyConditionExpression": request.key_condition_expression,
+        },
+        {
+            "AttributesToGet": request.attributes_to_get,
+            "QueryFilter": request.query_filter,
+            "ConditionalOperator": request.conditional_operator,
+            "KeyConditions": request.key_conditions,
+        },
+        request.expression_attribute_names,
+        request.expression_attribute_values,
+    )
+    text = request.key_condition_expression
+    if text is None:
+        refuse("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
+    names, values = request.expression_attribute_names, request.expression_attribute_values
+    substitutions = Substitutions(names, values, newer_words=True)
+    wish = _wish(request, substitutions, bind_key_conditions(text, substitutions))
+    return _read(database, name, request, wish, forward=request.scan_index_forward is not False)
+
+
+def scan(database: Database, request: ScanInput) -> ResponseBody:
+    name = table_name(request.table_name)
+    constraints = _constraints(request)
+    constraints.at_least("limit", request.limit, 1)
+    constraints.at_least("segment", request.segment, 0)
+    constraints.at_least("totalSegments", request.total_segments, 1)
+    if request.total_segments is not None and request.total_segments > _SEGMENTS:
+        constraints.fail(
+            "totalSegments", request.total_segments, f"Member must have value less than or equal to {_SEGMENTS}"
+        )
+    constraints.finish()
+    expression_parameters(
+        {
+            "ProjectionExpression": request.projection_expression,
+            "FilterExpression": request.filter_expression,
+        },
+        {
+            "AttributesToGet": request.attributes_to_get,
+            "ScanFilter": request.scan_filter,
+            "ConditionalOperator": request.conditional_operator,
+        },
+        request.expression_attribute_names,
+        request.expression_attribute_values,
+    )
+    _check_segments(request)
+    substitutions = Substitutions(request.expression_attribute_names, request.expression_attribute_values)
+    segment = None
+    if request.segment is not None and request.total_segments is not None:
+        segment = (request.segment, request.total_segments)
+    return _read(database, name, request, _wish(request, substitutions), segment=segment)
+
+
+def _check_segments(request: ScanInput) -> None:
+    segment, total = request.segment, request.total_segments
+    if segment is not None and total is None:
+        refuse(
+            "The TotalSegments parameter is required but was not present in the request when Segment parameter "
+            "is present"
+        )
+    if total is not None and segment is None:
+        refuse(
+            "The Segment parameter is required but was not present in the request when parameter TotalSegments "
+            "is present"
+        )
+    if segment is not None and total is not None and segment >= total:
+        refuse(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
+            f"Segment: {segment} is not less than TotalSegments: {total}"
+        )
+
+
+def _constraints(request: ReadOptions) -> Constraints:
+    constraints = Constraints()
+    if request.index_name is not None:
+        constraints.name("indexName", request.index_name)
+    constraints.one_of("select", request.select, SELECT)
+    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    return constraints
+
+
+def _wish(request: ReadOptions, substitutions: Substitutions, keys: BoundKeyConditions | None = None) -> _Wish:
+    text = request.filter_expression
+    found = None if text is None else bind_condition(text, substitutions, "FilterExpression")
+    text = request.projection_expression
+    projection = None if text is None else bind_projection(text, substitutions)
+    substitutions.finish()
+    conditions = None if keys is None else key_conditions(keys)
+    start = None
+    if request.exclusive_start_key is not None:
+        try:
+            start = canonical_item(request.exclusive_start_key)
+        except DynamoDBError as error:
+            if keys is not None:
+                raise newer_wording(error) from None
+            raise DynamoDBError(error.code, f"{_START}: {error.message}") from None
+    _check_select(request)
+    return _Wish(start, found, projection, conditions)
+
+
+def _check_select(request: ReadOptions) -> None:
+    select, projected = request.select, request.projection_expression is not None
+    if select == "SPECIFIC_ATTRIBUTES" and not projected:
+        refuse("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
+    if projected and select not in (None, "SPECIFIC_ATTRIBUTES"):
+        what = "only the Count" if select == "COUNT" else select
+        refuse(f"Cannot specify the ProjectionExpression when choosing to get {what}")
+    if select == "ALL_PROJECTED_ATTRIBUTES" and request.index_name is None:
+        refuse("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+
+
+def _read(
+    database: Database,
+    name: str,
+    request: ReadOptions,
+    wish: _Wish,
+    *,
+    forward: bool = True,
+    segment: tuple[int, int] | None = None,
+) -> ResponseBody:
+    with database.store.reading(snapshot=True) as session:
+        table = database.catalog.find(session, name)
+        index = None if request.index_name is None else index_of(table, request.index_name)
+        if index is not None and index.is_global and request.consistent_read:
+            refuse("Consistent reads are not supported on global secondary indexes")
+        keys = None if wish.conditions is None else key_range(table, index, wish.conditions)
+        bounds = _scanned(table, index, segment) if keys is None else keys.bounds
+        cut = PageQuery(
+            table,
+            index,
+            bounds,
+            None if wish.start is None else _position(table, index, wish, wish.start, keys, segment),
+            request.limit,
+            forward,
+            _needs_whole_items(table, index, request, wish),
+            is_requested(request.return_consumed_capacity),
+        )
+        _check_expressions(table, index, wish)
+        page = read_page(session, cut)
+    return _response(table, index, request, wish, page)
+
+
+def _scanned(table: TableDefinition, index: IndexDefinition | None, segment: tuple[int, int] | None) -> Range:
+    """All of a table or an index, or one segment of it."""
+    prefix = table.prefix if index is None else table.index_prefix(index)
+    return under(prefix) if segment is None else segment_range(prefix, *segment)
+
+
+def _needs_whole_items(
+    table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, wish: _Wish
+) -> bool:
+    """Whether a local index must fetch items from the table; a global one refuses what it does not hold."""
+    projected = None if index is None else table.projected(index)
+    if index is None or projected is None:
+        return False
+    if request.select == "ALL_ATTRIBUTES":
+        if index.is_global:
+            refuse(
+                _INVALID + "Select type ALL_ATTRIBUTES is not supported for global secondary index "
+                f"{index.name} because its projection type is not ALL"
+            )
+        return True
+    if wish.projection is None:
+        return False
+    missing = sorted(heads(wish.projection) - projected)
+    if missing and index.is_global:
+        refuse(_INVALID + f"Global secondary index {index.name} does not project [{', '.join(missing)}]")
+    return bool(missing)
+
+
+def _check_expressions(table: TableDefinition, index: IndexDefinition | None, wish: _Wish) -> None:
+    if wish.projection is not None:
+        check_scalar(table, wish.projection.paths)
+    if wish.filter is None:
+        return
+    paths = document_paths(wish.filter.tree)
+    if wish.conditions is None:
+        check_scalar(table, paths)
+        return
+    names = (table.keys if index is None else index.keys).names
+    for path in paths:
+        if path.steps[0] in names:
+            refuse(
+                f"Filter Expression can only contain non-primary key attributes: Primary key attribute: {path.steps[0]}"
+            )
+    check_scalar(table, paths)
+    projected = None if index is None else table.projected(index)
+    if index is not None and projected is not None:
+        missing = sorted({str(path.steps[0]) for path in paths} - projected)
+        if missing:
+            refuse(
+                _INVALID + f"Secondary index {index.name} does not project one or more filter attributes: "
+                f"[{', '.join(missing)}]"
+            )
+
+
+def _position(
+    table: TableDefinition,
+    index: IndexDefinition | None,
+    wish: _Wish,
+    start: Item,
+    keys: PartitionRange | None,
+    segment: tuple[int, int] | None,
+) -> bytes:
+    """The key bytes to go on after."""
+    names = table.position_names(index)
+    if set(start) != set(names):
+        refuse(_START if keys is not None or index is not None else f"{_START}: {_MISMATCH}")
+    _check_position(table.keys, start)
+    position = storage_key(table, start)
+    if index is not None:
+        _check_position(index.keys, start)
+        found = table.entry_keys[index.number](start, position)
+        if found is None:
+            refuse(f"{_START}: {_MISMATCH}")
+        position = found
+    if keys is not None and wish.conditions is not None:
+        if not position.startswith(keys.partition):
+            _refuse_partition(index.keys if index else table.keys, wish.conditions, start)
+        if index is None and not table.keys.sort:
+            (attribute,) = table.keys.partition
+            shown = f"{attribute.name}=AttributeValue: {{{attribute.type}:{start[attribute.name][attribute.type]}}}"
+            refuse(f"The provided exclusive start key is invalid: ExclusiveStartKey: {{{shown}}}")
+        if not _lies_in(position, keys.bounds):
+            refuse(_OFF_RANGE)
+    if segment is not None and not _lies_in(position, _scanned(table, index, segment)):
+        refuse(
+            f"{_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
+            f"TotalSegments: {segment[1]} Segment: {segment[0]}"
+        )
+    return position
+
+
+_OFF_RANGE = "The provided starting key does not match the range key predicate"
+
+
+def _refuse_partition(keys: KeySchema, conditions: dict[str, AttributeCondition], start: Item) -> NoReturn:
+    """Refuse a position in another partition. Where the sort key has a condition, DynamoDB looks at that first."""
+    sort = [attribute for attribute in keys.sort if attribute.name in conditions]
+    if not sort:
+        refuse("The provided starting key is outside query boundaries based on provided conditions")
+    for attribute in sort:
+        condition = conditions[attribute.name]
+        bounds = compare_range(b"", condition.operator, condition.operands, last=True)
+        if not _lies_in(plain(start[attribute.name]), bounds):
+            refuse(_OFF_RANGE)
+    refuse("The query can return at most one row and cannot be restarted")
+
+
+def _lies_in(position: bytes, bounds: Range) -> bool:
+    return position >= bounds.low and (bounds.high is None or position < bounds.high)
+
+
+_MISMATCH = "The provided key element does not match the schema"
+
+
+def _check_position(keys: KeySchema, start: Item) -> None:
+    for attribute in keys.attributes:
+        if attribute.type not in start[attribute.name]:
+            refuse(f"{_START}: {_MISMATCH}")
+        check_not_empty(attribute, start[attribute.name])
+
+
+def _response(
+    table: TableDefinition, index: IndexDefinition | None, request: ReadOptions, wish: _Wish, page: RowPage
+) -> ResponseBody:
+    response: dict[str, Any] = {}
+    count = scanned = len(page.items)
+    is_plain = wish.filter is None and wish.projection is None
+    if not is_plain:
+        items = list(map(rows.decode_item, page.items))
+        if wish.filter is not None:
+            items = [item for item in items if evaluate(wish.filter, item)]
+        count = len(items)
+        if request.select != "COUNT":
+            paths = wish.projection.paths if wish.projection else None
+            response["Items"] = items if paths is None else [project(item, paths) for item in items]
+    response["Count"], response["ScannedCount"] = count, scanned
+    # After the only item of a partition there is nothing to go on to.
+    if page.more and not (wish.conditions is not None and index is None and not table.keys.sort):
+        last = rows.decode_item(page.items[-1])
+        response["LastEvaluatedKey"] = {name: last[name] for name in table.position_names(index)}
+    if is_requested(request.return_consumed_capacity):
+        capacity = Capacity(table)
+        factor = STRONG if request.consistent_read else EVENTUAL
+        capacity.add(read_units(page.size, factor), index)
+        for size in page.fetched_units:
+            capacity.add(read_units(size, factor))
+        response |= consumed_capacity(capacity, request.return_consumed_capacity)
+    if not is_plain or request.select == "COUNT":
+        return response
+    return _with_items(page.items, response)
+
+
+def _with_items(items: list[bytes], response: dict[str, Any]) -> bytes:
+    """The JSON of an answer with these items. It is joined once: a copy of a large page costs as much as reading it."""
+    others = msgspec.json.encode(response)[1:]
+    if not items:
+        return b'{"Items":[],' + others
+    items[0] = b'{"Items":[' + items[0]
+    items[-1] += b"]"
+    items.append(others)
+    return b",".join(items)

@@ -1,0 +1,283 @@
+"""What each operation may be asked: one frozen struct a request, decoded from JSON as DynamoDB would."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.protocol.values import AttributeValue
+
+Attributes = dict[str, AttributeValue]
+
+
+class RequestShape(msgspec.Struct, frozen=True, rename="pascal", kw_only=True, omit_defaults=True):
+    """Members that are absent and members that are null are the same; unknown members are ignored."""
+
+
+class KeySchemaElement(RequestShape, frozen=True):
+    attribute_name: str | None = None
+    key_type: str | None = None
+
+
+class AttributeDefinition(RequestShape, frozen=True):
+    attribute_name: str | None = None
+    attribute_type: str | None = None
+
+
+class IndexProjection(RequestShape, frozen=True):
+    projection_type: str | None = None
+    non_key_attributes: list[str] | None = None
+
+
+class ProvisionedThroughput(RequestShape, frozen=True):
+    read_capacity_units: int | None = None
+    write_capacity_units: int | None = None
+
+
+class SecondaryIndex(RequestShape, frozen=True):
+    index_name: str | None = None
+    key_schema: list[KeySchemaElement] | None = None
+    projection: IndexProjection | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+
+
+class StreamSpecification(RequestShape, frozen=True):
+    stream_enabled: bool | None = None
+
+
+class SSESpecification(RequestShape, frozen=True):
+    enabled: bool | None = None
+    type: str | None = msgspec.field(name="SSEType", default=None)
+    key: str | None = msgspec.field(name="KMSMasterKeyId", default=None)
+
+
+class CreateTableInput(RequestShape, frozen=True):
+    table_name: str | None = None
+    attribute_definitions: list[AttributeDefinition] | None = None
+    key_schema: list[KeySchemaElement] | None = None
+    billing_mode: str | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    global_secondary_indexes: list[SecondaryIndex] | None = None
+    local_secondary_indexes: list[SecondaryIndex] | None = None
+    deletion_protection_enabled: bool | None = None
+    table_class: str | None = None
+    stream_specification: StreamSpecification | None = None
+    encryption: SSESpecification | None = msgspec.field(name="SSESpecification", default=None)
+
+
+class IndexDeletion(RequestShape, frozen=True):
+    index_name: str | None = None
+
+
+class IndexUpdate(RequestShape, frozen=True):
+    index_name: str | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+
+
+class GlobalIndexUpdate(RequestShape, frozen=True):
+    create: SecondaryIndex | None = None
+    update: IndexUpdate | None = None
+    delete: IndexDeletion | None = None
+
+
+class UpdateTableInput(RequestShape, frozen=True):
+    table_name: str | None = None
+    attribute_definitions: list[AttributeDefinition] | None = None
+    billing_mode: str | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    global_secondary_index_updates: list[GlobalIndexUpdate] | None = None
+    deletion_protection_enabled: bool | None = None
+    table_class: str | None = None
+    stream_specification: StreamSpecification | None = None
+    encryption: SSESpecification | None = msgspec.field(name="SSESpecification", default=None)
+
+
+class TableInput(RequestShape, frozen=True):
+    """DescribeTable, DeleteTable and DescribeTimeToLive ask for no more than a table."""
+
+    table_name: str | None = None
+
+
+class ListTablesInput(RequestShape, frozen=True):
+    exclusive_start_table_name: str | None = None
+    limit: int | None = None
+
+
+class TimeToLiveSpecification(RequestShape, frozen=True):
+    attribute_name: str | None = None
+    enabled: bool | None = None
+
+
+class UpdateTimeToLiveInput(RequestShape, frozen=True):
+    table_name: str | None = None
+    time_to_live_specification: TimeToLiveSpecification | None = None
+
+
+class ExpressionParameters(RequestShape, frozen=True):
+    """Members of every request with expressions."""
+
+    expression_attribute_names: dict[str, str] | None = None
+    expression_attribute_values: Attributes | None = None
+
+
+class WriteOptions(ExpressionParameters, frozen=True):
+    table_name: str | None = None
+    condition_expression: str | None = None
+    return_values: str | None = None
+    return_values_on_condition_check_failure: str | None = None
+    return_consumed_capacity: str | None = None
+    return_item_collection_metrics: str | None = None
+    expected: Any = None
+    conditional_operator: Any = None
+
+
+class PutItemInput(WriteOptions, frozen=True):
+    item: Attributes | None = None
+
+
+class DeleteItemInput(WriteOptions, frozen=True):
+    key: Attributes | None = None
+
+
+class UpdateItemInput(WriteOptions, frozen=True):
+    key: Attributes | None = None
+    update_expression: str | None = None
+    attribute_updates: Any = None
+
+
+class ConditionCheck(WriteOptions, frozen=True):
+    key: Attributes | None = None
+
+
+class GetItemInput(RequestShape, frozen=True):
+    table_name: str | None = None
+    key: Attributes | None = None
+    consistent_read: bool | None = None
+    projection_expression: str | None = None
+    expression_attribute_names: dict[str, str] | None = None
+    return_consumed_capacity: str | None = None
+    attributes_to_get: Any = None
+
+
+class ReadOptions(ExpressionParameters, frozen=True):
+    """What Query and Scan share."""
+
+    table_name: str | None = None
+    index_name: str | None = None
+    select: str | None = None
+    limit: int | None = None
+    consistent_read: bool | None = None
+    exclusive_start_key: Attributes | None = None
+    filter_expression: str | None = None
+    projection_expression: str | None = None
+    return_consumed_capacity: str | None = None
+    attributes_to_get: Any = None
+    conditional_operator: Any = None
+
+
+class QueryInput(ReadOptions, frozen=True):
+    key_condition_expression: str | None = None
+    scan_index_forward: bool | None = None
+    key_conditions: Any = None
+    query_filter: Any = None
+
+
+class ScanInput(ReadOptions, frozen=True):
+    segment: int | None = None
+    total_segments: int | None = None
+    scan_filter: Any = None
+
+
+class KeysAndAttributes(RequestShape, frozen=True):
+    keys: list[Attributes] | None = None
+    consistent_read: bool | None = None
+    projection_expression: str | None = None
+    expression_attribute_names: dict[str, str] | None = None
+    attributes_to_get: Any = None
+
+
+class BatchGetItemInput(RequestShape, frozen=True):
+    request_items: dict[str, KeysAndAttributes] | None = None
+    return_consumed_capacity: str | None = None
+
+
+class PutRequest(RequestShape, frozen=True):
+    item: Attributes | None = None
+
+
+class DeleteRequest(RequestShape, frozen=True):
+    key: Attributes | None = None
+
+
+class WriteRequest(RequestShape, frozen=True):
+    put_request: PutRequest | None = None
+    delete_request: DeleteRequest | None = None
+
+
+class BatchWriteItemInput(RequestShape, frozen=True):
+    request_items: dict[str, list[WriteRequest]] | None = None
+    return_consumed_capacity: str | None = None
+    return_item_collection_metrics: str | None = None
+
+
+class TransactWriteItem(RequestShape, frozen=True):
+    put: PutItemInput | None = None
+    update: UpdateItemInput | None = None
+    delete: DeleteItemInput | None = None
+    condition_check: ConditionCheck | None = None
+
+
+class TransactWriteItemsInput(RequestShape, frozen=True):
+    transact_items: list[TransactWriteItem] | None = None
+    client_request_token: str | None = None
+    return_consumed_capacity: str | None = None
+    return_item_collection_metrics: str | None = None
+
+
+class TransactGetItem(RequestShape, frozen=True):
+    get: GetItemInput | None = None
+
+
+class TransactGetItemsInput(RequestShape, frozen=True):
+    transact_items: list[TransactGetItem] | None = None
+    return_consumed_capacity: str | None = None
+
+
+R = TypeVar("R")
+
+_EXPECTED = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+_JAVA = {"str": "String", "int": "Integer", "bool": "Boolean"}
+
+
+def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
+    """The request in these bytes."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise DynamoDBError("SerializationException", _wording(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+        raise DynamoDBError("SerializationException") from None
+
+
+def _wording(problem: str) -> str:
+    """AWS's sentence for a member of the wrong JSON type."""
+    match = _EXPECTED.search(problem)
+    if not match:
+        return "Unexpected value type in payload"
+    expected, got = match.group(1).removesuffix(" | null"), match.group(2)
+    if expected in _JAVA:
+        java = _JAVA[expected]
+        if got == "object":
+            return "Start of structure or map found where not expected"
+        if got == "array":
+            return f"Unrecognized collection type class java.lang.{java}"
+        given = {"int": "NUMBER_VALUE", "float": "DECIMAL_VALUE", "str": "STRING_VALUE", "bool": "TRUE_VALUE"}
+        return f"{given.get(got, 'NULL_VALUE')} cannot be converted to {java}"
+    if got == "object":
+        return "Start of structure or map found where not expected"
+    if got == "array":
+        return "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue"
+    return "Unexpected field type"

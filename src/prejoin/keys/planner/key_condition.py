@@ -1,0 +1,302 @@
+"""What a query asks of the sort key: one value, a prefix, or a range fenced in its entity's prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Literal
+
+import msgspec
+
+from prejoin.keys.errors import KeyValueError
+from prejoin.keys.template.parts import KeyField, KeyText, Writer
+from prejoin.keys.template.shape import TOP
+from prejoin.keys.template.template import Template
+
+Op = Literal["", "=", "<", "<=", ">", ">=", "between", "begins_with"]
+
+MOST_PK_BYTES = 2048
+MOST_SK_BYTES = 1024
+SAFE_PK, SAFE_SK = MOST_PK_BYTES // 4, MOST_SK_BYTES // 4
+"""So many characters are never too many bytes."""
+
+
+Scalar = str | int | Decimal | bytes
+"""The value of one key attribute: S, N or B."""
+
+KeyValue = Scalar | tuple[Scalar, ...]
+"""A partition key or sort key: one attribute, or several of an index."""
+
+
+class KeyCondition(msgspec.Struct, frozen=True):
+    """What one Query asks of the key: the partition, and the sort key by `op` (`high` is for `between`)."""
+
+    pk: KeyValue
+    op: Op = ""
+    low: Scalar = ""
+    high: Scalar = ""
+    head: tuple[Scalar, ...] = ()
+    """Of a sort key of several attributes, the values of the first; `op` is about the next."""
+
+    def tests(self, pk: Sequence[str], sk: Sequence[str]) -> list[tuple[str, Op, tuple[Scalar, ...]]]:
+        """The condition on each attribute, where these are the names of those that make the key.
+
+        >>> KeyCondition("USER#1", "begins_with", "ORDER#").tests(["pk"], ["sk"])
+        [('pk', '=', ('USER#1',)), ('sk', 'begins_with', ('ORDER#',))]
+        >>> KeyCondition(("DE", "Bonn"), ">=", 7, head=("OPEN",)).tests(["country", "city"], ["status", "total"])
+        [('country', '=', ('DE',)), ('city', '=', ('Bonn',)), ('status', '=', ('OPEN',)), ('total', '>=', (7,))]
+        """
+        first = self.pk if isinstance(self.pk, tuple) else (self.pk,)
+        equal = (*zip(pk, first, strict=True), *zip(sk, self.head, strict=False))
+        found: list[tuple[str, Op, tuple[Scalar, ...]]] = []
+        for name, value in equal:
+            found.append((name, "=", (value,)))
+        if self.op:
+            ends = (self.low, self.high) if self.op == "between" else (self.low,)
+            found.append((sk[len(self.head)], self.op, ends))
+        return found
+
+    def admits(self, sk: KeyValue) -> bool:
+        """Whether DynamoDB would return an item of this partition with this sort key."""
+        whole = sk if isinstance(sk, tuple) else (sk,)
+        at = len(self.head)
+        if whole[:at] != self.head:
+            return False
+        return not self.op or satisfies(self.op, whole[at], self.low, self.high)
+
+    def __str__(self) -> str:
+        texts = [_shown(self.pk), *map(_shown, self.head)]
+        match self.op:
+            case "":
+                pass
+            case "=":
+                texts.append(_shown(self.low))
+            case "begins_with":
+                texts.append(f"{_shown(self.low)}*")
+            case "between":
+                texts.append(f"{_shown(self.low)} … {_shown(self.high)}")
+            case op:
+                texts.append(f"{op} {_shown(self.low)}")
+        return " / ".join(texts)
+
+
+def satisfies(op: Op, value: Any, low: Any, high: Any) -> bool:
+    """Whether a value of a key attribute passes a test."""
+    match op:
+        case "=":
+            return bool(value == low)
+        case "<":
+            return bool(value < low)
+        case "<=":
+            return bool(value <= low)
+        case ">":
+            return bool(value > low)
+        case ">=":
+            return bool(value >= low)
+        case "begins_with":
+            return bool(value.startswith(low))
+        case _:
+            return bool(low <= value <= high)
+
+
+def _shown(value: KeyValue) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, bytes):
+        return value.hex()
+    return shortened(value) if isinstance(value, str) else str(value)
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """The values of a range over one attribute, as the caller means them.
+
+    >>> Bounds.of("between", ("a", "c"))
+    Bounds(low='a', high='c', low_open=False, high_open=False, beginning=False)
+    """
+
+    low: object = None
+    high: object = None
+    low_open: bool = False
+    high_open: bool = False
+    beginning: bool = False
+    """`low` is what the attribute begins with, and there is no `high`."""
+
+    @classmethod
+    def of(cls, op: str, value: object) -> Bounds:
+        """Bounds from an operator and its value; for `between` a pair, both ends included."""
+        if isinstance(value, Bounds):
+            return value
+        match op:
+            case "<" | "<=":
+                return cls(high=value, high_open=op == "<")
+            case ">" | ">=":
+                return cls(low=value, low_open=op == ">")
+            case "begins_with":
+                return cls(low=value, beginning=True)
+            case "between":
+                if not isinstance(value, tuple | list) or len(value) != 2:
+                    raise KeyValueError(f"between takes two values, not {value!r}")
+                return cls(*value)
+            case _:
+                raise KeyValueError(f"{op!r} is not a range: use <, <=, >, >=, between or begins_with")
+
+
+RangeCondition = Callable[[Mapping[str, object], Bounds, KeyValue], "KeyCondition | None"]
+"""From values, bounds and the partition to the condition. None: no key can be within."""
+
+
+def range_condition(
+    template: Template, count: int, values: Mapping[str, object], bounds: Bounds, pk: KeyValue
+) -> KeyCondition | None:
+    """The keys of a template with these first values, and the next field within bounds. None: no key can be.
+
+    >>> from prejoin.types import STRING
+    >>> order = Template.of("ORDER#{day}#{id}", {"day": STRING, "id": STRING})
+    >>> str(range_condition(order, 1, {}, Bounds.of(">=", "2026-05-04"), "USER#1"))
+    'USER#1 / ORDER#2026-05-04 … ORDER$'
+    >>> str(range_condition(order, 1, {}, Bounds.of("between", ("2026-05-04", "2026-05-06")), "USER#1"))
+    'USER#1 / ORDER#2026-05-04 … ORDER#2026-05-06$'
+    """
+    return compile_range(template, count)(values, bounds, pk)
+
+
+def compile_range(template: Template, count: int) -> RangeCondition:
+    """The function that makes the condition of a range over one field, after the parts before it."""
+    place = template.parts[count]
+    assert isinstance(place, KeyField)
+    attribute, encoding, encode = place.attribute, place.encoding, place.encoding.encode
+    lead = template.heading(count)
+    following = template.parts[count + 1] if count + 1 < len(template.parts) else None
+    stop = following.text[0] if isinstance(following, KeyText) else ""
+    after = "\x00" if template.raw and not stop else _next(stop or template.separator.char)
+    runs_on = isinstance(following, KeyField)  # only where this one has a fixed width
+    # What has no value is in no range: it lies before all that have one, or with `desc` behind them.
+    above_missing = after if encoding.missing == "" else None
+    below_missing = _before(encoding.missing) if encoding.missing else None
+
+    def condition(values: Mapping[str, object], bounds: Bounds, pk: KeyValue) -> KeyCondition | None:
+        fence = lead(values)
+
+        def key(value: object) -> str:
+            try:
+                return f"{fence}{encode(value)}"
+            except KeyValueError as error:
+                raise KeyValueError(f"{attribute}: {error}") from None
+
+        if bounds.beginning:
+            if encoding.missing is None or bounds.low:
+                start = key(bounds.low)
+                return KeyCondition(pk, "begins_with", _sized(start)) if start else KeyCondition(pk)
+            bounds = Bounds(low=bounds.low)
+        if encoding.descending:
+            bounds = Bounds(bounds.high, bounds.low, bounds.high_open, bounds.low_open)
+        low = high = None
+        if bounds.low is not None:
+            low = key(bounds.low)
+            if bounds.low_open:
+                low = low[:-1] + _next(low[-1]) if runs_on else low + after
+        elif above_missing is not None:
+            low = fence + above_missing
+        if bounds.high is not None:
+            high = key(bounds.high)
+            if bounds.high_open and not stop:
+                high = just_below(fence, high, fixed=encoding.width is not None and not runs_on)
+                if high is None:
+                    return None
+            elif runs_on:
+                high = _filled(high)
+            elif not bounds.high_open and stop:
+                high += _next(stop)
+        elif below_missing is not None:
+            high = fence + below_missing
+        return span_condition(pk, low, high, fence, template)
+
+    return condition
+
+
+def span_condition(
+    pk: KeyValue, low: str | None, high: str | None, fence: str, template: Template
+) -> KeyCondition | None:
+    """From one key to another, both included; where one is None, to the edge of what begins with `fence`."""
+    if fence:
+        low = fence if low is None else low
+        high = after_prefix(fence, template) if high is None else high
+    if high == "":
+        return None
+    low = low or None  # no key is empty: from "" on is from the start
+    if low is not None and high is not None:
+        if low > high:
+            return None
+        return KeyCondition(pk, "between", _sized(low), _sized(high))
+    if low is not None:
+        return KeyCondition(pk, ">=", _sized(low))
+    if high is not None:
+        return KeyCondition(pk, "<=", _sized(high))
+    return KeyCondition(pk)
+
+
+def after_prefix(prefix: str, template: Template) -> str:
+    """A text above all keys with this prefix, and below all others above them."""
+    if prefix.endswith(template.separator.char) and not template.raw:
+        # "ORDER$" for "ORDER#": never a key itself, for no template and no value ends with a bare escape.
+        return prefix[:-1] + _next(prefix[-1])
+    return _filled(prefix)
+
+
+def just_below(fence: str, key: str, fixed: bool) -> str | None:
+    """The greatest key less than this one; DynamoDB's between includes its ends, so `<` has to move one down.
+
+    >>> just_below("DAY#", "DAY#2026-05-04", fixed=True)
+    'DAY#2026-05-03'
+    """
+    if key == fence:
+        return None
+    last = ord(key[-1])
+    if last == 0:
+        return key[:-1]
+    below = key[:-1] + chr(0xD7FF if last == 0xE000 else last - 1)
+    return below if fixed else _filled(below)
+
+
+def _before(char: str) -> str:
+    return chr(ord(char) - 1)
+
+
+def _next(char: str) -> str:
+    return chr(ord(char) + 1)
+
+
+def _filled(prefix: str) -> str:
+    """The prefix with the greatest characters up to the most bytes a sort key can have."""
+    room = MOST_SK_BYTES - len(prefix.encode())
+    return prefix + TOP * (room // 4) + ("", "\x7f", "\u07ff", "\uffff")[room % 4] if room > 0 else prefix
+
+
+def _sized(sk: str) -> str:
+    return check_size(sk, "sort key", MOST_SK_BYTES)
+
+
+def check_size(key: str, what: str, most: int) -> str:
+    """The key itself, if DynamoDB takes it."""
+    if not key:
+        raise KeyValueError(f"the {what} would be empty, and DynamoDB takes no empty key")
+    if len(key) * 4 > most and len(key.encode()) > most:
+        raise KeyValueError(f"the {what} {shortened(key)!r} would be longer than {most} bytes")
+    return key
+
+
+def checked_writer(write: Writer, what: str, most: int) -> Writer:
+    """The function that writes a key, and refuses what DynamoDB does not take."""
+    safe = most // 4  # so many characters are never too many bytes
+
+    def check(values: Mapping[str, object]) -> str:
+        key = write(values)
+        return key if 0 < len(key) <= safe else check_size(key, what, most)
+
+    return check
+
+
+def shortened(key: str) -> str:
+    """A key as people look at it: without the filling that stands for "to the end"."""
+    bare = key.rstrip("\x7f\u07ff\uffff" + TOP)
+    return key if bare == key else bare + "…"

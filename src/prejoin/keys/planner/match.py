@@ -1,0 +1,229 @@
+"""How one facet fits an ask: what of it the keys take, in which order it answers, or why it does not."""
+
+from __future__ import annotations
+
+import msgspec
+
+from prejoin.keys.facet import TABLE, Facet, KeyForm
+from prejoin.keys.template.parts import KeyField, KeyText
+
+from .lookup import RANGE_OPS, Lookup, Order, Within
+
+
+class Mismatch(Exception):  # noqa: N818 - an answer, not an error
+    """Why a facet does not serve an ask."""
+
+
+class Fan(msgspec.Struct, frozen=True):
+    """A partition split by a derived field that is not given: one Query for each shard, or each bucket."""
+
+    field: KeyField
+
+    @property
+    def shards(self) -> int:
+        return self.field.encoding.shards
+
+    @property
+    def bucket(self) -> str:
+        return self.field.encoding.bucket
+
+
+class FacetMatch(msgspec.Struct, frozen=True):
+    """A facet that serves an ask."""
+
+    facet: Facet
+    depth: int
+    """How many parts of the sort key are known, text and fields."""
+    fans: tuple[Fan, ...]
+    reverse: bool
+    reach: int
+    """How many parts of the sort key matter: those known, the range, and those it is sorted by."""
+    filtered: frozenset[str]
+    """Of what is given, what only a filter can take."""
+    filtered_range: bool = False
+    compared: frozenset[str] = frozenset()
+    """Of what is given, what the one item under the key is compared with."""
+
+    @property
+    def whole_key(self) -> bool:
+        return _is_whole(self.facet, self.depth, self.fans)
+
+    @property
+    def fields(self) -> int:
+        """How many fields of the sort key are known."""
+        sk = self.facet.sk
+        return sum(isinstance(part, KeyField) for part in sk.parts[: self.depth]) if sk else 0
+
+
+def match_facet(facet: Facet, lookup: Lookup, everywhere: frozenset[str] = frozenset()) -> FacetMatch:
+    """Fits a facet to an ask for its entity (and perhaps others), or raises Misfit with the reason.
+
+    Attributes that are `everywhere` can be read from the table's key, which every index has.
+    """
+    if lookup.consistent and facet.slot != TABLE and not facet.local:
+        raise Mismatch("an index is never read consistently")
+    if facet.holds is not None and (lookup.needs is None or not _needs(facet, lookup) - everywhere <= facet.holds):
+        raise Mismatch("it does not hold all attributes that are asked for")
+    taken = _implied(facet, lookup)
+    fans = _partition(facet, lookup, taken)
+    depth = _known(facet, lookup, taken)
+    within = lookup.within
+    ranged = within is not None and _takes_range(facet, lookup, within, depth)
+    if within and not ranged and within.attribute not in lookup.filtered:
+        raise Mismatch(_no_range(facet, lookup, within, depth))
+    left = lookup.given - taken
+    if left and within is None and _is_whole(facet, depth, fans) and _comparable(facet, lookup, left):
+        return FacetMatch(facet, depth, fans, False, depth, frozenset(), compared=left)
+    if left - lookup.filtered:
+        raise Mismatch(f"{_list(left - lookup.filtered)} would be left to a filter")
+    buckets = {lookup.name(facet.entity, fan.field.attribute) for fan in fans if fan.bucket}
+    if buckets and not ranged:
+        raise Mismatch(f"it is cut by time, and {_list(buckets)} is not a range that its sort key continues with")
+    reverse, reach = _sorted(facet, lookup, depth, buckets)
+    return FacetMatch(facet, depth, fans, reverse, max(reach, depth + ranged), left, bool(within) and not ranged)
+
+
+def _is_whole(facet: Facet, depth: int, fans: tuple[Fan, ...]) -> bool:
+    """Whether a key is known to its end."""
+    return not fans and (facet.sk is None or depth == len(facet.sk.parts))
+
+
+def _comparable(facet: Facet, lookup: Lookup, left: frozenset[str]) -> bool:
+    """Whether the one item under a key has what is given beside it: no more is read than that item.
+
+    In an index a key may be of many items; and what is given as derived (`email:lower`) no item has.
+    """
+    if facet.slot != TABLE or len(lookup.entities) > 1 or any(":" in name for name in left):
+        return False
+    return facet.holds is None or {lookup.attribute(facet.entity, name) for name in left} <= facet.holds
+
+
+def _needs(facet: Facet, lookup: Lookup) -> set[str]:
+    return {lookup.attribute(facet.entity, name) for name in lookup.needs or ()} - facet.readable
+
+
+def _implied(facet: Facet, lookup: Lookup) -> set[str]:
+    """Checks that the ask implies the conditions of a sparse facet; gives what these take care of."""
+    taken = set()
+    constants = dict(lookup.constants)
+    for when in facet.when:
+        name = lookup.name(facet.entity, when.attribute)
+        present = name in lookup.given or (lookup.within is not None and lookup.within.attribute == name)
+        if not (present if when.values is None else name in constants and constants[name] in when.values):
+            raise Mismatch(f"it has only the items where {when}")
+        if when.values is not None and len(when.values) == 1:
+            taken.add(name)
+    return taken
+
+
+def _take(facet: Facet, field: KeyField, lookup: Lookup, taken: set[str]) -> bool:
+    """Whether what is given makes this field known. A derived field takes only what is given as derived."""
+    if not field.encoding.settled:
+        return False
+    name = lookup.name(facet.entity, field.attribute)
+    derived = f"{name}:{field.spec}"
+    if field.spec and derived in lookup.given:
+        taken.add(derived)
+        return True
+    if name in lookup.given:
+        if not field.encoding.derived:
+            taken.add(name)
+        return True
+    return False
+
+
+def _partition(facet: Facet, lookup: Lookup, taken: set[str]) -> tuple[Fan, ...]:
+    fans = []
+    missing = []
+    for field in facet.pk.fields:
+        if _take(facet, field, lookup, taken):
+            continue
+        name = lookup.name(facet.entity, field.attribute)
+        if field.encoding.shards or (field.encoding.bucket and lookup.within and lookup.within.attribute == name):
+            fans.append(Fan(field))
+        else:
+            missing.append(name)
+    if missing:
+        raise Mismatch(f"its partition needs {_list(set(missing))}")
+    if any(fan.bucket for fan in fans) and lookup.within and lookup.within.op in ("<", "<=", "begins_with"):
+        unit = next(fan.bucket for fan in fans if fan.bucket)
+        raise Mismatch(
+            f"it is cut by {unit}, and a range over {lookup.within.attribute} needs a start, for each {unit} is a "
+            "request: give one, if need be the time of the first item there is"
+        )
+    return tuple(fans)
+
+
+def _known(facet: Facet, lookup: Lookup, taken: set[str]) -> int:
+    parts = facet.sk.parts if facet.sk else ()
+    for depth, part in enumerate(parts):
+        if isinstance(part, KeyField) and not _take(facet, part, lookup, taken):
+            return depth
+    return len(parts)
+
+
+def _takes_range(facet: Facet, lookup: Lookup, within: Within, depth: int) -> bool:
+    if within.op not in RANGE_OPS:
+        raise Mismatch(f"{within.op!r} is not a range")
+    place = _at(facet.sk, depth)
+    if place is None or lookup.name(facet.entity, place.attribute) != within.attribute or place.encoding.derived:
+        return False
+    return place.encoding.prefixes if within.op == "begins_with" else place.encoding.ordered
+
+
+def _no_range(facet: Facet, lookup: Lookup, within: Within, depth: int) -> str:
+    place = _at(facet.sk, depth)
+    if place is not None and lookup.name(facet.entity, place.attribute) == within.attribute:
+        return f"{{{place.name}}} is not in an order that {within.op} could use"
+    return f"its sort key does not continue with {within.attribute} after what is given"
+
+
+def _at(sk: KeyForm | None, depth: int) -> KeyField | None:
+    part = sk.parts[depth] if sk and depth < len(sk.parts) else None
+    return part if isinstance(part, KeyField) else None
+
+
+def _sorted(facet: Facet, lookup: Lookup, depth: int, buckets: set[str]) -> tuple[bool, int]:
+    """Checks that the key sorts as asked; gives whether in reverse, and how far the sort reaches."""
+    wanted = [
+        order
+        for order in lookup.order
+        if order.entity in ("", facet.entity) and lookup.name(facet.entity, order.attribute) not in lookup.given
+    ]
+    if buckets and wanted and lookup.name(facet.entity, wanted[0].attribute) not in buckets:
+        raise Mismatch(f"it is cut by time, so it is not sorted by {wanted[0].attribute}")
+    reverse: bool | None = None
+    place = depth
+    parts = facet.sk.parts if facet.sk else ()
+    for order in wanted:
+        while place < len(parts) and (isinstance(parts[place], KeyText) or _is_given(facet, parts[place], lookup)):
+            place += 1
+        if place >= len(parts):
+            if facet.slot == TABLE:
+                break  # a key of the table is one item: nothing is left to sort
+            raise Mismatch(f"its sort key does not go on to {order.attribute}")
+        part = parts[place]
+        assert isinstance(part, KeyField)
+        reverse = _direction(facet, lookup, order, part, reverse)
+        place += 1
+    return bool(reverse), place if wanted else depth
+
+
+def _is_given(facet: Facet, part: KeyField | KeyText, lookup: Lookup) -> bool:
+    return isinstance(part, KeyField) and lookup.name(facet.entity, part.attribute) in lookup.given
+
+
+def _direction(facet: Facet, lookup: Lookup, order: Order, part: KeyField, reverse: bool | None) -> bool:
+    name = lookup.name(facet.entity, part.attribute)
+    # What is derived is in the order of what it is derived to: `name:lower`, `placed_at:day`.
+    wanted = f"{name}:{part.spec}" if part.encoding.derived else name
+    if lookup.name(facet.entity, order.attribute) != wanted or not part.encoding.ordered:
+        raise Mismatch(f"it is sorted by {{{part.name}}} there, not by {order.attribute}")
+    backwards = order.descending != part.encoding.descending
+    if reverse is not None and backwards != reverse:
+        raise Mismatch(f"{order.attribute} runs the other way than the sort before it")
+    return backwards
+
+
+def _list(names: set[str] | frozenset[str]) -> str:
+    return ", ".join(sorted(names))

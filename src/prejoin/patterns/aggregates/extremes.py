@@ -1,0 +1,72 @@
+"""The decision of `Highest` and `Lowest`: an attribute is set to a value, unless it has reached it already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any, Literal
+
+import msgspec
+
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.evaluate import holds
+from prejoin.table.condition.record import Compare, Condition, Exists, Op, Or, both
+from prejoin.table.schema.bind import Bound
+from prejoin.table.write.model import Decision
+
+_BEYOND: Mapping[str, Op] = {">=": "<", "<=": ">"}
+
+
+class Extreme(msgspec.Struct, frozen=True):
+    """A value that an attribute reaches: the attribute is at least (`>=`) or at most (`<=`) this value."""
+
+    op: Literal[">=", "<="]
+    value: Any
+
+
+class Extremes(Decision):
+    """The values that attributes of one item reach by a write."""
+
+    what = "may set the highest or lowest value of an attribute"
+
+    def __init__(self, extremes: Mapping[str, Extreme]) -> None:
+        self._extremes = extremes
+
+    def assumption(self) -> Condition:
+        return reduce(both, [_is_reached(name, extreme) for name, extreme in self._extremes.items()])
+
+    def decide(self, entity: Bound[Any], item: Mapping[str, Json] | None) -> tuple[Condition, Mapping[str, Any]]:
+        conditions: list[Condition] = []
+        sets: dict[str, Any] = {}
+        for name, extreme in self._extremes.items():
+            reached = _is_reached(name, extreme)
+            if item is not None and holds(reached, entity.codec, item):
+                conditions.append(reached)
+            else:
+                beyond = Compare((name,), _BEYOND[extreme.op], extreme.value)
+                conditions.append(Or((Exists((name,), present=False), beyond)))
+                sets[name] = extreme.value
+        return reduce(both, conditions), sets
+
+    def combine(self, entity: Bound[Any], other: Decision) -> Extremes:
+        assert isinstance(other, Extremes)
+        found = dict(self._extremes)
+        for name, extreme in other._extremes.items():
+            value = _larger(entity, name, found[name].value, extreme) if name in found else extreme.value
+            found[name] = Extreme(extreme.op, value)
+        return Extremes(found)
+
+    def apply(self, entity: Bound[Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {name: _larger(entity, name, values.get(name), extreme) for name, extreme in self._extremes.items()}
+
+
+def _larger(entity: Bound[Any], name: str, value: Any, extreme: Extreme) -> Any:
+    """Return the larger (or smaller) of the stored and the new value, in the order of DynamoDB."""
+    if value is None:
+        return extreme.value
+    item = {entity.codec.attribute(name).wire: entity.codec.encode_value(name, value)}
+    return value if holds(_is_reached(name, extreme), entity.codec, item) else extreme.value
+
+
+def _is_reached(name: str, extreme: Extreme) -> Condition:
+    return Compare((name,), extreme.op, extreme.value)

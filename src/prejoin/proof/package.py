@@ -1,0 +1,131 @@
+"""The generated package of a design, loaded in memory: the code that a proof runs.
+
+Nothing is written to disk. The modules are in `sys.modules` under a private name, because type hints are resolved
+there, and leave it when nothing uses the schema any more.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from itertools import count
+from types import ModuleType
+from typing import Any
+
+from prejoin.design.model import Design
+from prejoin.render.python.method import Method
+from prejoin.render.python.package import Options, RenderedPackage, render_package
+from prejoin.render.python.repository import OF_TENANT
+from prejoin.table import AsyncClient, Client, Schema
+from prejoin.workload.model import Workload
+from prejoin.workload.tenants import is_scoped
+
+_numbers = count(1)
+
+
+class LoadedPackage:
+    """The entities, the schema and the repositories of a generated package."""
+
+    def __init__(self, rendered: RenderedPackage, workload: Workload) -> None:
+        self.rendered = rendered
+        self._workload = workload
+        modules = _load(rendered)
+        title = rendered.names.title
+        self.schema: Schema = modules["schema"].SCHEMA
+        self.repository: type[Any] = getattr(modules["repository"], f"{title}Repository")
+        self.async_repository: type[Any] | None = None
+        if "async_repository" in modules:
+            self.async_repository = getattr(modules["async_repository"], f"Async{title}Repository")
+        entities = modules["entities"]
+        self.classes: Mapping[str, type[Any]] = {
+            entity: getattr(entities, cls) for entity, cls in rendered.names.classes.items()
+        }
+        """The class of each entity."""
+        self._entities = {cls: entity for entity, cls in self.classes.items()}
+        self._entities |= {getattr(entities, view.name): view.entity for view in rendered.views}
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The methods of the repositories as data, by pattern."""
+        return self.rendered.methods
+
+    @property
+    def fields(self) -> Mapping[str, Mapping[str, str]]:
+        """The field of each attribute, by entity and attribute."""
+        return self.rendered.names.fields
+
+    def call(
+        self, client: Client | AsyncClient, method: Method, arguments: Mapping[str, Any], tenant: Any = None
+    ) -> Any:
+        """Calls a method; for the given tenant, if the pattern belongs to one. An async client gives a coroutine."""
+        cls = self.async_repository if isinstance(client, AsyncClient) else self.repository
+        assert cls is not None  # rendered without an async repository
+        repository = cls(client)
+        if is_scoped(self._workload, method.pattern):
+            repository = getattr(repository, OF_TENANT)(tenant)
+        positional = [arguments[param.name] for param in method.params if not param.default]
+        options = {p.name: arguments[p.name] for p in method.params if p.default and p.name in arguments}
+        return getattr(repository, method.name)(*positional, **options)
+
+    def record(self, entity: str, values: Mapping[str, Any]) -> Any:
+        """An object of an entity's class, from values by the document's names."""
+        return self.classes[entity](**self.named(entity, values))
+
+    def named(self, entity: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values by the names of their fields."""
+        fields = self.fields[entity]
+        return {fields[name]: value for name, value in values.items()}
+
+    def values(self, record: Any) -> tuple[str, dict[str, Any]]:
+        """The entity of an object and its values by the document's names; what is None is left out."""
+        entity = self._entities[type(record)]
+        found = {name: getattr(record, field, None) for name, field in self.fields[entity].items()}
+        return entity, {name: value for name, value in found.items() if value is not None}
+
+    def holds(self, record: Any) -> frozenset[str]:
+        """The attributes that the class of an object has: all of its entity, or those of a view."""
+        fields = self.fields[self._entities[type(record)]]
+        return frozenset(name for name, field in fields.items() if hasattr(record, field))
+
+
+def load_package(
+    workload: Workload,
+    design: Design,
+    options: Options | None = None,
+    clock: Callable[[], datetime] | None = None,
+) -> LoadedPackage:
+    """Renders the package of a design and loads it. With a clock, items expire by that."""
+    found = LoadedPackage(render_package(workload, design, options), workload)
+    if clock is not None:
+        for entity in found.schema.entities:
+            for pattern in entity.patterns:
+                if hasattr(pattern, "clock"):
+                    # A generated schema has no parameter for the clock, and bound patterns are frozen.
+                    object.__setattr__(pattern, "clock", clock)
+    return found
+
+
+def _load(rendered: RenderedPackage) -> dict[str, ModuleType]:
+    """The modules, loaded; they are unloaded when nothing refers to the schema any more."""
+    package = f"_prejoin_generated_{next(_numbers)}"
+    names = {module: f"{package}.{module}" for module in rendered.modules}
+    sys.modules[package] = ModuleType(package)
+    sys.modules[package].__path__ = []
+    try:
+        for module, source in rendered.modules.items():
+            sys.modules[names[module]] = loaded = ModuleType(names[module])
+            loaded.__package__ = package
+            exec(compile(source, f"<{names[module]}>", "exec", dont_inherit=True), vars(loaded))  # noqa: S102 - ours
+        found = {module: sys.modules[name] for module, name in names.items()}
+    except BaseException:
+        _unload([package, *names.values()])
+        raise
+    weakref.finalize(found["schema"].SCHEMA, _unload, [package, *names.values()])
+    return found
+
+
+def _unload(names: Iterable[str]) -> None:
+    for name in names:
+        sys.modules.pop(name, None)

@@ -1,0 +1,175 @@
+"""A table filled with sample data, and the generated code to read and write it."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from prejoin.design.mapping.facets import planner_facets
+from prejoin.design.model import Design
+from prejoin.keys import Facet, KeyValueError, Natural
+from prejoin.proof.data import Maker, Values
+from prejoin.proof.package import LoadedPackage, load_package
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.render.python.method import Method
+from prejoin.table import AsyncClient, Call, Client, TableError
+from prejoin.transport import Transport
+from prejoin.workload.model import Accept, Entity, OutOfScope, Workload
+
+REFUSALS = (TableError, DynamoDBError, KeyValueError)
+"""The errors of requests that the client or DynamoDB refuses."""
+
+
+class BrokenMethodError(Exception):
+    """A generated method raised an error that no input explains."""
+
+
+@dataclass(slots=True)
+class Bench:
+    """A table filled with sample data, and the generated code to read and write it."""
+
+    workload: Workload
+    design: Design
+    now: datetime
+    package: LoadedPackage
+    client: Client
+    async_client: AsyncClient
+    unobserved: Client
+    """For what is no part of a pattern: `calls` has only those of the other two."""
+    facets: Sequence[Facet]
+    maker: Maker
+    calls: list[Call] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Items of the data that could not be written, and why."""
+    _loop: _EventLoop = field(default_factory=lambda: _EventLoop())
+
+    @classmethod
+    def ready(
+        cls,
+        workload: Workload,
+        design: Design,
+        transport: Transport,
+        now: datetime,
+        seed: int = 1,
+        harsh: bool = False,
+        package: LoadedPackage | None = None,
+    ) -> Bench:
+        """Creates the table of a design and fills it through the client; `harsh`, with values that are hard on keys."""
+        package = package or load_package(workload, design, clock=lambda: now)
+        calls: list[Call] = []
+        client = Client(package.schema, design.table, transport, observe=calls.append)
+        unobserved = Client(package.schema, design.table, transport)
+        async_client = AsyncClient(package.schema, design.table, _Awaitable(transport), observe=calls.append)
+        # Raw keys cannot hold the separator, and are refused with it: that is documented and needs no proof.
+        facets = planner_facets(design, workload)
+        maker = Maker(workload, now, seed, harsh, design.separator if design.raw_keys else "", natural_keys(facets))
+        bench = cls(workload, design, now, package, client, async_client, unobserved, facets, maker, calls)
+        unobserved.create_table()
+        for name, items in maker.make_all().items():
+            items[:] = [values for values in items if bench._filled(name, values)]
+        return bench
+
+    def _filled(self, entity: str, values: Values) -> bool:
+        """Writes an item of the data. One that cannot be written is a finding about the design."""
+        try:
+            self.unobserved.insert(self.package.record(entity, values))
+        except REFUSALS as problem:
+            self.refused.append(f"{entity} {values} cannot be written: {problem}")
+            return False
+        return True
+
+    @property
+    def items(self) -> Mapping[str, list[Values]]:
+        """The items in the table, by entity."""
+        return self.maker.made
+
+    @property
+    def outside(self) -> dict[str, str]:
+        """The patterns that the document excludes from this table, with the reason."""
+        found: dict[str, str] = {}
+        for decision in self.workload.decisions:
+            match decision.pin:
+                case OutOfScope(pattern):
+                    found[pattern] = "it is out of scope"
+                case Accept(pattern):
+                    operation = self.design.operation(pattern)
+                    if operation is not None and not operation.served:
+                        found[pattern] = f"{operation.problem}, which the document accepts"
+        return found
+
+    @contextmanager
+    def watched(self) -> Iterator[list[Call]]:
+        """The calls made inside the `with`."""
+        found: list[Call] = []
+        self.calls.clear()
+        yield found
+        found += self.calls
+
+    def entity(self, name: str) -> Entity:
+        found = self.workload.entity(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def base(self, entity: Entity) -> tuple[str, ...]:
+        """The attributes in the key of an entity's items in the table."""
+        facets = (f for f in self.facets if f.entity == entity.name and f.slot == "table" and not f.copy)
+        return next(facets).attributes
+
+    def run(
+        self, method: Method, arguments: Mapping[str, Any], tenant: Any = None, *, asynchronous: bool = False
+    ) -> Any:
+        """Calls a method of the repository, or of the async one.
+
+        It raises what a method may raise, and `BrokenMethodError` for everything else.
+        """
+        try:
+            if asynchronous:
+                return self._loop.run(self.package.call(self.async_client, method, arguments, tenant))
+            return self.package.call(self.client, method, arguments, tenant)
+        except (*REFUSALS, LookupError, ValueError):
+            raise
+        except Exception as error:
+            raise BrokenMethodError(f"`{method.name}` raised {type(error).__name__}: {error}") from error
+
+
+def natural_keys(facets: Iterable[Facet]) -> frozenset[str]:
+    """The attributes that are keys by themselves, with nothing before or after them."""
+    forms = [form for facet in facets for form in (facet.pk, facet.sk) if form]
+    alone = [f for f in forms if isinstance(f, Natural) or (f.raw and len(f.parts) == 1)]
+    return frozenset(name for form in alone for name in form.attributes)
+
+
+class _Awaitable:
+    """A transport as an async one. It answers at once, so that it depends on no event loop."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.lossless = getattr(transport, "lossless", False)
+
+    async def send_async(self, operation: str, body: bytes) -> bytes:
+        return self._transport.send(operation, body)
+
+
+class _EventLoop:
+    """An event loop for coroutines that are run one by one; in a thread, if the caller has a running one already."""
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            if self._runner is None:
+                self._runner = asyncio.Runner()
+                weakref.finalize(self, self._runner.close)
+            return self._runner.run(coroutine)
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, coroutine).result()

@@ -1,0 +1,123 @@
+"""Expressions ready to run: their text parsed, their names put in, and compiled; what a request adds are its values.
+
+Programs send a few expressions again and again, so forms are kept. What the binder checks depends on the names and on
+the types of the values, with few exceptions; so under the same names and types it need not check again.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from prejoin.protocol.expressions.bind import ExpressionBinder
+from prejoin.protocol.expressions.nodes import Between, Condition, DocumentPath, FunctionCall, Placeholder, Values
+from prejoin.protocol.expressions.substitutions import Substitutions
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MAX_CACHED = 2048
+_SMALL_TREE, _SMALL_NAMES = 256, 4096
+"""Larger ones are rare and not kept, so that what is kept is bounded."""
+
+
+class CompiledExpression(msgspec.Struct, Generic[T, R], frozen=True):
+    """An expression without its values. Its tree has only placeholders of values; `run` is the tree compiled."""
+
+    tree: T
+    run: R
+    names: tuple[str, ...]
+    """The placeholders it uses, of names and of values."""
+    values: tuple[str, ...]
+    delicate: tuple[Condition, ...]
+    """The parsed conditions that some values break and others of the same type do not."""
+
+
+class BoundExpression(msgspec.Struct, Generic[T, R], frozen=True):
+    """A checked expression and the values of a request."""
+
+    tree: T
+    run: R
+    values: Values
+    delicate: bool = False
+    """Whether other values of the same types may be refused."""
+
+
+class ExpressionKind(msgspec.Struct, Generic[T, R], frozen=True):
+    """A kind of expression: how it is parsed, checked and compiled."""
+
+    parse: Callable[[str, str], T]
+    check: Callable[[ExpressionBinder, T], Any]
+    compile: Callable[[T], R]
+
+    def bind(self, text: str, parameter: str, substitutions: Substitutions) -> BoundExpression[T, R]:
+        """The expression in this text with what its placeholders stand for, or what DynamoDB refuses about it."""
+        key = (parameter, text, *substitutions.shape)
+        form: CompiledExpression[T, R] | None = _forms.get(key)
+        if form is None:
+            parsed = self.parse(text, parameter)
+            self.check(ExpressionBinder(substitutions, parameter), parsed)
+            form = self._form(key, parsed, substitutions.names)
+        else:
+            substitutions.use(form.names, form.values)
+            for condition in form.delicate:
+                ExpressionBinder(substitutions, parameter).condition(condition)
+        return BoundExpression(form.tree, form.run, substitutions.values, bool(form.delicate))
+
+    def _form(self, key: tuple[Any, ...], parsed: T, given: dict[str, str]) -> CompiledExpression[T, R]:
+        tree: T = _named(given, parsed)
+        nodes = _nodes(parsed)
+        form = CompiledExpression(
+            tree,
+            self.compile(tree),
+            tuple({step for node in nodes if isinstance(node, DocumentPath) for step in node.steps if step in given}),
+            tuple({node.name for node in nodes if isinstance(node, Placeholder)}),
+            tuple(node for node in nodes if isinstance(node, Between) or _is_type_test(node)),
+        )
+        _, _, names, values = key
+        if len(nodes) + len(values) <= _SMALL_TREE and sum(map(len, itertools.chain(*names))) <= _SMALL_NAMES:
+            if len(_forms) >= MAX_CACHED:
+                _forms.clear()
+            _forms[key] = form
+        return form
+
+
+_forms: dict[tuple[Any, ...], CompiledExpression[Any, Any]] = {}
+
+
+def _is_type_test(node: Any) -> bool:
+    return isinstance(node, FunctionCall) and node.function == "attribute_type"
+
+
+def _named(names: dict[str, str], node: Any) -> Any:
+    """A parsed tree with names in place of their placeholders."""
+    if isinstance(node, DocumentPath):
+        return DocumentPath(tuple([names.get(step, step) if isinstance(step, str) else step for step in node.steps]))
+    if isinstance(node, tuple):
+        return tuple(map(partial(_named, names), node))
+    parts = _parts(node)
+    return type(node)(*map(partial(_named, names), parts)) if parts else node
+
+
+def _nodes(tree: Any) -> list[Any]:
+    """All nodes of a tree. Iterative: a tree may be deep."""
+    found, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += _parts(node)
+        if isinstance(node, msgspec.Struct):
+            found.append(node)
+    return found
+
+
+def _parts(node: Any) -> tuple[Any, ...]:
+    """What a node consists of; a path and a placeholder are one piece."""
+    if isinstance(node, tuple):
+        return node
+    if isinstance(node, msgspec.Struct) and not isinstance(node, DocumentPath | Placeholder):
+        return tuple([getattr(node, member) for member in node.__struct_fields__])
+    return ()

@@ -1,0 +1,131 @@
+"""Read a KeyConditionExpression as one condition for each key attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import msgspec
+
+from prejoin.protocol.errors import DynamoDBError, refuse
+from prejoin.protocol.expressions.nodes import (
+    And,
+    Between,
+    Compare,
+    Condition,
+    DocumentPath,
+    FunctionCall,
+    In,
+    Not,
+    Operand,
+    Or,
+    Placeholder,
+    Values,
+)
+from prejoin.protocol.values import Value
+
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_INVALID = "Invalid KeyConditionExpression: "
+_WHERE = _INVALID + "Invalid condition in KeyConditionExpression: "
+
+
+class AttributeCondition(msgspec.Struct, frozen=True):
+    """`operator` is one of = < <= > >= BETWEEN begins_with."""
+
+    operator: str
+    operands: list[Value]
+
+
+KeyConditions = Callable[[Values], dict[str, AttributeCondition]]
+
+
+def compile_key_conditions(condition: Condition) -> KeyConditions:
+    """A function that gives the condition on each attribute, in the order written.
+
+    What DynamoDB refuses about the condition it refuses whatever the values, but only after it has read the other
+    expressions of the request: so it is the function that refuses.
+
+    >>> compile_key_conditions(Compare("<", Placeholder(":one"), DocumentPath(("sk",))))({":one": {"N": "1"}})
+    {'sk': KeyCondition(operator='>', operands=[{'N': '1'}])}
+    """
+    try:
+        found = _conditions(condition)
+    except DynamoDBError as error:
+        return _refusing(error.message)
+    return lambda values: {
+        name: AttributeCondition(operator, [values[placeholder] for placeholder in operands])
+        for name, (operator, operands) in found.items()
+    }
+
+
+def _refusing(message: str) -> KeyConditions:
+    def refused(values: Values) -> NoReturn:
+        refuse(message)
+
+    return refused
+
+
+def _conditions(condition: Condition) -> dict[str, tuple[str, list[str]]]:
+    """For each attribute the operator, and the placeholders of its operands."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    waiting = [condition]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case And(parts):
+                waiting += reversed(parts)
+                continue
+            case Or():
+                _unusable("OR")
+            case Not():
+                _unusable("NOT")
+            case In():
+                _unusable("IN")
+            case Compare("<>"):
+                _unusable("<>")
+            case Compare(operator, left, right):
+                name, operands = _attribute(left, right)
+                if not isinstance(left, DocumentPath):
+                    operator = _MIRRORED[operator]
+            case Between(operand, low, high):
+                operator = "BETWEEN"
+                if not isinstance(operand, DocumentPath):
+                    refuse(_WHERE + "BETWEEN operator must have the key attribute as its first operand")
+                name, operands = _attribute(operand, low, high)
+            case FunctionCall("begins_with", arguments):
+                operator = "begins_with"
+                if not isinstance(arguments[0], DocumentPath):
+                    refuse(_WHERE + "begins_with operator must have the key attribute as its first operand")
+                name, operands = _attribute(*arguments)
+            case FunctionCall(function):
+                _unusable(function)
+        if name in found:
+            refuse(_INVALID + "KeyConditionExpressions must only contain one condition per key")
+        found[name] = (operator, operands)
+    return found
+
+
+def _attribute(*operands: Operand) -> tuple[str, list[str]]:
+    """The one attribute among the operands of a condition, and the placeholders of the values."""
+    name: str | None = None
+    placeholders: list[str] = []
+    for operand in operands:
+        match operand:
+            case DocumentPath(steps):
+                if name is not None:
+                    refuse(_WHERE + "Multiple attribute names used in one condition")
+                first, *nested = steps
+                if nested:
+                    refuse(_INVALID + "KeyConditionExpressions cannot have conditions on nested attributes")
+                name = str(first)
+            case Placeholder(placeholder):
+                placeholders.append(placeholder)
+            case _:
+                refuse(_INVALID + "KeyConditionExpressions cannot contain nested operations")
+    if name is None:
+        refuse(_WHERE + "No key attribute specified")
+    return name, placeholders
+
+
+def _unusable(operator: str) -> NoReturn:
+    refuse(_INVALID + f"Invalid operator used in KeyConditionExpression: {operator}")

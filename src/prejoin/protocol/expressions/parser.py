@@ -1,0 +1,276 @@
+"""Parse a Condition-, Filter- or KeyConditionExpression. Iterative: parentheses cost no stack."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from prejoin.protocol.expressions.nodes import (
+    CONDITION_FUNCTIONS,
+    UPDATE_FUNCTIONS,
+    Action,
+    AddAction,
+    And,
+    Arithmetic,
+    Between,
+    Compare,
+    Condition,
+    DeleteAction,
+    FunctionCall,
+    In,
+    Not,
+    Operand,
+    Or,
+    Placeholder,
+    ProjectionExpression,
+    RemoveAction,
+    SetAction,
+    Update,
+    operator_count,
+)
+from prejoin.protocol.expressions.reader import TokenReader
+
+_KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
+_COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_BINDING = {"OR": 1, "AND": 2, "NOT": 3}
+
+
+@lru_cache(maxsize=2048)
+def parse_condition(text: str, parameter: str = "ConditionExpression") -> Condition:
+    """The condition with its placeholders still in it.
+
+    >>> parse_condition("a = :x AND NOT attribute_exists(b)")
+    And(parts=(Compare(operator='=', left=Path(steps=('a',)), right=Placeholder(name=':x')), \
+Not(part=Call(function='attribute_exists', arguments=(Path(steps=('b',)),)))))
+    """
+    reader = TokenReader(text, parameter, keywords=_KEYWORDS, functions=CONDITION_FUNCTIONS)
+    closings = _matching_parentheses(reader)
+    condition = _Builder(reader, closings).build()
+    _complain_about_redundant_parentheses(reader, closings)
+    reader.count_operators(operator_count([condition]))
+    reader.finish("parentheses", "unknown function", "misused function", "reserved", "position", "operators", "nesting")
+    return condition
+
+
+class _Builder:
+    """Operator precedence on two stacks: finished conditions, and operators that wait."""
+
+    def __init__(self, reader: TokenReader, closings: dict[int, int]) -> None:
+        self._reader = reader
+        self._closings = closings
+        self._done: list[Condition] = []
+        self._waiting: list[str] = []
+
+    def build(self) -> Condition:
+        reader = self._reader
+        while True:
+            while not self._opens():
+                pass
+            while reader.accept(")"):
+                self._reduce(0)
+                if not self._waiting:
+                    reader.index -= 1
+                    reader.fail()
+                self._waiting.pop()
+            if reader.token.kind == "end":
+                self._reduce(0)
+                if self._waiting:
+                    reader.fail()
+                return self._done[0]
+            word = reader.token.word()
+            if word not in ("AND", "OR"):
+                reader.fail()
+            reader.advance()
+            self._reduce(_BINDING[word])
+            self._waiting.append(word)
+
+    def _opens(self) -> bool:
+        """Read what may stand before a condition, or the condition itself: then True."""
+        reader = self._reader
+        if reader.accept_word("NOT"):
+            self._waiting.append("NOT")
+            return False
+        if reader.token.text == "(" and not self._encloses_operand():
+            reader.advance()
+            self._waiting.append("(")
+            return False
+        self._done.append(_predicate(reader))
+        return True
+
+    def _encloses_operand(self) -> bool:
+        """Whether the parenthesis here is around an operand, `(a) = :b`, and not around a condition."""
+        closing = self._closings.get(self._reader.index)
+        if closing is None:
+            return False
+        following = self._reader.tokens[closing + 1]
+        return following.text in _COMPARATORS or following.word() in ("BETWEEN", "IN")
+
+    def _reduce(self, binding: int) -> None:
+        """Finish the waiting operators, back to a parenthesis, that bind at least as tightly."""
+        while self._waiting and self._waiting[-1] != "(" and _BINDING[self._waiting[-1]] >= binding:
+            operator = self._waiting.pop()
+            right = self._done.pop()
+            if operator == "NOT":
+                self._done.append(Not(right))
+                continue
+            left = self._done.pop()
+            kind = And if operator == "AND" else Or
+            self._done.append(kind((*left.parts, right) if isinstance(left, kind) else (left, right)))
+
+
+def _predicate(reader: TokenReader) -> Condition:
+    """A comparison, BETWEEN, IN, or a function that is itself a condition."""
+    start = reader.token
+    left = reader.operand()
+    token = reader.token
+    if token.kind == "sign" and token.text in _COMPARATORS:
+        reader.advance()
+        right = reader.operand()
+        _check_operands(reader, left, right)
+        return Compare(token.text, left, right)
+    if reader.accept_word("BETWEEN"):
+        low = reader.operand()
+        if not reader.accept_word("AND"):
+            reader.fail()
+        high = reader.operand()
+        _check_operands(reader, left, low, high)
+        return Between(left, low, high)
+    if reader.accept_word("IN"):
+        reader.expect("(")
+        options = [reader.operand()]
+        while reader.accept(","):
+            options.append(reader.operand())
+        reader.expect(")")
+        _check_operands(reader, left, *options)
+        return In(left, tuple(options))
+    if not isinstance(left, FunctionCall) or start.text == "(":
+        reader.fail()
+    if left.function == "size":
+        reader.complain_about_misuse(left)
+    _check_operands(reader, *left.arguments)
+    return left
+
+
+def _check_operands(reader: TokenReader, *operands: Operand) -> None:
+    """Of all functions only size() has a value that can be an operand."""
+    waiting = list(reversed(operands))
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, FunctionCall):
+            if operand.function != "size" and operand.function in CONDITION_FUNCTIONS:
+                reader.complain_about_misuse(operand)
+            waiting += reversed(operand.arguments)
+
+
+def _matching_parentheses(reader: TokenReader) -> dict[int, int]:
+    """For each opening parenthesis that is closed, where."""
+    closings: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(reader.tokens):
+        if token.text == "(":
+            opened.append(index)
+        elif token.text == ")" and opened:
+            closings[opened.pop()] = index
+    return closings
+
+
+def _complain_about_redundant_parentheses(reader: TokenReader, closings: dict[int, int]) -> None:
+    for opening, closing in closings.items():
+        before = reader.tokens[opening - 1] if opening else None
+        is_call = before is not None and before.kind == "name" and before.word() not in _KEYWORDS - {"IN"}
+        if not is_call and closings.get(opening + 1) == closing - 1:
+            reader.complain("parentheses", "The expression has redundant parentheses;")
+
+
+_SECTIONS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
+
+
+@lru_cache(maxsize=2048)
+def parse_update(text: str, parameter: str = "UpdateExpression") -> Update:
+    """The actions with their placeholders still in them.
+
+    >>> parse_update("ADD visits :one").actions
+    (AddAction(path=Path(steps=('visits',)), operand=Placeholder(name=':one')),)
+    """
+    reader = TokenReader(text, parameter, keywords=_SECTIONS, functions=UPDATE_FUNCTIONS)
+    actions: list[Action] = []
+    sections: set[str] = set()
+    while True:
+        section = reader.token.word()
+        if section not in _SECTIONS:
+            reader.fail()
+        if section in sections:
+            reader.complain("section", f'The "{section}" section can only be used once in an update expression;')
+        sections.add(section)
+        reader.advance()
+        actions.append(_action(reader, section))
+        while reader.accept(","):
+            actions.append(_action(reader, section))
+        if reader.token.kind == "end":
+            break
+    update = Update(tuple(actions))
+    reader.count_operators(operator_count(update.operands))
+    _check_appending(reader, update)
+    reader.finish("reserved", "position", "unknown function", "misused function", "section", "operators", "nesting")
+    return update
+
+
+def _action(reader: TokenReader, section: str) -> Action:
+    path = reader.path()
+    if section == "REMOVE":
+        return RemoveAction(path)
+    if section == "SET":
+        reader.expect("=")
+        return SetAction(path, _set_value(reader))
+    if reader.token.kind != "value":
+        reader.fail()
+    operand = Placeholder(reader.advance().text)
+    return AddAction(path, operand) if section == "ADD" else DeleteAction(path, operand)
+
+
+def _check_appending(reader: TokenReader, update: Update) -> None:
+    """Of functions within functions DynamoDB refuses one: what list_append gives cannot be appended to again."""
+    waiting = list(update.operands)
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Arithmetic):
+            waiting += (operand.left, operand.right)
+        elif isinstance(operand, FunctionCall):
+            waiting += operand.arguments
+            if operand.function == "list_append":
+                for argument in operand.arguments:
+                    if isinstance(argument, FunctionCall) and argument.function == "list_append":
+                        reader.complain_about_misuse(argument)
+
+
+def _set_value(reader: TokenReader) -> Operand:
+    """One operand, or two with + or - between them; the whole may stand in parentheses."""
+    if reader.token.text == "(":
+        start = reader.index
+        reader.advance()
+        left = reader.operand()
+        if reader.token.text in ("+", "-"):
+            value = Arithmetic(reader.advance().text, left, reader.operand())
+            reader.expect(")")
+            return value
+        reader.index = start
+    left = reader.operand()
+    if reader.token.kind == "sign" and reader.token.text in ("+", "-"):
+        return Arithmetic(reader.advance().text, left, reader.operand())
+    return left
+
+
+@lru_cache(maxsize=2048)
+def parse_projection(text: str, parameter: str = "ProjectionExpression") -> ProjectionExpression:
+    """The paths with their placeholders still in them.
+
+    >>> [str(path) for path in parse_projection("a, b.c[1]").paths]
+    ['[a]', '[b, c, [1]]']
+    """
+    reader = TokenReader(text, parameter, keywords=frozenset(), functions=frozenset())
+    paths = [reader.path()]
+    while reader.accept(","):
+        paths.append(reader.path())
+    if reader.token.kind != "end":
+        reader.fail()
+    reader.finish("reserved", "position", "nesting")
+    return ProjectionExpression(tuple(paths))

@@ -1,0 +1,132 @@
+"""The arguments of a query, and what a key can test of them: equalities and one range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from prejoin.keys import Bounds, Order, Within
+from prejoin.table.codec.codec import Codec
+from prejoin.table.condition.describe import condition_text
+from prejoin.table.condition.record import (
+    Between,
+    Compare,
+    Condition,
+    Function,
+    Path,
+    Recorder,
+    Where,
+    conjuncts,
+    recorded,
+)
+from prejoin.table.errors import TableError
+
+from .cursor import Cursors, Position, open_cursor
+
+
+class QueryArguments(msgspec.Struct, frozen=True):
+    """The arguments that `query`, `pages`, `count` and `collect` share."""
+
+    where: Where[Any] | None
+    equal: Mapping[str, Any]
+    order: str | Iterable[str | Order] = ()
+    reverse: bool = False
+    limit: int | None = None
+    after: str | None = None
+    filter: Where[Any] | None = None
+    consistent: bool = False
+    now: datetime | None = None
+    into: type | None = None
+    cursors: Cursors | None = None
+    """How the client writes cursors."""
+    keep: bool = False
+    """Whether unreadable items are returned beside the others, instead of raising."""
+
+    @property
+    def sorted_by(self) -> Iterable[str | Order]:
+        return (self.order,) if isinstance(self.order, str) else self.order
+
+    @property
+    def start(self) -> Position | None:
+        """The position to continue after."""
+        return None if self.after is None else open_cursor(self.after, self.cursors, self.now)
+
+    def key_values(self, codec: Codec[Any]) -> tuple[dict[str, Any], Within | None, Bounds | None]:
+        """Return the attributes given as equal, by keyword or in `where`, and the range over another attribute."""
+        values = dict(self.equal)
+        where = recorded(self.where, codec)
+        return values, *((None, None) if where is None else key_range(where, values))
+
+    def recorded_filter(self, codec: Codec[Any]) -> tuple[Condition | None, frozenset[str]]:
+        """Return the filter, and the attributes that it tests."""
+        test = self.filter
+        if test is None:
+            return None, frozenset()
+        recorder = _AttributeRecorder(codec)
+        return recorded(lambda _: test(recorder), codec), frozenset(recorder._seen)
+
+
+class _AttributeRecorder(Recorder):
+    """A recorder that also notes which attributes a condition uses."""
+
+    def __init__(self, codec: Codec[Any]) -> None:
+        super().__init__(codec)
+        self._seen: set[str] = set()
+
+    def __getattr__(self, name: str) -> Path:
+        found = super().__getattr__(name)
+        self._seen.add(name)
+        return found
+
+
+def key_range(where: Condition, values: dict[str, Any]) -> tuple[Within | None, Bounds | None]:
+    """Split a condition: add its equalities to `values`, and return the rest as a range over one attribute."""
+    attribute = ""
+    bounds: Bounds | None = None
+    for condition in conjuncts(where):
+        match condition:
+            case Compare((str(name),), "=", value):
+                if name in values:
+                    raise TableError(f"{name} is given twice")
+                values[name] = value
+                continue
+            case Compare((str(name),), "<" | "<=" | ">" | ">=" as op, value):
+                new = Bounds.of(op, value)
+            case Between((str(name),), low, high):
+                new = Bounds(low, high)
+            case Function("begins_with", (str(name),), value):
+                new = Bounds.of("begins_with", value)
+            case _:
+                raise TableError(
+                    f"no key can test {condition_text([condition])}. If it excludes few items, pass it as filter="
+                )
+        if new.low is None and new.high is None:
+            raise TableError(f"{name} is compared with None. A range needs a value")
+        if attribute not in ("", name):
+            raise TableError(f"a query has a range over one attribute, not over {attribute} and {name}. Use filter=")
+        attribute, bounds = name, new if bounds is None else _intersection(name, bounds, new)
+    if bounds is None:
+        return None, None
+    if attribute in values:
+        raise TableError(f"{attribute} is given both as a value and as a range")
+    return Within(attribute, _operator(bounds)), bounds
+
+
+def _intersection(name: str, one: Bounds, other: Bounds) -> Bounds:
+    low, high = (one, other) if one.high is None else (other, one)
+    if low.beginning or high.beginning or low.low is None or low.high is not None or high.low is not None:
+        raise TableError(f"the conditions on {name} are not one range, from one value to another")
+    return Bounds(low.low, high.high, low.low_open, high.high_open)
+
+
+def _operator(bounds: Bounds) -> str:
+    if bounds.beginning:
+        return "begins_with"
+    if bounds.low is not None and bounds.high is not None:
+        return "between"
+    if bounds.low is not None:
+        return ">" if bounds.low_open else ">="
+    return "<" if bounds.high_open else "<="

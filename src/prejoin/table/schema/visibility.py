@@ -1,0 +1,64 @@
+"""Items that reads hide: those that have expired, or that are marked as deleted.
+
+Patterns say which items are visible. A Query or Scan gets a filter for it; an item that is read by its key is tested
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from prejoin.keys import Facet
+from prejoin.table.codec.codec import Codec
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.evaluate import holds
+from prejoin.table.condition.record import Condition
+from prejoin.table.condition.render import Placeholders, grouped
+
+from .bind import Bound, facet_tag
+
+
+class VisibleItems(msgspec.Struct, frozen=True):
+    """The conditions that the visible items with a type tag fulfil."""
+
+    tag: str
+    codec: Codec[Any]
+    conditions: list[Condition]
+
+
+def visible_items(by_tag: Mapping[str, Bound[Any]], facets: Iterable[Facet]) -> tuple[VisibleItems, ...]:
+    """Return the conditions for the facets whose entities hide items, as of now."""
+    return tuple(
+        VisibleItems(facet_tag(facet), entity.codec, conditions)
+        for facet in facets
+        if (entity := by_tag[facet.entity]).patterns and (conditions := entity.visible())
+    )
+
+
+def filter_text(visible: Iterable[VisibleItems], type_attribute: str, alone: bool, to: Placeholders) -> str:
+    """Return a FilterExpression that hides items.
+
+    If several entities are read (not `alone`), each condition applies to the items with its type tag only.
+    """
+    texts = []
+    for one in visible:
+        text = " AND ".join([grouped(condition, one.codec, to) for condition in one.conditions])
+        if not alone:
+            # DynamoDB refuses redundant parentheses.
+            inner = f"({text})" if len(one.conditions) > 1 else text
+            text = f"({to.name(type_attribute)} <> {to.text(one.tag)} OR {inner})"
+        texts.append(text)
+    return " AND ".join(texts)
+
+
+def is_hidden(entity: Bound[Any], item: Mapping[str, Json]) -> bool:
+    """Return whether reads hide this item."""
+    return bool(entity.patterns) and not all(holds(one, entity.codec, item) for one in entity.visible())
+
+
+def is_vacant(entity: Bound[Any], item: Mapping[str, Json]) -> bool:
+    """Return whether an insert may replace this item, as if it were not there."""
+    return any(holds(one, entity.codec, item) for one in entity.vacant())

@@ -1,0 +1,72 @@
+"""Optimistic writes: the result depends on the stored item, in a way that DynamoDB cannot compute.
+
+An example is an attribute that only rises. The first attempt assumes that the stored item needs no change, and has this
+as its condition. Most writes are done with that. If the condition is false, DynamoDB returns the item, and the next
+attempt is decided for it. The knowledge what to decide is in a pattern: see `Decision`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from prejoin.table.codec.values import Json
+from prejoin.table.condition.record import both
+from prejoin.table.errors import ConditionFailed, Conflict, TableError
+from prejoin.table.schema.schema import Schema
+from prejoin.table.schema.visibility import is_hidden
+from prejoin.table.update.changes import Changes
+
+from .model import Write
+from .read_first import has_changed, with_item
+
+
+def first_attempt(schema: Schema, write: Write) -> Write:
+    """Return a write as it is sent first: decided for the item that was read, or else with its assumption."""
+    if write.decision is None:
+        return write
+    if write.item is not None:
+        return _decided(schema, write, write.item)
+    return replace(write, where=both(write.where, write.decision.assumption()))
+
+
+def next_attempt(
+    schema: Schema, writes: Sequence[Write], sent: Sequence[Write], failures: Sequence[TableError]
+) -> tuple[list[Write], Sequence[TableError]]:
+    """Return the writes to send next, decided for the items that were found, and the failures with other reasons."""
+    numbers = {id(one): number for number, one in enumerate(sent) if writes[number].decision}
+    again: dict[int, Write] = {}
+    rest: list[TableError] = []
+    for failure in failures:
+        number = numbers.get(id(failure.write))
+        found = None if number is None else _again(schema, writes[number], sent[number], failure)
+        if number is None or found is None:
+            rest.append(failure)
+        else:
+            again[number] = found
+    # If an item has changed, its copies may fail, too. A conflict may be over at the next attempt.
+    other = [one for one in rest if numbers.get(id(one.write)) not in again and not isinstance(one, Conflict)]
+    return [again.get(number, one) for number, one in enumerate(sent)], other if again else failures
+
+
+def _again(schema: Schema, write: Write, sent: Write, failure: TableError) -> Write | None:
+    """Return a write for the item that was found; None if the write failed for another reason."""
+    if not isinstance(failure, ConditionFailed) or failure.elsewhere:
+        return None
+    item = dict(failure.item) if failure.item else None
+    if write.verb != "upsert" if item is None else is_hidden(write.entity, item):
+        return None
+    found = _decided(schema, write, item)
+    same = sent.item is None or not has_changed(sent, item)
+    return None if same and found.changes.names == sent.changes.names else found
+
+
+def _decided(schema: Schema, write: Write, item: Json | None) -> Write:
+    assert write.decision is not None
+    condition, sets = write.decision.decide(write.entity, item)
+    old = write.changes
+    changes = Changes({**old.sets, **sets}, old.adds, old.removes, old.deletes)
+    found = replace(write, changes=changes, where=both(write.where, condition))
+    # The item is known now, so copies and index keys are written as after a read.
+    return found if item is None else with_item(schema, found, item) or found

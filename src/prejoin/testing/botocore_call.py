@@ -1,0 +1,207 @@
+"""One call of a botocore client, answered by an engine: its events fire, nothing is signed, resolved or sent.
+
+What code above the client can see is botocore's own doing: parameters are validated, the resource's conversions,
+paginators, waiters, stubs and exceptions work. What lies below (endpoint, signature, retries, HTTP) does not happen.
+
+The parts of an aiobotocore client are those of botocore, except that some give an awaitable. So the steps of a call are
+written once, as a generator that hands out whatever those parts give, and goes on with what came of it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Generator
+from inspect import isawaitable
+from typing import Any, TypeVar
+
+import msgspec
+
+from prejoin.engine.http.handler import Backend
+from prejoin.engine.http.messages import JSON, http_date, request_id
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.testing.botocore_shapes import binary_reader, plainly_valid
+
+R = TypeVar("R")
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+_AS_THEY_STAND = frozenset(
+    {
+        "Attributes",
+        "Count",
+        "Item",
+        "Items",
+        "LastEvaluatedKey",
+        "Responses",
+        "ScannedCount",
+        "UnprocessedItems",
+        "UnprocessedKeys",
+    }
+)
+"""Members of answers in which JSON and Python say the same, binary values apart."""
+
+
+class FakeHttpResponse:
+    """An HTTP answer that never was, as far as handlers of events ask for one."""
+
+    __slots__ = ("content", "headers", "raw", "status_code", "url")
+
+    def __init__(self, url: str, status_code: int, headers: dict[str, str], content: bytes) -> None:
+        self.url, self.status_code, self.headers, self.content, self.raw = url, status_code, headers, content, None
+
+    @property
+    def text(self) -> str:
+        return self.content.decode()
+
+
+class _Operation:
+    """What is the same in all calls of one operation."""
+
+    __slots__ = ("before_build", "before_call", "called", "model", "provide", "read_binary", "target", "valid")
+
+    def __init__(self, service: Any, name: str) -> None:
+        self.model = service.operation_model(name)
+        shape, response = self.model.input_shape, self.model.output_shape
+        self.valid: Callable[[Any], bool] = plainly_valid(shape) if shape is not None else lambda value: False
+        self.read_binary = binary_reader(response) if response is not None else None
+        self.target = f"{service.metadata['targetPrefix']}.{name}"
+        suffix = f"{service.service_id.hyphenize()}.{name}"
+        self.provide, self.before_build = f"provide-client-params.{suffix}", f"before-parameter-build.{suffix}"
+        self.before_call, self.called = f"before-call.{suffix}", f"after-call.{suffix}"
+
+
+Steps = Generator[Any, Any, R]
+
+
+def run(steps: Steps[R]) -> R:
+    """Go through the steps of a client of botocore."""
+    given = None
+    try:
+        while True:
+            given = steps.send(given)
+    except StopIteration as done:
+        result: R = done.value
+        return result
+
+
+async def run_async(steps: Steps[R]) -> R:
+    """Go through the steps of a client of aiobotocore."""
+    given = None
+    try:
+        while True:
+            given = steps.send(await given if isawaitable(given) else given)
+    except StopIteration as done:
+        result: R = done.value
+        return result
+
+
+def make_api_call(engine: Backend, client: Any, name: str, params: dict[str, Any]) -> Steps[dict[str, Any]]:
+    """What `client._make_api_call` does, with an engine at its end."""
+    operation = _operation(client, name)
+    model, events = operation.model, client.meta.events
+    context = {
+        "client_region": client.meta.region_name,
+        "client_config": client.meta.config,
+        "has_streaming_input": False,
+        "auth_type": model.auth_type,
+    }
+    for _, given in (yield events.emit(operation.provide, params=params, model=model, context=context)):
+        if given is not None:
+            params = given
+            break
+    yield events.emit(operation.before_build, params=params, model=model, context=context)
+    request = {
+        "url_path": "/",
+        "query_string": "",
+        "method": "POST",
+        "headers": {"X-Amz-Target": operation.target, "Content-Type": JSON},
+        "body": _body(client, operation, params),
+        "url": client.meta.endpoint_url,
+        "context": context,
+    }
+    _, stubbed = yield events.emit_until_response(
+        operation.before_call, model=model, params=request, request_signer=client._request_signer, context=context
+    )
+    http, response = stubbed if stubbed is not None else (yield from make_request(engine, client, name, request))
+    yield events.emit(operation.called, http_response=http, parsed=response, model=model, context=context)
+    if http.status_code >= 300:
+        code = context.get("error_code_override") or response.get("Error", {}).get("Code")
+        raise client.exceptions.from_code(code)(response, name)
+    parsed: dict[str, Any] = response
+    return parsed
+
+
+def _operation(client: Any, name: str) -> _Operation:
+    # Kept in the client itself, so that it goes when the client goes; a client has an answer to every getattr().
+    operations: dict[str, _Operation] = client.__dict__.setdefault("_prejoin_operations", {})
+    operation = operations.get(name)
+    if operation is None:
+        operation = operations[name] = _Operation(client.meta.service_model, name)
+    return operation
+
+
+def _body(client: Any, operation: _Operation, params: dict[str, Any]) -> bytes:
+    if operation.valid(params):
+        try:
+            return _encode(params)
+        except (ValueError, RecursionError):  # half a surrogate pair; botocore knows what to do with it
+            pass
+    body = client._serializer.serialize_to_request(params, operation.model)["body"]
+    return body.encode() if isinstance(body, str) else bytes(body)
+
+
+def make_request(
+    engine: Backend, client: Any, name: str, request: dict[str, Any]
+) -> Steps[tuple[FakeHttpResponse, dict[str, Any]]]:
+    """What `client._make_request` does: a request is sent, and its answer read."""
+    operation = _operation(client, name)
+    http = _ask(engine, operation, request)
+    response = _read(operation, http)
+    if response is None:
+        response = yield from _parse(client, operation, http)
+    response["ResponseMetadata"]["RetryAttempts"] = 0
+    return http, response
+
+
+def _ask(engine: Backend, operation: _Operation, request: dict[str, Any]) -> FakeHttpResponse:
+    try:
+        status, body = 200, engine.send(operation.model.name, request["body"])
+    except DynamoDBError as error:
+        status, body = error.status, error.body()
+    headers = {
+        "server": "prejoin",
+        "date": http_date(),
+        "content-type": JSON,
+        "content-length": str(len(body)),
+        "x-amzn-requestid": request_id(),
+        "x-amz-crc32": str(zlib.crc32(body)),
+    }
+    return FakeHttpResponse(request["url"], status, headers, body)
+
+
+def _read(operation: _Operation, http: FakeHttpResponse) -> dict[str, Any] | None:
+    """An answer in which JSON and Python say the same; None if it has to be read by botocore."""
+    if http.status_code != 200:
+        return None
+    body = http.content
+    response: dict[str, Any] = _decode(body)
+    if not _AS_THEY_STAND.issuperset(response):
+        return None
+    if operation.read_binary is not None and (b'"B"' in body or b'"BS"' in body):
+        operation.read_binary(response)
+    number, headers = http.headers["x-amzn-requestid"], http.headers
+    response["ResponseMetadata"] = {"RequestId": number, "HTTPStatusCode": 200, "HTTPHeaders": headers}
+    return response
+
+
+def _parse(client: Any, operation: _Operation, http: FakeHttpResponse) -> Steps[dict[str, Any]]:
+    """botocore's own reading, with the members that its model gives to an error."""
+    parser = client._response_parser
+    raw = {"headers": http.headers, "status_code": http.status_code, "body": http.content}
+    response: dict[str, Any] = yield parser.parse(raw, operation.model.output_shape)
+    if http.status_code >= 300:
+        shape = client.meta.service_model.shape_for_error_code(response.get("Error", {}).get("Code"))
+        if shape is not None:
+            response.update((yield parser.parse(raw, shape)))
+    return response

@@ -1,0 +1,314 @@
+"""One request and what may come of it, without I/O: signed, sent again where that is right, and its answer judged.
+
+An exchange is a conversation for a driver to hold: it says what to do, and is told what came of it.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from collections.abc import Callable, Generator
+from enum import Enum
+from functools import partial
+from time import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from prejoin.protocol.errors import DynamoDBError
+from prejoin.transport.connection.http import MalformedResponse, RequestHead, WireResponse, response_damage
+from prejoin.transport.connection.pool import PoolExhausted
+from prejoin.transport.connection.proxy import ProxyRefusal
+from prejoin.transport.credentials import CredentialCache, Credentials
+from prejoin.transport.errors import (
+    AnswerLost,
+    ConnectionFailed,
+    NotConfigured,
+    OutcomeUnknown,
+    TransportError,
+)
+from prejoin.transport.request.sign import Signer
+from prejoin.transport.settings import TransportSettings
+from prejoin.transport.url import Url
+
+if TYPE_CHECKING:
+    from prejoin.transport.request.retry import ErrorClass
+
+_FULL = 500
+_RETRY = 5
+_RETRY_AFTER_TIMEOUT = 10
+
+
+class RetryQuota:
+    """A purse, as in the AWS SDKs: a repetition costs, success pays back what it cost, a plain success one coin.
+
+    >>> quota = RetryQuota()
+    >>> sum(bool(quota.spend()) for _ in range(200))
+    100
+    """
+
+    __slots__ = ("_left", "_lock")
+
+    def __init__(self) -> None:
+        self._left = _FULL
+        self._lock = allocate_lock()
+
+    def spend(self, *, timed_out: bool = False) -> int:
+        """What one repetition costs; 0 where there is not enough left, and then there is none."""
+        price = _RETRY_AFTER_TIMEOUT if timed_out else _RETRY
+        with self._lock:
+            if self._left < price:
+                return 0
+            self._left -= price
+            return price
+
+    def earn(self, spent: int) -> None:
+        """A request succeeded, after its last repetition cost this much."""
+        if self._left < _FULL:
+            with self._lock:
+                self._left = min(_FULL, self._left + (spent or 1))
+
+    def after_fork(self) -> None:
+        """In a child: whichever thread held the lock is not here."""
+        self._lock = allocate_lock()
+
+
+_SKEW = 240.0
+"""Seconds that two clocks may differ by. AWS refuses from 15 minutes on."""
+
+
+class SendAttempt(msgspec.Struct, frozen=True, gc=False):
+    """Send this, and tell the Answer or the Failure."""
+
+    request: bytes
+    fresh: bool
+    """On a new connection: one that was kept has just turned out dead."""
+
+
+class RetryDelay(msgspec.Struct, frozen=True, gc=False):
+    """Wait."""
+
+    seconds: float
+
+
+class BlockingCall(msgspec.Struct, frozen=True):
+    """Call this, which may take its time, and tell what it returns."""
+
+    call: Callable[[], Any]
+
+
+class Progress(Enum):
+    """How far a request got before its attempt failed.
+
+    A request is unsent only if not one byte of it was handed to a socket or an asyncio transport. Neither of them can
+    tell afterwards how much has left, so from the first byte on the outcome is unknown until a whole answer arrives.
+    """
+
+    UNSENT = "not one byte was handed over"
+    LOST = "handed over, at least in part, and no whole answer came"
+
+
+class SendFailure(msgspec.Struct, frozen=True):
+    how: Progress
+    cause: Exception
+    stale: bool = False
+    """A connection that had been kept ended without a byte: the server may just have grown tired of it."""
+
+
+Step = SendAttempt | RetryDelay | BlockingCall
+Exchange = Generator[Step, Any, bytes]
+
+
+class Channel:
+    """What the exchanges with one DynamoDB share: address, keys, the server's clock, the purse for repetitions."""
+
+    def __init__(
+        self, url: Url, region: str, proxy: Url | None, keyring: CredentialCache, settings: TransportSettings
+    ) -> None:
+        self.url = url
+        self.proxy = proxy
+        self.settings = settings
+        self.keyring = keyring
+        self.quota = RetryQuota()
+        self._opening = RequestHead(url, proxy)
+        self._signer = Signer(url.authority, url.path, region)
+        self._ahead = 0.0
+        """Seconds that the server's clock is ahead of ours."""
+
+    def exchange(self, operation: str, body: bytes) -> Exchange:
+        """Gives the body of the answer, or raises DynamoDBError or TransportError."""
+        if not (operation.isascii() and operation.isalnum()):
+            raise ValueError(f"no operation of DynamoDB has the name {operation!r}")
+        attempts, tries, sent, spent = 1, 0, 0, 0
+        fresh = renewed = corrected = False
+        # Once an answer to a write is lost, its outcome stays unknown, whatever becomes of the next attempts.
+        lost: Exception | None = None
+        while True:
+            credentials = self.keyring.current(time())
+            if credentials is None:
+                try:
+                    credentials = yield BlockingCall(self.keyring.renew)
+                except Exception as missing:
+                    if lost is not None:
+                        raise self._unknown(operation, tries, sent, lost, missing) from lost
+                    raise
+            moment = time() + self._ahead
+            signature = self._signer.headers(operation, body, credentials, moment)
+            outcome = yield SendAttempt(self._opening.request(operation, signature, body), fresh)
+            tries += 1
+            if type(outcome) is WireResponse:
+                broken = response_damage(outcome)
+                if broken is None and outcome.status < 300:
+                    self.quota.earn(spent)
+                    return outcome.body
+                if broken is not None:
+                    outcome = SendFailure(Progress.LOST, MalformedResponse(broken))
+
+            # What went wrong is judged by what a process in which nothing does need not load.
+            from prejoin.transport.request.retry import ErrorClass, is_read, proves_not_applied, safe_to_repeat
+
+            if type(outcome) is not SendFailure or outcome.how is Progress.LOST:
+                sent += 1
+            error, judged = self._judge(outcome)
+            if judged is ErrorClass.RENEW and not renewed:
+                renewed = True
+                if (yield BlockingCall(partial(self._other, credentials))):
+                    continue
+            if judged is ErrorClass.CLOCK and not corrected and self._set_clock(outcome, moment):
+                corrected = True
+                continue
+            if judged is ErrorClass.UNKNOWN and not is_read(operation):
+                lost = error
+                if not safe_to_repeat(operation, body):
+                    raise self._unknown(operation, tries, sent, error, None) from error
+            if type(outcome) is SendFailure and outcome.stale and not fresh:
+                fresh = True  # at once and for nothing: the server is there, only that connection was not
+                continue
+            if judged in (ErrorClass.BUSY, ErrorClass.UNKNOWN) and attempts < self.settings.retries.attempts:
+                spent = self.quota.spend(timed_out=isinstance(error, TimeoutError))
+                if spent:
+                    delay = self._delay(attempts)
+                    if self.settings.on_retry is not None:
+                        self.settings.on_retry(operation, attempts, error, delay)
+                    yield RetryDelay(delay)
+                    attempts += 1
+                    continue
+            if lost is not None and not proves_not_applied(operation, error):
+                raise self._unknown(operation, tries, sent, lost, error) from lost
+            raise self._failed(operation, tries, error, outcome)
+
+    def _judge(self, outcome: WireResponse | SendFailure) -> tuple[Exception, ErrorClass]:
+        from prejoin.transport.request.retry import ErrorClass, classify
+
+        if type(outcome) is WireResponse:
+            if outcome.status < 400:
+                return self._redirected(outcome), ErrorClass.FINAL
+            error = DynamoDBError.from_body(
+                outcome.body, outcome.status, request_id=outcome.header(b"x-amzn-requestid")
+            )
+            if error.code == "UnknownError":
+                return self._not_dynamodb(outcome), ErrorClass.FINAL
+            return error, classify(error)
+        assert type(outcome) is SendFailure
+        if outcome.how is Progress.LOST:
+            return outcome.cause, ErrorClass.UNKNOWN
+        return outcome.cause, ErrorClass.FINAL if _will_not_change(outcome.cause) else ErrorClass.BUSY
+
+    def _failed(
+        self, operation: str, attempts: int, error: Exception, outcome: WireResponse | SendFailure
+    ) -> Exception:
+        """The error to raise for something that was not done, or changes nothing."""
+        if isinstance(error, DynamoDBError | TransportError):
+            return error
+        times = "" if attempts == 1 else f", {attempts} times"
+        if type(outcome) is SendFailure and outcome.how is Progress.LOST:
+            failed: TransportError = AnswerLost(
+                f"{self.url} did not answer {operation}{times}: {_told(error)}",
+                operation=operation,
+                attempts=attempts,
+                cause=error,
+            )
+        else:
+            way = f"{self.url} through {self.proxy}" if self.proxy else f"{self.url}"
+            failed = ConnectionFailed(
+                f"{operation} did not reach {way}{times}: {_told(error)}. It was not applied",
+                operation=operation,
+                attempts=attempts,
+                cause=error,
+            )
+        failed.__cause__ = error
+        return failed
+
+    def _unknown(
+        self, operation: str, attempts: int, sent: int, lost: Exception, last: Exception | None
+    ) -> OutcomeUnknown:
+        """The error for a write with a lost answer; `last` is how its repetition failed, if it could be repeated."""
+        times = f" {sent} times" if sent > 1 else ""
+        if last is None:
+            rest = ". It was not sent again, since it is not known to be harmless twice"
+        else:
+            rest = "" if last is lost else f"; then: {_told(last)}"
+        return OutcomeUnknown(
+            f"{operation} was sent{times} and no answer says whether it was applied: {_told(lost)}{rest}",
+            operation=operation,
+            attempts=attempts,
+            cause=lost,
+        )
+
+    def _not_dynamodb(self, response: WireResponse) -> TransportError:
+        what = response.header(b"content-type") or "no content type"
+        return NotConfigured(f"{self.url} does not speak DynamoDB: it answered {response.status} ({what[:100]})")
+
+    def _redirected(self, response: WireResponse) -> TransportError:
+        where = response.header(b"location")
+        return NotConfigured(
+            f"{self.url} answered {response.status}{f' to {where[:200]}' if where else ''}, as no DynamoDB does: "
+            "redirects are not followed, give the address itself"
+        )
+
+    def _other(self, refused: Credentials) -> bool:
+        """Whether the source has credentials other than these; then they are in use."""
+        try:
+            found = self.keyring.renew(refused)
+        except Exception:
+            return False  # the server's own words say more
+        return (found.access_key, found.secret_key, found.token) != (
+            refused.access_key,
+            refused.secret_key,
+            refused.token,
+        )
+
+    def _set_clock(self, response: WireResponse | SendFailure, signed: float) -> bool:
+        """Whether the server's clock is far from the moment signed; then it is gone by from now on."""
+        assert type(response) is WireResponse
+        from email.utils import parsedate_to_datetime
+
+        try:
+            there = parsedate_to_datetime(response.header(b"date")).timestamp()
+        except (ValueError, TypeError, OverflowError):
+            return False
+        if abs(there - signed) < _SKEW:
+            return False
+        self._ahead = there - time()
+        return True
+
+    def _delay(self, attempts: int) -> float:
+        from random import random
+
+        return random() * self.settings.retries.ceiling(attempts)  # noqa: S311 - spreads clients out, hides nothing
+
+    def after_fork(self) -> None:
+        self.keyring.after_fork()
+        self.quota.after_fork()
+
+
+def _told(error: Exception) -> str:
+    """What happened, in a few words; some errors have none."""
+    return str(error) or type(error).__name__
+
+
+def _will_not_change(cause: Exception) -> bool:
+    if isinstance(cause, PoolExhausted | TransportError):
+        return True  # waiting again would only be waiting longer than was said; a closed transport stays closed
+    if isinstance(cause, ProxyRefusal):
+        return 400 <= cause.status < 500
+    return hasattr(cause, "verify_code")  # ssl.SSLCertVerificationError, without importing ssl for it

@@ -1,0 +1,138 @@
+"""Hints about things people often forget, while they are still cheap to add."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from prejoin.types import Kind
+from prejoin.workload import codes
+from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.lookup import bindings, equalities, root
+from prejoin.workload.model import Entity, Level, Rate, Result, Verb
+from prejoin.workload.reading import Path
+from prejoin.workload.tenants import common_tenant, own_id
+
+Asked = frozenset[tuple[str, str]]
+_OPERATORS = re.compile(
+    r"\b(admin|back.?office|report|audit|search|export|import|moderat|support|all users|over all|analytics|operator)",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(r"session|token|log|event|metric|notification|message|cart|job|lock|otp", re.IGNORECASE)
+
+
+def check_forgotten(r: Reporter) -> None:
+    w = r.workload
+    if not w.entities or not w.reads:
+        return
+    _lists(r)
+    asked = _asked(r)
+    actions = [(p, a) for p in (*w.writes, *w.deletes) for a in p.actions]
+    gone = {a.entity for _, a in actions if a.verb in {Verb.DELETE, Verb.EXPIRE}}
+    made: dict[str, list[Rate | None]] = {}
+    for pattern, action in actions:
+        if action.verb in {Verb.CREATE, Verb.PUT}:
+            made.setdefault(action.entity, []).append(pattern.rate)
+    for index, entity in enumerate(w.entities):
+        path: Path = ("entities", index)
+        _other_side(r, path, entity, asked)
+        _state(r, path, entity, asked)
+        _growth(r, path, entity, made, gone)
+    if not any(p.result is Result.COUNT for p in w.reads) and not _counters(r):
+        many = [e.name for e in w.entities if any(c.per for c in e.cardinality)]
+        if many:
+            r.say(
+                codes.COUNTS,
+                (),
+                f"nothing counts {listed(many)}",
+                "if a number of them is shown, add a `Count` or a counter",
+            )
+    texts = (*(p.description for p in w.patterns), *(p.name for p in w.patterns), w.notes)
+    if not any(_OPERATORS.search(text) for text in texts):
+        r.say(
+            codes.ADMIN,
+            (),
+            "no pattern is for those who run the application",
+            "think of search, moderation, exports, audit and bulk import",
+        )
+
+
+def _counters(r: Reporter) -> bool:
+    return any(
+        c.op.value in {"+=", "-="}
+        for p in (*r.workload.writes, *r.workload.deletes)
+        for a in p.actions
+        for c in a.changes
+    )
+
+
+def _lists(r: Reporter) -> None:
+    tenant = {r.workload.tenant.attribute} if r.workload.tenant else set()
+    listed_all = {e for p in r.workload.reads if tenant.issuperset(equalities(p)) for e in p.entities}
+    roots = [
+        e
+        for e in r.workload.entities
+        if own_id(r.workload, e) and not any(a.references for a in e.attributes if a.name not in tenant)
+        if not e.singleton
+    ]
+    missing = [e.name for e in roots if e.name not in listed_all]
+    if missing:
+        r.say(
+            codes.LIST_ALL,
+            (),
+            f"nothing lists all of {listed(missing)}",
+            "if that is needed, add it: inputs `-`, paginated",
+        )
+
+
+def _asked(r: Reporter) -> frozenset[tuple[str, str]]:
+    """Whether some read finds items of the entity by the attribute."""
+    return frozenset(
+        pair
+        for p in r.workload.reads
+        for i in p.inputs
+        for pair in bindings(r.workload, p.entities, i.attribute).items()
+    )
+
+
+def _other_side(r: Reporter, path: Path, entity: Entity, asked: Asked) -> None:
+    for index, attribute in enumerate(entity.attributes):
+        if attribute.unique and not attribute.id and (entity.name, attribute.name) not in asked:
+            message = f"nothing finds a `{entity.name}` by its unique `{attribute.name}`"
+            r.say(codes.OTHER_SIDE, (*path, "attributes", index), message, "if that is asked, add the read")
+    tenant = common_tenant(r.workload, entity.name)
+    holders = [a for a in entity.attributes if a.references and a.name not in tenant]
+    sides = {root(r.workload, entity, a): a for a in holders}
+    sides_asked = [a for a in sides.values() if (entity.name, a.name) in asked]
+    if sides_asked and len(holders) > 1:
+        for attribute in holders:
+            if attribute not in sides_asked and (entity.name, attribute.name) not in asked:
+                message = f"`{entity.name}` is asked by `{sides_asked[0].name}` and never by `{attribute.name}`"
+                r.say(codes.OTHER_SIDE, path, message, "if the other side is asked too, add the read")
+
+
+def _state(r: Reporter, path: Path, entity: Entity, asked: Asked) -> None:
+    for attribute in entity.attributes:
+        state = (
+            attribute.type.kind is Kind.ENUM
+            and attribute.mutable
+            and re.search("stat(e|us)", attribute.name, re.IGNORECASE)
+        )
+        if state and (entity.name, attribute.name) not in asked:
+            message = f"nothing asks for `{entity.name}` by `{attribute.name}`"
+            r.say(codes.LIFECYCLE, path, message, "if someone works through those in one state, add the read")
+
+
+def _growth(
+    r: Reporter, path: Path, entity: Entity, made: Mapping[str, list[Rate | None]], gone: Collection[str]
+) -> None:
+    created = made.get(entity.name)
+    if not created or entity.name in gone or any(a.ttl for a in entity.attributes):
+        return
+    if _PASSING.search(entity.name) or any(rate and _hot(rate) for rate in created):
+        message = f"`{entity.name}` is created and never goes"
+        r.say(codes.EXPIRY, path, message, "if old ones may go, add an attribute `(datetime, ttl)`")
+
+
+def _hot(rate: Rate) -> bool:
+    return rate.level is Level.HOT or (rate.value or 0) / rate.per.seconds > 100

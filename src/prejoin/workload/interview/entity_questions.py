@@ -1,0 +1,288 @@
+"""Questions about stored data: the application, its entities, ids, attributes and relationships."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from msgspec.structs import replace
+
+from prejoin.workload.document.read_entities import read_names
+from prejoin.workload.grammar.attributes import write_attribute
+from prejoin.workload.grammar.lexer import Inexact, Tokens, write_name
+from prejoin.workload.grammar.quantities import read_cardinality, write_cardinality
+from prejoin.workload.grammar.statements import RELATIONSHIP_FIX, read_relationship, write_relationship
+from prejoin.workload.interview.step import (
+    HELP,
+    NONE,
+    Question,
+    Step,
+    StepKind,
+    Taken,
+    put_entity,
+    read_attributes,
+    yes,
+)
+from prejoin.workload.model import Attribute, Entity, Relationship, RelationshipKind, Workload
+from prejoin.workload.stubs import one, parents, plural
+
+ENTITIES, RELATIONSHIPS = "entities", "relationships"
+
+
+def front() -> Iterator[Step]:
+    def title(w: Workload) -> Question:
+        return Question("title", "What is the application called?", HELP["title"], w.title or None)
+
+    def overview(w: Workload) -> Question:
+        return Question("overview", "What is it for? A sentence or two.", HELP["overview"], w.overview or NONE)
+
+    yield Step(
+        "title", StepKind.FIELD, title, lambda w, t: (replace(w, title=t), None), lambda w: not w.title, required=True
+    )
+    yield Step(
+        "overview",
+        StepKind.FIELD,
+        overview,
+        lambda w, t: (replace(w, overview="" if t == NONE else t), None),
+        lambda w: not w.overview,
+    )
+
+
+# --- Which entities there are ---------------------------------------------------------------------------------------
+
+
+def entities() -> Step:
+    def ask(w: Workload) -> Question:
+        names = tuple(e.name for e in w.entities)
+        words = "What else does it store?" if names else "What does it store? Name the entities, such as `User, Order`."
+        return Question(ENTITIES, words, HELP["entities"], "done" if names else None, names, several=True)
+
+    return Step(ENTITIES, StepKind.LIST, ask, _take_entities, lambda w: not w.entities, required=True)
+
+
+def _take_entities(w: Workload, text: str) -> Taken:
+    if (name := _removal(text)) is not None:
+        _expect(name, [e.name for e in w.entities], "entity")
+        return replace(w, entities=tuple(e for e in w.entities if e.name != name)), ENTITIES
+    found = list(w.entities)
+    for name in read_names(text):
+        if "." in name:
+            raise Inexact(f"`{name}` is not the name of an entity", "write a plain word, such as `Order`")
+        if any(e.name.lower() == name.lower() for e in found):
+            raise Inexact(f"`{name}` is there already", "name another one, or `done`")
+        found.append(Entity(name))
+    return replace(w, entities=tuple(found)), ENTITIES
+
+
+def _removal(text: str) -> str | None:
+    tokens = Tokens(text)
+    if tokens.word("remove") and not tokens.done:
+        name = tokens.name("what to remove")
+        tokens.expect_end("remove one at a time")
+        return name
+    return None
+
+
+def _expect(name: str, known: list[str], what: str) -> None:
+    if name not in known:
+        raise Inexact(f"there is no {what} `{name}`", f"there is {', '.join(known) or 'none yet'}")
+
+
+# --- One entity -----------------------------------------------------------------------------------------------------
+
+
+def about(w: Workload, entity: Entity) -> Iterator[Step]:
+    name = entity.name
+    yield Step(
+        f"id of {name}",
+        StepKind.FIELD,
+        partial(_ask_id, name),
+        partial(_take_id, name),
+        lambda w: not _known(w, name).id and not _known(w, name).singleton,
+        unit=name,
+        required=True,
+    )
+    yield Step(
+        f"attributes of {name}",
+        StepKind.LIST,
+        partial(_ask_attributes, name),
+        partial(_take_attributes, name),
+        lambda w: False,
+        unit=name,
+    )
+    for other, attribute in _likely_references(w, entity):
+        yield Step(
+            f"reference {name}.{attribute.name}",
+            StepKind.PROBE,
+            partial(_ask_reference, name, attribute.name, other.name),
+            partial(_take_reference, name, attribute.name, other.name),
+            lambda w, given=bool(attribute.references): not given,  # type: ignore[misc]
+            unit=name,
+        )
+
+
+def _known(w: Workload, name: str) -> Entity:
+    entity = w.entity(name)
+    assert entity is not None
+    return entity
+
+
+def _ask_id(name: str, w: Workload) -> Question:
+    entity = _known(w, name)
+    default = ", ".join(write_attribute(a) for a in entity.id) or f"`{name[:1].lower()}{name[1:]}Id` (uuid, generated)"
+    return Question(f"id of {name}", f"What identifies one {name}?", HELP["id"], default, choices=("singleton",))
+
+
+def _take_id(name: str, w: Workload, text: str) -> Taken:
+    entity = _known(w, name)
+    if text.strip().lower() == "singleton":
+        others = tuple(replace(a, id=False, generated=None) for a in entity.attributes)
+        return put_entity(w, replace(entity, attributes=others, singleton=True, cardinality=())), None
+    given = tuple(a if a.id else replace(a, id=True) for a in read_attributes(text))
+    names = {a.name for a in given}
+    rest = tuple(a for a in entity.attributes if not a.id and a.name not in names)
+    return put_entity(w, replace(entity, attributes=(*given, *rest), singleton=False)), None
+
+
+def _ask_attributes(name: str, w: Workload) -> Question:
+    entity = _known(w, name)
+    known = tuple(write_attribute(a) for a in entity.attributes)
+    words = f"What is known about one {name}? Such as `email (string, unique)`."
+    if len(known) > len(entity.id):
+        words = f"What else is known about one {name}?"
+    return Question(f"attributes of {name}", words, HELP["attributes"], "done", known, several=True)
+
+
+def _take_attributes(name: str, w: Workload, text: str) -> Taken:
+    entity = _known(w, name)
+    found = {a.name: a for a in entity.attributes}
+    if (gone := _removal(text)) is not None:
+        _expect(gone, list(found), "attribute")
+        del found[gone]
+    else:
+        for attribute in read_attributes(text):
+            before = found.get(attribute.name)
+            if before is not None and before.id and not attribute.id:
+                attribute = replace(attribute, id=True, generated=before.generated)
+            found[attribute.name] = attribute
+    return put_entity(w, replace(entity, attributes=tuple(found.values()))), f"attributes of {name}"
+
+
+def _likely_references(w: Workload, entity: Entity) -> list[tuple[Entity, Attribute]]:
+    """Attributes with the name of another entity's id, which are probably references."""
+    ids = {e.id[0].name: e for e in w.entities if len(e.id) == 1 and e.name != entity.name}
+    own = [a.name for a in entity.id]
+    return [(ids[a.name], a) for a in entity.attributes if a.name in ids and not a.copy_of and own != [a.name]]
+
+
+def _ask_reference(name: str, attribute: str, other: str, w: Workload) -> Question:
+    words = f"Is `{attribute}` of {name} the id of {one(other)}?"
+    return Question(f"reference {name}.{attribute}", words, HELP["reference"], "yes", choices=("yes", "no"))
+
+
+def _take_reference(name: str, attribute: str, other: str, w: Workload, text: str) -> Taken:
+    if not yes(text):
+        return w, None
+    entity = _known(w, name)
+    found = tuple(replace(a, references=other) if a.name == attribute else a for a in entity.attributes)
+    return put_entity(w, replace(entity, attributes=found)), None
+
+
+# --- How they relate ------------------------------------------------------------------------------------------------
+
+
+def relationships() -> Step:
+    def ask(w: Workload) -> Question:
+        known = tuple(write_relationship(r) for e in w.entities for r in e.relationships) + tuple(_implied(w))
+        return Question(RELATIONSHIPS, "How do they relate?", HELP["relationships"], "done", known, several=True)
+
+    return Step(RELATIONSHIPS, StepKind.LIST, ask, _take_relationship, lambda w: False)
+
+
+def _implied(w: Workload) -> Iterator[str]:
+    said = {(r.right, via) for e in w.entities for r in e.relationships for via in r.via}
+    for entity in w.entities:
+        for parent, attribute in parents(w, entity):
+            if (entity.name, attribute.name) not in said:
+                yield f"{write_name(entity.name)} refers to {write_name(parent.name)} by {write_name(attribute.name)}"
+
+
+def _take_relationship(w: Workload, text: str) -> Taken:
+    relationship = read_relationship(text)
+    names = [e.name for e in w.entities]
+    for name in (relationship.left, relationship.right):
+        _expect(name, names, "entity")
+    if relationship.kind is not RelationshipKind.MANY_TO_MANY:
+        w, relationship = _connect(w, relationship)
+    left = _known(w, relationship.left)
+    kept = [
+        r
+        for r in left.relationships
+        if (r.right, r.kind, r.via) != (relationship.right, relationship.kind, relationship.via)
+    ]
+    return put_entity(w, replace(left, relationships=(*kept, relationship))), RELATIONSHIPS
+
+
+def _connect(w: Workload, r: Relationship) -> tuple[Workload, Relationship]:
+    """Make sure that the right side has an attribute with a reference to the left side."""
+    left, right = _known(w, r.left), _known(w, r.right)
+    hierarchy = r.kind is RelationshipKind.HIERARCHY or left is right
+    via = r.via
+    if not via:
+        held = [a.name for parent, a in parents(w, right) if parent.name == left.name]
+        shared = [a.name for a in left.id if right.attribute(a.name)]
+        if len(held) == 1:
+            via = (held[0],)
+        elif shared and not hierarchy:
+            via = tuple(shared)
+        elif held or hierarchy or len(left.id) != 1:
+            message = f"it is not said which attribute of `{right.name}` holds the id of `{left.name}`"
+            raise Inexact(message, RELATIONSHIP_FIX)
+        else:
+            via = (left.id[0].name,)
+    if len(via) == 1 and len(left.id) == 1 and "." not in via[0]:
+        there = right.attribute(via[0])
+        plain = Attribute(via[0], left.id[0].type, optional=hierarchy)
+        if there is None and (held_left := left.attribute(via[0])) and not held_left.id:
+            return w, replace(r, via=via)
+        made = replace(there or plain, references=(there.references if there else "") or left.name)
+        others = tuple(made if a.name == made.name else a for a in right.attributes)
+        w = put_entity(w, replace(right, attributes=others if there else (*others, made)))
+    return w, replace(r, via=via)
+
+
+# --- How many there are ---------------------------------------------------------------------------------------------
+
+
+def figures(w: Workload) -> Iterator[Step]:
+    for entity in w.entities:
+        if not entity.singleton:
+            yield Step(
+                f"cardinality of {entity.name}",
+                StepKind.FIELD,
+                partial(_ask_cardinality, entity.name),
+                partial(_take_cardinality, entity.name),
+                lambda w, name=entity.name: not _known(w, name).cardinality,  # type: ignore[misc]
+                required=True,
+                figure=True,
+            )
+
+
+def _ask_cardinality(name: str, w: Workload) -> Question:
+    entity = _known(w, name)
+    default = write_cardinality(False, entity.cardinality) or NONE
+    parent = next((p.name for p, _ in parents(w, entity)), "")
+    example = f"`~100 per {write_name(parent)}, 1M total`" if parent else "`10K total`"
+    return Question(
+        f"cardinality of {name}",
+        f"How many {plural(name)} will there be? Such as {example}.",
+        HELP["cardinality"],
+        default,
+    )
+
+
+def _take_cardinality(name: str, w: Workload, text: str) -> Taken:
+    singleton, cardinality = (False, ()) if text == NONE else read_cardinality(text)
+    if singleton:
+        raise Inexact(f"`{name}` has an id, so there are several", "write how many, or `-`")
+    return put_entity(w, replace(_known(w, name), cardinality=cardinality)), None
