@@ -33,7 +33,7 @@ from prejoin.render.documents.render_documents import DocumentOptions, render_do
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.pictures.render_pictures import render_pictures
-from prejoin.render.python.package import Options, package_name, render_python
+from prejoin.render.python.package import Options, package_name, render_python, repository_methods
 
 
 def build(
@@ -70,11 +70,12 @@ def build(
     designed = None if redesign else design_again(read, target, read_record(folder), progress)
     designed = designed or new_design(read, target, folder, progress)
     own = PurePosixPath(place.name)
-    python = render_python(read.workload, designed.design, Options(settings.package, settings.style))
+    options = Options(settings.package, settings.style)
+    python = render_python(read.workload, designed.design, options)
     _compile(python)
     passed = _passed_tests(python, package, read, progress) if settings.tests else None
     progress.begin("infrastructure, documents, pictures", "render")
-    files = {**python, **dict(_rendered(read, designed.design, settings, folder, python, passed)), own: designed.text}
+    files = {**python, **dict(_rendered(read, designed.design, settings, folder, options, passed)), own: designed.text}
     _compile({path: text for path, text in files.items() if path not in python})
     progress.result(counted(len(files), "file"))
     return plan_of(Product(read, folder, settings, overrides, designed, files, own, source))
@@ -124,11 +125,12 @@ def _rendered(
     design: Design,
     settings: Settings,
     folder: Path,
-    python: Mapping[PurePosixPath, str],
+    python: Options,
     passed: frozenset[str] | None,
 ) -> Iterator[tuple[PurePosixPath, str]]:
     workload = read.workload
-    yield from render_documents(workload, design, DocumentOptions(python, passed)).items()
+    methods = repository_methods(workload, design, python)
+    yield from render_documents(workload, design, DocumentOptions(methods, passed)).items()
     yield from render_pictures(workload, design).items()
     if settings.workbench:
         yield from workbench_model(workload, design, read.file).items()

@@ -14,31 +14,13 @@ from tests.workload.strategies import workloads
 
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design
-from prejoin.render.documents.found import calls_in, methods_in
 from prejoin.render.documents.key_map import changers, key_map, named, readers, writers
 from prejoin.render.documents.query_interfaces import query_interfaces
 from prejoin.render.documents.render_documents import DocumentOptions, render_documents
 from prejoin.render.naming import method_names
-from prejoin.render.python import render_python
+from prejoin.render.python.package import repository_methods
 from prejoin.workload.document.markdown import parse
 from prejoin.workload.model import Read, Workload
-
-CODE = {
-    PurePosixPath("shop/repository.py"): '''
-class ShopRepository:
-    def user_profile(self, user_id: UUID) -> User | None: ...
-    def user_orders(self, user_id: UUID, *, limit: int = 20) -> Page[Order]: ...
-class AsyncShopRepository:
-    async def user_profile(self, user_id: UUID) -> User | None: ...
-''',
-    PurePosixPath("tests/test_repository.py"): '''
-def test_user_profile(shop):
-    assert shop.user_profile(ID)
-def test_user_profile_of_nobody(shop):
-    assert shop.user_profile(ID) is None
-''',
-    PurePosixPath("README.md"): "class is not Python here",
-}  # fmt: skip
 
 
 def page(name: str) -> str:
@@ -111,46 +93,37 @@ def test_what_is_not_served_says_why_and_has_no_method() -> None:
 # --- With the code --------------------------------------------------------------------------------------------------
 
 
-def test_methods_and_tests_are_those_that_the_code_has() -> None:
+def test_methods_have_signatures_and_tests() -> None:
     workload, design = designed("shop")
-    text = query_interfaces(workload, design, method_names(workload), CODE)
+    methods = repository_methods(workload, design)
+    text = query_interfaces(
+        workload, design, method_names(workload), {id_: methods[id_] for id_ in ("AP-001", "AP-022")}
+    )
     matrix = {row["ID"]: row for row in rows(text, "Traceability")}
     assert matrix["AP-001"]["Method"] == "`user_profile`"
-    assert matrix["AP-001"]["Test"] == "`test_user_profile`, `test_user_profile_of_nobody`"
-    assert matrix["AP-004"]["Method"] == "`user_orders`"
-    assert matrix["AP-004"]["Test"] == "-"
+    assert matrix["AP-001"]["Test"] == "`test_user_profile`"
+    assert matrix["AP-022"]["Test"] == "`test_place_order`, `test_place_order_refuses_what_does_not_belong`"
     assert matrix["AP-002"]["Method"] == "-"
-    assert "> Summary: 2 methods, 1 with a test, 17 of 17 access patterns served" in text
-    assert "```python\nuser_orders(user_id: UUID, *, limit: int = 20) -> Page[Order]\n```" in text
+    assert "> Summary: 2 methods, 2 with a test, 17 of 17 access patterns served" in text
+    assert "```python\nuser_profile(user_id: UUID) -> User | None\n```" in text
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        "order(order_id: str, /, *, after: str | None = None) -> Order",
-        "order(first, second=2, *rest: int, **others) -> None",
-        "order()",
-        "order(\n    user_identifier: UUID,\n    placed_at_from: dt.datetime,\n    placed_at_to: dt.datetime,\n) -> Page[Order]",
-    ],
-)
-def test_a_signature_reads_as_it_was_written(head: str) -> None:
-    text = f"class Shop:\n    def {head.replace('order(', 'order(self, ', 1).replace('(self, )', '(self)')}: ..."
-    assert methods_in({PurePosixPath("a.py"): text})["order"].signature == head
+def test_a_signature_has_a_line_for_each_parameter_where_one_line_is_too_short() -> None:
+    text = repository_methods(*designed("shop"))["AP-005"].signature
+    lines = text.splitlines()
+    assert lines[0] == "user_orders_of_period("
+    assert lines[1] == "    user_id: UUID,"
+    assert "    *," in lines
+    assert lines[-1] == ") -> Page[Order]"
 
 
 @pytest.mark.parametrize("name", ["shop", "blog", "files", "metrics", "seed_music_ranking"])
 def test_generated_code_has_a_method_and_a_test_for_every_pattern(name: str) -> None:
     workload, design = designed(name)
-    code = render_python(workload, design)
-    text = render_documents(workload, design, DocumentOptions(code))[PurePosixPath("query-interfaces.md")]
+    options = DocumentOptions(repository_methods(workload, design))
+    text = render_documents(workload, design, options)[PurePosixPath("query-interfaces.md")]
     matrix = rows(text, "Traceability")
     assert [row["ID"] for row in matrix if "-" in (row["Method"], row["Test"])] == []
-
-
-def test_only_python_is_looked_into() -> None:
-    assert set(methods_in(CODE)) == {"user_profile", "user_orders"}
-    assert methods_in(CODE)["user_profile"].owner == "ShopRepository"
-    assert calls_in(CODE)["user_profile"][0] == "tests/test_repository.py::test_user_profile"
 
 
 # --- The key map ----------------------------------------------------------------------------------------------------
@@ -222,7 +195,7 @@ def test_the_files_and_that_they_are_stable() -> None:
     found = render_documents(workload, design)
     assert list(map(str, found)) == ["query-interfaces.md", "keys.md"]
     assert found == render_documents(workload, design)
-    with_code = render_documents(workload, design, DocumentOptions(CODE))
+    with_code = render_documents(workload, design, DocumentOptions(repository_methods(workload, design)))
     assert with_code[PurePosixPath("query-interfaces.md")] != found[PurePosixPath("query-interfaces.md")]
 
 

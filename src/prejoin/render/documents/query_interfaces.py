@@ -11,10 +11,11 @@ from prejoin.design.document.cells import has_html, write_code, write_name, writ
 from prejoin.design.explain.operations import operation_words, shape
 from prejoin.design.explain.phrases import listed, money, rate
 from prejoin.design.model import Design, Operation, Units
-from prejoin.render.documents.found import Code, Found, calls_in, methods_in
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
 from prejoin.render.mapped import OUT_OF_SCOPE, operation_of, outcome
+from prejoin.render.python.method import Method
+from prejoin.render.python.tests import TESTS
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.model import Consistency, Direction, Pattern, Read, Result, Sort, Workload
@@ -28,14 +29,14 @@ def query_interfaces(
     workload: Workload,
     design: Design,
     names: Mapping[str, str],
-    code: Code | None = None,
+    methods: Mapping[str, Method] | None = None,
     passed: frozenset[str] | None = None,
 ) -> str:
-    """The page. `names` are the methods by pattern; with the code, they and their tests are looked up there.
+    """The page. `names` are those of the methods, by pattern; with `methods`, it has their signatures and tests, too.
 
     A method is called tested only where its tests are among those that `passed`.
     """
-    page = _Page(workload, design, names, code or {}, passed)
+    page = _Page(workload, design, names, methods, passed)
     return "\n\n".join(part for part in page.parts() if part) + "\n"
 
 
@@ -45,17 +46,17 @@ class _Page:
         workload: Workload,
         design: Design,
         names: Mapping[str, str],
-        code: Code,
+        methods: Mapping[str, Method] | None,
         passed: frozenset[str] | None,
     ) -> None:
         self.workload = workload
         self.design = design
         self.names = names
         self.costs: Mapping[str, PatternCost] = {p.id: pattern_cost(p, design) for p in workload.patterns}
-        self.methods: Mapping[str, Found] = methods_in(code)
-        self.tests = calls_in(code)
+        self.methods = methods or {}
+        self.tests = {id_: [f"{TESTS}::{name}" for name in one.tests] for id_, one in self.methods.items()}
         self.passed = passed
-        self.coded = bool(code)
+        self.coded = methods is not None
 
     def parts(self) -> Iterator[str]:
         yield page_title(self.workload, "query interfaces")
@@ -80,7 +81,7 @@ class _Page:
             f"requests {money(sum((cost.dollars for cost in self.costs.values()), Decimal()))} a month",
         ]
         if self.coded:
-            tests = [found for p in self.workload.patterns if (found := self.tests.get(self.names.get(p.id, "")))]
+            tests = self.tests.values()
             if self.passed is None:
                 parts.insert(1, f"{len(tests)} with a test")
             else:
@@ -95,7 +96,7 @@ class _Page:
         name = self.names.get(pattern.id, "")
         if not name or not self._operation(pattern).served:
             return "-"
-        return write_code(name) if not self.coded or name in self.methods else "-"
+        return write_code(name) if not self.coded or pattern.id in self.methods else "-"
 
     def _row(self, pattern: Pattern) -> Mapping[str, str]:
         operation = self._operation(pattern)
@@ -110,7 +111,7 @@ class _Page:
         }
 
     def _tests(self, pattern: Pattern) -> str:
-        found = self.tests.get(self.names.get(pattern.id, ""), [])
+        found = self.tests.get(pattern.id, [])
         return ", ".join(write_code(name.rpartition("::")[2]) for name in found)
 
     def _pattern(self, pattern: Pattern) -> Iterator[str]:
@@ -120,7 +121,7 @@ class _Page:
         yield f"### {head}: {method}" if method != "-" else f"### {head}"
         about = pattern.description or pattern.name
         yield write_code(about) if about and _BLOCK.match(about) else write_prose(about)
-        if (found := self.methods.get(self.names.get(pattern.id, ""))) and method != "-":
+        if (found := self.methods.get(pattern.id)) and method != "-":
             yield f"```python\n{found.signature}\n```"
         facts = self._facts(pattern, operation)
         yield "\n".join(f"- **{label}**: {_line(text)}" for label, text in facts)
@@ -144,7 +145,7 @@ class _Page:
             cost = self.costs[pattern.id]
             often = f"{rate(cost.rate)}, that is {money(cost.dollars)} a month"
             yield "Costs", f"{_units(operation.units)} {_word(operation.units)} a call; {often}"
-        if tests := self.tests.get(self.names.get(pattern.id, "")):
+        if tests := self.tests.get(pattern.id):
             ran = self.passed is not None and self.passed.issuperset(tests)
             yield "Tested by" if ran else "Test, not run", ", ".join(map(write_code, tests))
 

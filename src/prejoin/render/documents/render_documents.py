@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from prejoin.design.model import Design
-from prejoin.render.documents.found import Code
 from prejoin.render.documents.key_map import key_map
 from prejoin.render.documents.query_interfaces import query_interfaces
+from prejoin.render.python.method import Method
 from prejoin.render.python.names import names_of
 from prejoin.workload.model import Workload
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentOptions:
-    code: Code = field(default_factory=dict)
-    """The generated Python: with it, methods and tests are those that are there."""
+    methods: Mapping[str, Method] | None = None
+    """The methods of the generated repository, by pattern; None where no code is generated."""
     passed: frozenset[str] | None = None
     """The tests that were run and passed; None where none were run."""
 
@@ -29,6 +29,8 @@ def render_documents(
     options = options or DocumentOptions()
     names = names_of(workload).methods
     return {
-        PurePosixPath("query-interfaces.md"): query_interfaces(workload, design, names, options.code, options.passed),
+        PurePosixPath("query-interfaces.md"): query_interfaces(
+            workload, design, names, options.methods, options.passed
+        ),
         PurePosixPath("keys.md"): key_map(workload, design),
     }

@@ -94,10 +94,28 @@ class Method:
     body: tuple[str, ...]
     refusals: tuple[Refusal, ...] = ()
 
-    def lines(self, words: Sequence[str], aio: bool) -> list[str]:
+    @property
+    def signature(self) -> str:
+        """The head of the method as one calls it: on one line, or with a line for each parameter."""
+        line = f"{self.name}({', '.join(self._parameters)}) -> {self.result}"
+        if len(line) <= WIDTH:
+            return line
+        return "\n".join([f"{self.name}(", *(f"{STEP}{part}," for part in self._parameters), f") -> {self.result}"])
+
+    @property
+    def _parameters(self) -> list[str]:
         positional = [str(p) for p in self.params if not p.default]
         options = [str(p) for p in self.params if p.default]
-        given = ("self", *positional, *(["*"] if options else []), *options)
+        return [*positional, *(["*"] if options else []), *options]
+
+    @property
+    def tests(self) -> list[str]:
+        """The names of the generated tests that call the method."""
+        name = f"test_{self.name.rstrip('_')}" if not self.name.startswith("test_") else self.name
+        return [name, *([f"{name}_refuses_what_does_not_belong"] if self.refusals else [])]
+
+    def lines(self, words: Sequence[str], aio: bool) -> list[str]:
+        given = ("self", *self._parameters)
         head = Group(f"{'async ' if aio else ''}def {self.name}(", given, f") -> {self.result}:")
         return [
             *_open(lay(head, STEP)),

@@ -18,7 +18,7 @@ from prejoin.render.python.names import Names, identifier, names_of, short_title
 from prejoin.render.python.repository import methods_of, repository_module, tenant_param
 from prejoin.render.python.schema import schema_module
 from prejoin.render.python.seed import seed_module
-from prejoin.render.python.tests import tests_module
+from prejoin.render.python.tests import TESTS, tests_module
 from prejoin.workload.model import Workload
 
 
@@ -83,7 +83,7 @@ def render_python(workload: Workload, design: Design, options: Options | None = 
         package / "__init__.py": docstring(f"{workload.title or 'The application'} on DynamoDB."),
         package / "keys.py": keys_module(workload, design, module.names),
         package / "seed.py": seed_module(workload, design, module.names),
-        PurePosixPath("tests/test_repository.py"): tests_module(module, methods, package.name),
+        PurePosixPath(TESTS): tests_module(module, methods, package.name),
     }
     files = {package / f"{name}.py": source for name, source in rendered.modules.items()}
     files |= {path: _source(lines) for path, lines in others.items()}

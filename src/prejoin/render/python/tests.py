@@ -48,6 +48,8 @@ from prejoin.workload.model import (
 )
 from prejoin.workload.tenants import is_owned, tenant_of
 
+TESTS = "tests/test_repository.py"
+"""The file of the tests."""
 _NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
 
 
@@ -69,21 +71,16 @@ def tests_module(module: Module, methods: dict[str, Method], package: str) -> li
     for method in methods.values():
         test = _Test(module, method, imports, package)
         lines = test.of_read() if isinstance(method.pattern, Read) else test.of_write()
-        body += ["", "", f"def {test_name(method)}() -> None:"]
+        body += ["", "", f"def {method.tests[0]}() -> None:"]
         body += docstring(f"{method.pattern.id}: {method.pattern.description or method.name}", indent=STEP)
         body += [line for part in lines for line in lay(part, STEP)]
         for refusal in method.refusals[:1]:
             test = _Test(module, method, imports, package)
-            body += ["", "", f"def {test_name(method)}_refuses_what_does_not_belong() -> None:"]
+            body += ["", "", f"def {method.tests[1]}() -> None:"]
             body += docstring(f"{method.pattern.id}: {refusal.message}", indent=STEP)
             body += [line for part in test.of_write(refusal) for line in lay(part, STEP)]
     head = docstring(f"Every access pattern of {module.workload.title or 'the application'}, run on an empty table.")
     return [*head, "", *imports.lines(package), "", "", *body]
-
-
-def test_name(method: Method) -> str:
-    """The test of a method."""
-    return f"test_{method.name.rstrip('_')}" if not method.name.startswith("test_") else method.name
 
 
 @dataclass(slots=True)
