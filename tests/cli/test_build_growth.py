@@ -100,7 +100,7 @@ def test_growth_is_told_with_what_is_to_be_done(prejoin: Prejoin, here: Path) ->
     assert "`gsi2` is new" in ran.out
     assert "Changes to the table in use:\n  - create the index `gsi2`" in ran.out
     assert "`db.add_indexes()` does" in ran.out
-    assert "User items that may be there, write gsi2pk and gsi2sk in each" in ran.out
+    assert "User items that may exist, write gsi2pk and gsi2sk in each" in ran.out
     assert "`prejoin audit teams.schema:SCHEMA --table teams --repair` does" in ran.out
     assert "table-design.md stays APPROVED" in ran.out
     assert "> Not reviewed: gsi2; User in gsi2" in page(here)

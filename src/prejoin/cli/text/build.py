@@ -116,7 +116,7 @@ def _sources(plan: BuildPlan, flags: BuildFlags) -> Iterator[Source]:
             fix = "`prejoin build --diff` shows what changes, `--yes` writes it"
             yield _said(plan, one.path, codes.STALE, f"it does not match {document}", fix)
     for other in plan.left:
-        fix = "`prejoin build --prune` deletes it, after asking" if other.pristine else "delete it, or move it away"
+        fix = "`prejoin build --prune --yes` deletes it" if other.pristine else "delete it, or move it away"
         yield _said(plan, other.path, codes.LEFT_OVER, "it is not generated any more", fix)
 
 
