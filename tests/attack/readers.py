@@ -23,7 +23,7 @@ from prejoin.design.workbench.read_model import read_workbench
 from prejoin.keys import Template, TemplateError
 from prejoin.pipeline.errors import PipelineError
 from prejoin.pipeline.query_arguments import read_value
-from prejoin.pipeline.record import Record
+from prejoin.pipeline.record import BuildRecord
 from prejoin.pipeline.settings import read_settings
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.expressions import Substitutions, bind_condition, bind_projection, bind_update
@@ -199,7 +199,7 @@ def _record(text: str) -> object:
     import msgspec
 
     try:
-        return msgspec.json.decode(text.encode("utf-8", "replace"), type=Record)
+        return msgspec.json.decode(text.encode("utf-8", "replace"), type=BuildRecord)
     except (msgspec.MsgspecError, RecursionError):
         return None
 

@@ -9,7 +9,7 @@ import pytest
 
 from prejoin.engine import Embedded
 from prejoin.pipeline.build import build
-from prejoin.pipeline.connection import Place
+from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, RefusedError
 from prejoin.pipeline.query import plain, query, query_design
@@ -26,13 +26,13 @@ def document(teams: Path) -> Document:
 
 
 @pytest.fixture
-def place(document: Document, tmp_path: Path) -> Place:
+def place(document: Document, tmp_path: Path) -> TablePlace:
     """An empty table of the design, in a file."""
     found = query_design(document)
     file = str(tmp_path / "teams.db")
     with Embedded(file) as engine:
         Client(load_package(document.workload, found.design).schema, found.design.table, engine).create_table()
-    return Place(db=file)
+    return TablePlace(db=file)
 
 
 def test_a_read_finds_sample_data(document: Document) -> None:
@@ -59,13 +59,13 @@ def test_unknown_patterns_and_arguments_are_errors(document: Document) -> None:
         query(document, "AP-001", {"colour": "red"})
 
 
-def test_a_table_that_exists_needs_all_arguments(document: Document, place: Place) -> None:
+def test_a_table_that_exists_needs_all_arguments(document: Document, place: TablePlace) -> None:
     with pytest.raises(MissingArgumentsError) as caught:
         query(document, "AP-001", place=place)
     assert list(caught.value.samples) == [param.name for param in query_design(document).method("AP-001").params]
 
 
-def test_a_write_to_a_table_that_exists_is_confirmed(document: Document, place: Place) -> None:
+def test_a_write_to_a_table_that_exists_is_confirmed(document: Document, place: TablePlace) -> None:
     found = query_design(document)
     write = next(w for w in document.workload.writes if found.methods[w.id].result == "None")
     arguments = {name: json.dumps(plain(value)) for name, value in query(found, write.id).arguments.items()}
@@ -74,7 +74,7 @@ def test_a_write_to_a_table_that_exists_is_confirmed(document: Document, place: 
     assert query(found, write.id, arguments, place=place).calls
 
 
-def test_a_missing_table_is_an_error_that_names_the_others(document: Document, place: Place) -> None:
+def test_a_missing_table_is_an_error_that_names_the_others(document: Document, place: TablePlace) -> None:
     arguments = query(document, "AP-001").arguments
     with pytest.raises(PipelineError, match=r"there is no table `other`.*it has `teams`"):
         query(document, "AP-001", arguments, place=place, table="other")

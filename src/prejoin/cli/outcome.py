@@ -26,7 +26,7 @@ Line = Sequence[Piece]
 Page = str | Sequence[Line]
 
 
-class Status(IntEnum):
+class ExitStatus(IntEnum):
     """Exit statuses, the same for every command. docs/reference/command.md documents them."""
 
     FINE = 0
@@ -42,16 +42,16 @@ class Status(IntEnum):
     INTERRUPTED = 130
 
 
-_STATUSES: dict[type[PipelineError], Status] = {
-    InvalidArgumentError: Status.MISUSED,
-    RefusedError: Status.REFUSED,
-    GeneratedCodeError: Status.FAULT,
+_STATUSES: dict[type[PipelineError], ExitStatus] = {
+    InvalidArgumentError: ExitStatus.MISUSED,
+    RefusedError: ExitStatus.REFUSED,
+    GeneratedCodeError: ExitStatus.FAULT,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    status: Status = Status.FINE
+    status: ExitStatus = ExitStatus.FINE
     result: Any = None
     """The `result` of `--format json`."""
     page: Page = ""
@@ -66,7 +66,7 @@ class Outcome:
 
 def outcome_of(problem: PipelineError, result: Any = None) -> Outcome:
     """The outcome of a command that an error of the pipeline ended."""
-    status = next((status for kind, status in _STATUSES.items() if isinstance(problem, kind)), Status.FAILED)
+    status = next((status for kind, status in _STATUSES.items() if isinstance(problem, kind)), ExitStatus.FAILED)
     return Outcome(status, result, sources=problem.sources, notes=(problem.note,) if problem.note else ())
 
 
@@ -113,4 +113,6 @@ def envelope(command: str, outcome: Outcome) -> Envelope:
         for source in outcome.sources
         for d in source.diagnostics
     )
-    return Envelope(__version__, command, outcome.status is Status.FINE, int(outcome.status), messages, outcome.result)
+    return Envelope(
+        __version__, command, outcome.status is ExitStatus.FINE, int(outcome.status), messages, outcome.result
+    )

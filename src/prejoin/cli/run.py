@@ -19,7 +19,7 @@ from prejoin._version import __version__
 from prejoin.cli import extra_of, install_command, wants_json
 from prejoin.cli.command import SETTINGS, format_option
 from prejoin.cli.invocation import invocation
-from prejoin.cli.outcome import Outcome, Status, outcome_of
+from prejoin.cli.outcome import ExitStatus, Outcome, outcome_of
 from prejoin.cli.output import OutputError, emit, show
 from prejoin.cli.text.messages import messages
 from prejoin.diagnostics import Code
@@ -119,7 +119,7 @@ def run(arguments: list[str]) -> int:
         return _interrupted(name, as_json)
     except OutputError as problem:
         show(messages(problem.sources), sys.stderr)
-        return int(Status.FAILED)
+        return int(ExitStatus.FAILED)
     return status if isinstance(status, int) else 0
 
 
@@ -140,21 +140,21 @@ def _outcome(problem: Exception, arguments: list[str]) -> Outcome:
         raise KeyboardInterrupt
     if isinstance(problem, click.exceptions.NoArgsIsHelpError):
         help_text = problem.ctx.get_help() if problem.ctx else ""
-        return _said(Status.MISUSED, codes.MISUSED, "no command is given", "name one of these", (help_text,))
+        return _said(ExitStatus.MISUSED, codes.MISUSED, "no command is given", "name one of these", (help_text,))
     if isinstance(problem, click.ClickException):
-        return _said(Status.MISUSED, codes.MISUSED, *_usage(problem))
+        return _said(ExitStatus.MISUSED, codes.MISUSED, *_usage(problem))
     if isinstance(problem, ModuleNotFoundError) and (extra := extra_of(problem, arguments)):
         message = f"this needs `{problem.name}`, which is not installed"
         fix = f"in a clone of prejoin: `{install_command(extra)}`"
-        return _said(Status.NOT_INSTALLED, codes.NOT_INSTALLED, message, fix)
+        return _said(ExitStatus.NOT_INSTALLED, codes.NOT_INSTALLED, message, fix)
     if os.environ.get("PREJOIN_DEBUG"):
         traceback.print_exception(problem)
     message = f"this is a bug in prejoin: {type(problem).__name__}"
     again = f"PREJOIN_DEBUG=1 {invocation()} {shlex.join(arguments)}"
-    return _said(Status.FAULT, codes.FAULT, message, f"see the traceback with `{again}`, and please report it")
+    return _said(ExitStatus.FAULT, codes.FAULT, message, f"see the traceback with `{again}`, and please report it")
 
 
-def _said(status: Status, code: Code, message: str, fix: str, notes: tuple[str, ...] = ()) -> Outcome:
+def _said(status: ExitStatus, code: Code, message: str, fix: str, notes: tuple[str, ...] = ()) -> Outcome:
     return Outcome(status, sources=(Source("", "", (code.at(None, message, fix),)),), notes=notes)
 
 
@@ -176,5 +176,5 @@ def _usage(problem: click.ClickException) -> tuple[str, str]:
 def _interrupted(name: str, as_json: bool) -> int:
     fix = "run the command again; no file is half written"
     with contextlib.suppress(KeyboardInterrupt, PipelineError):
-        emit(name, _said(Status.INTERRUPTED, codes.INTERRUPTED, "interrupted", fix), as_json)
-    return int(Status.INTERRUPTED)
+        emit(name, _said(ExitStatus.INTERRUPTED, codes.INTERRUPTED, "interrupted", fix), as_json)
+    return int(ExitStatus.INTERRUPTED)

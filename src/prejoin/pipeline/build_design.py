@@ -38,7 +38,7 @@ from prejoin.pipeline.design_file import design_in_use, places_of, structures
 from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InputError, Source
 from prejoin.pipeline.progress import Progress
-from prejoin.pipeline.record import Record, digest, program, read_record, write_record
+from prejoin.pipeline.record import BuildRecord, digest, program, read_record, write_record
 from prejoin.render.keeping import ours
 from prejoin.workload.model import Status, Workload
 
@@ -71,7 +71,7 @@ class BuildDesign:
         return sum(operation.served for operation in self.design.operations)
 
 
-def design_again(read: Document, target: DesignTarget, record: Record, progress: Progress) -> BuildDesign | None:
+def design_again(read: Document, target: DesignTarget, record: BuildRecord, progress: Progress) -> BuildDesign | None:
     """The design that was proven when it was written; None if the document or the design has changed since."""
     source = design_source(read.workload)
     text = target.text or ""

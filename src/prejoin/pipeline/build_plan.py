@@ -12,7 +12,7 @@ import msgspec
 from prejoin.pipeline.build_design import BuildDesign
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.output_files import check_outputs, delete_file, write_file
-from prejoin.pipeline.record import RECORD, Record, digest, read_record, text_at, write_record
+from prejoin.pipeline.record import RECORD, BuildRecord, digest, read_record, text_at, write_record
 from prejoin.pipeline.settings import Overrides, Settings
 from prejoin.render.keeping import Merged, difference, merge, ours
 
@@ -95,7 +95,7 @@ class BuildPlan:
         gone = self.deletable if prune else ()
         left = {str(one.path): one.was for one in self.left if one not in gone}
         options = product.overrides if product.overrides.given else None
-        record = Record(product.source, designed.source, designed.served, left=left, options=options)
+        record = BuildRecord(product.source, designed.source, designed.served, left=left, options=options)
         _write_files(product.folder, self.files, record)
         check_outputs(product.folder, [one.path for one in gone])
         for one in gone:
@@ -108,7 +108,7 @@ def plan_of(product: Product) -> BuildPlan:
     return BuildPlan(product, files, tuple(_leftovers(product, record)))
 
 
-def _planned(product: Product, record: Record) -> list[PlannedFile]:
+def _planned(product: Product, record: BuildRecord) -> list[PlannedFile]:
     # Before anything is read or written: a difference would show the contents of a link's target.
     check_outputs(product.folder, [*product.files, PurePosixPath(RECORD)])
     found = []
@@ -126,7 +126,7 @@ def _planned(product: Product, record: Record) -> list[PlannedFile]:
     return found
 
 
-def _design_document(one: PlannedFile, product: Product, record: Record) -> PlannedFile:
+def _design_document(one: PlannedFile, product: Product, record: BuildRecord) -> PlannedFile:
     """The document of the design is rewritten, with all that people wrote in it; but not if they changed its keys."""
     if one.path != product.own or one.merged.state != "conflict":
         return one
@@ -137,7 +137,7 @@ def _design_document(one: PlannedFile, product: Product, record: Record) -> Plan
     return PlannedFile(one.path, one.before, Merged("changed", one.merged.text))
 
 
-def _leftovers(product: Product, record: Record) -> list[LeftoverFile]:
+def _leftovers(product: Product, record: BuildRecord) -> list[LeftoverFile]:
     found = []
     for name, was in sorted({**record.left, **record.files}.items()):
         path = PurePosixPath(name)
@@ -150,7 +150,7 @@ def _leftovers(product: Product, record: Record) -> list[LeftoverFile]:
     return found
 
 
-def _write_files(folder: Path, files: tuple[PlannedFile, ...], record: Record) -> None:
+def _write_files(folder: Path, files: tuple[PlannedFile, ...], record: BuildRecord) -> None:
     """Writes what is new or changed, each file as a whole or not at all, then the record.
 
     The record names the files before they are written, so that a build after an interrupted one knows its own files.

@@ -26,7 +26,7 @@ _NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TablePlace:
     """Where a table is: a file of the embedded engine, a server, or AWS if neither is given."""
 
     db: str | None = None
@@ -61,7 +61,7 @@ def load_schema(name: str) -> Schema:
 
 
 @contextmanager
-def connect(schema: Schema, table: str, place: Place) -> Iterator[Client]:
+def connect(schema: Schema, table: str, place: TablePlace) -> Iterator[Client]:
     """A client of the table. Errors inside of the context, such as a missing table, become a `PipelineError`."""
     try:
         transport = _transport(place)
@@ -77,7 +77,7 @@ def connect(schema: Schema, table: str, place: Place) -> Iterator[Client]:
         raise PipelineError(codes.NO_TABLE, *_unusable(problem, place)) from problem
 
 
-def _transport(place: Place) -> Any:
+def _transport(place: TablePlace) -> Any:
     if place.db:
         try:
             return Embedded(place.db)
@@ -107,7 +107,7 @@ def _other_tables(transport: Any) -> str:
     return f"it has {', '.join(f'`{name}`' for name in names)}: name one with `--table`, or {create}"
 
 
-def _unusable(problem: Exception, place: Place) -> tuple[str, str]:
+def _unusable(problem: Exception, place: TablePlace) -> tuple[str, str]:
     """Why a place does not respond, and what to do."""
     if isinstance(problem, DynamoDBError):
         return str(problem), "check the name of the table, and the permissions of your credentials"

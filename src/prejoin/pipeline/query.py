@@ -24,7 +24,7 @@ from prejoin.diagnostics import Diagnostic
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError, fields_of
 from prejoin.pipeline import codes
-from prejoin.pipeline.connection import Place, connect
+from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.design_file import design_in_use, outdated
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, RefusedError, Source
@@ -153,7 +153,7 @@ def query(
     pattern: str,
     arguments: Mapping[str, Any] | None = None,
     *,
-    place: Place | None = None,
+    place: TablePlace | None = None,
     table: str | None = None,
     confirm: Callable[[Pattern], bool] = lambda pattern: True,
 ) -> QueryResult:

@@ -19,7 +19,7 @@ _MAKERS = ("workload", "design", "render", "proof", "keys", "protocol")
 """The packages that decide what generated files contain."""
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class BuildRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Digests of generated files, by path."""
 
     source: str = ""
@@ -61,21 +61,21 @@ def program() -> str:
     return found.hexdigest()
 
 
-def read_record(folder: Path) -> Record:
+def read_record(folder: Path) -> BuildRecord:
     """The record of a folder; an empty one if there is none, or it cannot be read."""
     try:
-        return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=BuildRecord)
     except (OSError, msgspec.MsgspecError):
-        return Record()
+        return BuildRecord()
 
 
-def write_record(folder: Path, record: Record) -> None:
+def write_record(folder: Path, record: BuildRecord) -> None:
     text = msgspec.json.format(msgspec.json.encode(record, order="sorted"), indent=1).decode() + "\n"
     if text_at(folder / RECORD) != text:
         write_file(folder, PurePosixPath(RECORD), text)
 
 
-def up_to_date(document: Path, overrides: Overrides) -> Record | None:
+def up_to_date(document: Path, overrides: Overrides) -> BuildRecord | None:
     """The record of the last build, if a build would generate the same files and all of them are unchanged."""
     folder, text = document.parent, text_at(document)
     record = read_record(folder)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from prejoin.cli.command import command, place_options, schema_argument
-from prejoin.cli.outcome import Line, Outcome, Status
+from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.output import say, show
 from prejoin.cli.text.messages import safe
 from prejoin.engine import Embedded
@@ -17,7 +17,7 @@ from prejoin.patterns import Finding
 from prejoin.patterns import audit as find
 from prejoin.patterns import repair as mend
 from prejoin.pipeline import codes
-from prejoin.pipeline.connection import Place, connect, load_schema
+from prejoin.pipeline.connection import TablePlace, connect, load_schema
 from prejoin.pipeline.errors import RefusedError
 from prejoin.pipeline.summary import counted
 from prejoin.table import Client
@@ -56,7 +56,7 @@ def audit(
     """
     if db and endpoint:
         raise click.UsageError("A table is in one place: give `--db` or `--endpoint`")
-    with connect(load_schema(schema), table, Place(db, endpoint, region)) as client:
+    with connect(load_schema(schema), table, TablePlace(db, endpoint, region)) as client:
         if damage := _damage(client):
             if not as_json:
                 show([(("file", "bold red"), safe(f": {text}")) for text in damage])
@@ -70,7 +70,7 @@ def audit(
         mended = _mended(client, findings, table, yes) if repair and findings else frozenset[int]()
     left = len(findings) - len(mended)
     return Outcome(
-        Status.FAILED if left else Status.FINE,
+        ExitStatus.FAILED if left else ExitStatus.FINE,
         result={
             "table": table,
             "items": progress.items,
@@ -91,7 +91,7 @@ def _damaged(file: str, table: str, damage: list[str]) -> Outcome:
     """The outcome for a damaged file, whose items are not compared with the schema."""
     note = f"{file} is damaged in {counted(len(damage), 'place')}; put or delete these items, and run the command again"
     result = {"table": table, "items": 0, "damage": damage, "findings": []}
-    return Outcome(Status.FAILED, result=result, notes=(note,))
+    return Outcome(ExitStatus.FAILED, result=result, notes=(note,))
 
 
 def _mended(client: Client, findings: Sequence[Finding], table: str, yes: bool) -> frozenset[int]:

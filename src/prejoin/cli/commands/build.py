@@ -13,7 +13,7 @@ from prejoin.cli.documents import file_or_default
 from prejoin.cli.outcome import Outcome
 from prejoin.cli.output import show
 from prejoin.pipeline.document import DOCUMENT
-from prejoin.pipeline.record import Record, read_record, up_to_date
+from prejoin.pipeline.record import BuildRecord, read_record, up_to_date
 from prejoin.pipeline.settings import Language, Overrides, Style, misnamed, settings_text
 from prejoin.pipeline.summary import counted
 
@@ -67,7 +67,7 @@ def build(
     return _build(file_or_default(document), overrides, yes, check, diffs, prune, as_json)
 
 
-def _nothing_to_do(document: Path, record: Record) -> Outcome:
+def _nothing_to_do(document: Path, record: BuildRecord) -> Outcome:
     result: dict[str, Any] = {
         "document": str(document),
         "files": [{"path": path, "state": "same", "reason": ""} for path in sorted(record.files)],

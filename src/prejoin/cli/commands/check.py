@@ -12,7 +12,7 @@ import click
 from prejoin.cli.command import command
 from prejoin.cli.documents import file_or_default, load
 from prejoin.cli.invocation import invocation
-from prejoin.cli.outcome import Line, Outcome, Status
+from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.text.messages import coded, shown
 from prejoin.diagnostics import Severity
 from prejoin.pipeline.document import DOCUMENT, FORMS, is_design
@@ -56,7 +56,7 @@ def check(files: tuple[str, ...], patterns: str | None, form: Form | None, hints
     steps = [] if failed else list(_next(found))
     summaries = [_summary(one, source) for one, source in zip(found, sources, strict=True)]
     return Outcome(
-        status=Status.FAILED if failed else Status.FINE,
+        status=ExitStatus.FAILED if failed else ExitStatus.FINE,
         result={"files": [one.figures for one in found], "next": [do for do, _ in steps]},
         page=[*([()] if said else []), *summaries],
         sources=sources,

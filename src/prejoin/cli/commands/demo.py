@@ -11,7 +11,7 @@ import click
 
 from prejoin.cli.command import command
 from prejoin.cli.invocation import invocation
-from prejoin.cli.outcome import Line, Outcome, Status
+from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.output import width_of
 from prejoin.cli.progress import ProgressLine
 from prejoin.cli.text.messages import shown
@@ -47,7 +47,7 @@ def demo(document: str | None, keys: str | None) -> Outcome:
         found = demonstrate(read_document(file), keys, progress=progress)
     source = found.source
     return Outcome(
-        Status.FINE if found.fine else Status.FAILED,
+        ExitStatus.FINE if found.fine else ExitStatus.FAILED,
         result={
             "document": file,
             "table": found.design.table,

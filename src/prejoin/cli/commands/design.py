@@ -12,7 +12,7 @@ import msgspec
 
 from prejoin.cli.command import command, has_terminal
 from prejoin.cli.documents import file_or_default, load
-from prejoin.cli.outcome import Line, Outcome, Status, outcome_of
+from prejoin.cli.outcome import ExitStatus, Line, Outcome, outcome_of
 from prejoin.cli.output import say
 from prejoin.cli.progress import ProgressLine
 from prejoin.cli.prompt.approval import Approval, alternative_lines
@@ -109,7 +109,7 @@ def design(
     data: dict[str, Any] = {**design_json(found), "dropped": [], "output": None}
     if questions:
         data = msgspec.to_builtins(answers_json(found, explained, dropping, questions))
-    status = Status.FINE if found.fine else Status.FAILED
+    status = ExitStatus.FINE if found.fine else ExitStatus.FAILED
     if target is None:
         text = result_text(found, "md")
         return Outcome(status, {**data, "text": text}, text, sources=(found.source(hints),))
@@ -209,7 +209,7 @@ def _approve(found: DesignResult, target: DesignTarget) -> Outcome:
     approved = approval.talk(f"Write it to {target.path}?")
     found = approval.result
     if not approved:
-        return Outcome(Status.FINE, design_json(found), notes=("nothing was written",))
+        return Outcome(ExitStatus.FINE, design_json(found), notes=("nothing was written",))
     document = found.request.document
     pins = found.request.pins if document.file != "-" else ()
     remember = bool(pins) and ask(f"Add to the Decisions of {document.file}: {'; '.join(map(write_pin, pins))}?")
@@ -222,4 +222,4 @@ def _approve(found: DesignResult, target: DesignTarget) -> Outcome:
     elif pins:
         notes.append(f"{document.file} is unchanged: the next design will not follow these decisions")
     record_design(found, target.path)
-    return Outcome(Status.FINE if found.fine else Status.FAILED, design_json(found), notes=tuple(notes))
+    return Outcome(ExitStatus.FINE if found.fine else ExitStatus.FAILED, design_json(found), notes=tuple(notes))

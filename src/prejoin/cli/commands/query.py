@@ -11,14 +11,14 @@ import click
 
 from prejoin.cli.command import command, has_terminal
 from prejoin.cli.documents import file_or_default, load
-from prejoin.cli.outcome import Outcome, Status
+from prejoin.cli.outcome import ExitStatus, Outcome
 from prejoin.cli.output import width_of
 from prejoin.cli.prompt.line import ask
 from prejoin.cli.text.messages import safe
 from prejoin.cli.text.query import query_page
 from prejoin.cli.text.tables import table as columns
 from prejoin.pipeline import codes
-from prejoin.pipeline.connection import Place
+from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import InvalidArgumentError
 from prejoin.pipeline.query import QueryDesign, QueryResult, plain, query_design
 from prejoin.pipeline.query import query as run_query
@@ -63,7 +63,7 @@ def query(
     found = query_design(load(file_or_default(document)))
     if pattern is None:
         return replace(_listed(found), sources=(found.source,))
-    place = Place(db, endpoint, region) if db or endpoint or aws else None
+    place = TablePlace(db, endpoint, region) if db or endpoint or aws else None
     options = [*(["limit=" + str(limit)] if limit else []), *([f"after={after}"] if after else [])]
     given = _given((*arguments, *options), found.method(pattern))
     places = {"--for": document, "--table": table, "--db": db, "--endpoint": endpoint, "--region": region}
@@ -142,4 +142,4 @@ def _outcome(result: QueryResult, typed: Sequence[str]) -> Outcome:
         added = [f"{name}={plain(value)}" for name, value in result.arguments.items() if name in result.made_up]
         again = shlex.join([result.pattern.id, *added, *typed, "--after", result.cursor])
         notes.append(f"there are more items: `prejoin query {again}`")
-    return Outcome(Status.FINE, data, list(query_page(result, width_of(sys.stdout))), notes=tuple(notes))
+    return Outcome(ExitStatus.FINE, data, list(query_page(result, width_of(sys.stdout))), notes=tuple(notes))

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from prejoin.cli.invocation import invocation
-from prejoin.cli.outcome import Line, Outcome, Status
+from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.text.design import growth_lines
 from prejoin.cli.text.messages import coded
 from prejoin.cli.text.tables import table
@@ -59,7 +59,7 @@ def build_outcome(plan: BuildPlan, flags: BuildFlags, written: bool, shown: bool
         first = all(one.merged.state == "new" for one in plan.files)
         steps = _next(plan.product) if first else [_test(plan.product)]
         notes += [f"next: `{do}` {what}" for do, what in steps]
-    status = Status.FAILED if disagree else Status.FINE
+    status = ExitStatus.FAILED if disagree else ExitStatus.FINE
     return Outcome(status, build_json(plan, flags, written), lines, sources, tuple(notes))
 
 
