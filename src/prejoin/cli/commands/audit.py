@@ -14,8 +14,8 @@ from prejoin.cli.output import say, show
 from prejoin.cli.text.messages import safe
 from prejoin.engine import Embedded
 from prejoin.patterns import Finding
-from prejoin.patterns import audit as find
-from prejoin.patterns import repair as mend
+from prejoin.patterns import audit as audit_table
+from prejoin.patterns import repair as repair_finding
 from prejoin.pipeline import codes
 from prejoin.pipeline.connection import TablePlace, connect, load_schema
 from prejoin.pipeline.errors import RefusedError
@@ -63,21 +63,21 @@ def audit(
             return _damaged(db or "", table, damage)
         progress = _Progress()
         findings: list[Finding] = []
-        for finding in find(client, segments=segments, progress=progress):
+        for finding in audit_table(client, segments=segments, progress=progress):
             findings.append(finding)
             if not as_json:
                 show([_line(finding)])
-        mended = _mended(client, findings, table, yes) if repair and findings else frozenset[int]()
-    left = len(findings) - len(mended)
+        repaired = _repaired(client, findings, table, yes) if repair and findings else frozenset[int]()
+    left = len(findings) - len(repaired)
     return Outcome(
         ExitStatus.FAILED if left else ExitStatus.FINE,
         result={
             "table": table,
             "items": progress.items,
             "damage": [],
-            "findings": [_told(finding, at in mended) for at, finding in enumerate(findings)],
+            "findings": [_finding_json(finding, at in repaired) for at, finding in enumerate(findings)],
         },
-        notes=(_summary(table, progress.items, findings, len(mended), repair),),
+        notes=(_summary(table, progress.items, findings, len(repaired), repair),),
     )
 
 
@@ -94,7 +94,7 @@ def _damaged(file: str, table: str, damage: list[str]) -> Outcome:
     return Outcome(ExitStatus.FAILED, result=result, notes=(note,))
 
 
-def _mended(client: Client, findings: Sequence[Finding], table: str, yes: bool) -> frozenset[int]:
+def _repaired(client: Client, findings: Sequence[Finding], table: str, yes: bool) -> frozenset[int]:
     """The numbers of the findings that were repaired."""
     able = [at for at, finding in enumerate(findings) if finding.mendable]
     if not able:
@@ -108,7 +108,7 @@ def _mended(client: Client, findings: Sequence[Finding], table: str, yes: bool) 
         if not wanted:
             message, fix = f"{kinds} in {table} would be repaired", "answer y, or pass `--yes`"
             raise RefusedError(codes.WOULD_CHANGE, message, fix)
-    return frozenset(at for at in able if mend(client, findings[at]))
+    return frozenset(at for at in able if repair_finding(client, findings[at]))
 
 
 def _line(finding: Finding) -> Line:
@@ -118,7 +118,7 @@ def _line(finding: Finding) -> Line:
     )
 
 
-def _told(finding: Finding, mended: bool) -> dict[str, Any]:
+def _finding_json(finding: Finding, repaired: bool) -> dict[str, Any]:
     return {
         "kind": finding.kind,
         "entity": finding.entity,
@@ -128,7 +128,7 @@ def _told(finding: Finding, mended: bool) -> dict[str, Any]:
         "fix": finding.fix,
         "reason": finding.reason,
         "mendable": finding.mendable,
-        "mended": mended,
+        "mended": repaired,
     }
 
 
@@ -138,15 +138,15 @@ def _kinds(findings: Iterable[Finding]) -> str:
     return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
 
 
-def _summary(table: str, items: int, findings: Sequence[Finding], mended: int, repair: bool) -> str:
+def _summary(table: str, items: int, findings: Sequence[Finding], repaired: int, repair: bool) -> str:
     read = f"{table}: {counted(items, 'item')} read"
     if not findings:
         return f"{read}, all match the schema"
     said = f"{read}, {_kinds(findings)}"
     if repair:
-        rest = len(findings) - mended
+        rest = len(findings) - repaired
         left = f", {rest} left: they have changed meanwhile, or need your decision" if rest else ""
-        return f"{said}; {mended} repaired{left}"
+        return f"{said}; {repaired} repaired{left}"
     return f"{said}; `--repair` repairs what it can"
 
 

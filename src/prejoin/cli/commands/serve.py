@@ -105,7 +105,7 @@ def _tell(url: str, host: str, db: str | None, keys: KeyPair | None) -> None:
         ("  aws dynamodb list-tables",),
     ]
     if not is_loopback(host):
-        who = "whoever holds the secret key and" if keys else "whoever"
+        who = "anyone who has the secret key and" if keys else "anyone who"
         exposed = f"{host} is not loopback: {who} can reach this port can read and change all tables, over plain HTTP"
         fix = "" if keys else "; `--access-key` requires signatures"
         lines += [(), (("exposed: ", "bold yellow"), exposed + fix)]

@@ -184,13 +184,13 @@ def unserved_lines(result: DesignResult) -> Iterator[Line]:
 
 def conflict_lines(sets: Sequence[Sequence[ConflictStatement]]) -> Iterator[Line]:
     """Sets of statements that cannot all hold. Sets that differ in one pattern only are shown as one."""
-    told: dict[tuple[ConflictStatement, ...], list[ConflictStatement]] = {}
+    merged: dict[tuple[ConflictStatement, ...], list[ConflictStatement]] = {}
     for statements in sets:
         asked = [one for one in statements if one.kind == "pattern"]
         rest = tuple(one for one in statements if one not in asked[-1:])
         if len(statements) > 1:
-            told.setdefault(rest, []).extend(asked[-1:])
-    for rest, patterns in told.items():
+            merged.setdefault(rest, []).extend(asked[-1:])
+    for rest, patterns in merged.items():
         yield (("These cannot all hold; changing any one of them is enough:", "bold"),)
         if patterns:
             names = listed(one.name for one in patterns)
