@@ -24,9 +24,8 @@ class PipelineError(PrejoinError):
     """A step of the pipeline failed: `sources` has the diagnostics, by file.
 
     >>> from prejoin.pipeline import codes
-    >>> raise PipelineError(codes.CANNOT_WRITE, "the disk is full", "delete something", "keys.md")
-    Traceback (most recent call last):
-    prejoin.pipeline.errors.PipelineError: keys.md: the disk is full (delete something)
+    >>> str(PipelineError(codes.CANNOT_WRITE, "the disk is full", "delete something", "keys.md"))
+    'keys.md: the disk is full (delete something)'
     """
 
     def __init__(
