@@ -27,6 +27,8 @@ from prejoin.transport import AWS, AsyncTransport, Endpoint, NotConfigured, Tran
 PLACE = os.environ.get("PREJOIN_PLACE", "")
 FEW = 3
 """Examples of a property elsewhere, where each is a table and many requests; here it is tried with many more."""
+EXAMPLES = int(os.environ.get("PREJOIN_EXAMPLES", "16"))
+"""Examples of a property that does not name a number. scripts/examples and scripts/soak ask for more."""
 
 _CATCH_UP = 1.0
 """Seconds after which AWS's indexes and replicas have what was written, almost certainly."""
@@ -48,8 +50,8 @@ def fresh() -> DynamoDB:
 
 
 def examples(wanted: int) -> int:
-    """How many examples of a property to try."""
-    return min(FEW, wanted) if PLACE else wanted
+    """How many examples of a property to try: `wanted` with PREJOIN_EXAMPLES=40, in proportion otherwise."""
+    return min(FEW, wanted) if PLACE else max(FEW, wanted * EXAMPLES // 40)
 
 
 def tidy() -> None:

@@ -21,8 +21,8 @@ from prejoin.design.cost.bill import bill
 from prejoin.design.model import Call, Design, Operation
 from prejoin.design.solver.solve import solve
 from prejoin.diagnostics import Severity
-from prejoin.proof.prove import run_all
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.prove import prove_patterns
+from prejoin.proof.sample_table import SampleTable
 from prejoin.transport import Transport
 from prejoin.workload.files import read_text
 from prejoin.workload.model import OutOfScope, Read, Workload
@@ -195,10 +195,10 @@ def proven(workload: Workload, design: Design, open_: Place, name: str) -> Proof
 def _answers(workload: Workload, design: Design, transport: Transport) -> Iterator[tuple[str, str]]:
     """Each pattern, with what is wrong about its answer."""
     in_scope = {o.pattern for o in design.operations}
-    bench = Bench.ready(workload, design, transport, datetime.now(UTC))
+    sample = SampleTable.create(workload, design, transport, datetime.now(UTC))
     try:
-        for answer in run_all(bench):
+        for answer in prove_patterns(sample):
             if answer.pattern in in_scope:
                 yield answer.pattern, answer.wrong or answer.problem
     finally:
-        bench.client.call("DeleteTable")
+        sample.client.call("DeleteTable")

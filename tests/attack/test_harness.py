@@ -67,6 +67,7 @@ def hangs(seconds: float, seed: int) -> Result:
     raise AssertionError("never reached")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs process groups")
 @pytest.mark.parametrize(
     ("function", "tries", "finding"),

@@ -31,6 +31,7 @@ def test_reader_takes_linear_time_for_growing_texts(name: str) -> None:
     assert readers.try_growth(name, readers.FAMILY_SIZES, make, place) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "start", "pump", "end"), KNOWN)
 def test_reader_takes_linear_time_for_pumped_texts(where: str, start: str, pump: str, end: str) -> None:
     def make(size: int) -> str:
@@ -39,6 +40,7 @@ def test_reader_takes_linear_time_for_pumped_texts(where: str, start: str, pump:
     assert readers.try_growth(where, readers.SIZES, make, readers.PLACES[where]) == ""
 
 
+@pytest.mark.slow
 def test_attack_finds_a_slow_reader_and_an_unexpected_error() -> None:
     exponential, quadratic = re.compile(r"(?:a|a)+b"), re.compile(r"(?:a|bc)*(?:a|bc)*d")
     assert "of CPU" in readers.try_growth("slow", readers.SIZES, lambda n: "a" * n, exponential.fullmatch)

@@ -130,6 +130,7 @@ def test_the_table_says_what_both_keep_and_what_is_proven(tmp_path: Path) -> Non
     assert "1 with fewer than the expert" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_same_as_json(tmp_path: Path) -> None:
     (row,) = json.loads(sat(tmp_path, SHOP, "--format", "json").stdout)
     assert row["structures"] == {"expert": 3, "ours": 2}
@@ -149,6 +150,7 @@ def test_a_defect_that_saves_the_expert_an_index_is_named(tmp_path: Path) -> Non
     assert "who saves by defects" in report.remarks(result)[0]
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_is_a_row_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "bad.yaml").write_text("entities: 3")
@@ -159,12 +161,14 @@ def test_a_file_that_cannot_be_read_is_a_row_that_says_so(tmp_path: Path) -> Non
     assert any(line.startswith("| shop ") for line in done.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_a_place_that_does_not_answer_is_said_and_ends_nothing(tmp_path: Path) -> None:
     done = sat(tmp_path, SHOP, "--unproven", "--on", "nowhere=http://127.0.0.1:9")
     assert done.returncode == 0
     assert "not run, nowhere: ConnectionFailed" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [[], ["no/such/folder"]])
 def test_without_designs_it_says_what_it_needs(arguments: list[str]) -> None:
     command = [sys.executable, ROOT / "benchmarks" / "designs", *arguments]
@@ -173,6 +177,7 @@ def test_without_designs_it_says_what_it_needs(arguments: list[str]) -> None:
     assert "corpus" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_script_runs_it_from_anywhere(tmp_path: Path) -> None:
     (tmp_path / "shop.yaml").write_text(SHOP)
     command = [ROOT / "benchmarks" / "designs" / "run", "shop.yaml", "--unproven"]

@@ -40,6 +40,7 @@ def test_nothing_is_written_before_it_was_said_to(prejoin: Prejoin, teams: Path)
     assert texts(teams) == before
 
 
+@pytest.mark.slow
 def test_what_is_built_runs_its_own_tests(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--yes").status == 0
     assert {"table-design.md", "query-interfaces.md", "keys.md", "template.yaml"} <= set(texts(teams))
@@ -68,6 +69,7 @@ def test_what_is_up_to_date_is_not_made_again(prejoin: Prejoin, teams: Path) -> 
     assert prejoin("build", "--check").status == 0
 
 
+@pytest.mark.slow
 def test_a_check_fails_when_document_and_code_disagree(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--check").status == 1
     prejoin("build", "--yes")
@@ -82,6 +84,7 @@ def test_a_check_fails_when_document_and_code_disagree(prejoin: Prejoin, teams: 
     assert prejoin("build", "--check").status == 0
 
 
+@pytest.mark.slow
 def test_what_stands_below_generated_lines_stays(prejoin: Prejoin, teams: Path) -> None:
     prejoin("build", "--yes")
     file = package(teams) / "entities.py"
@@ -140,6 +143,7 @@ def test_errors_stop_it_before_anything_is_made(prejoin: Prejoin, teams: Path) -
     assert texts(teams) == before
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("style", ["msgspec", "pydantic"])
 def test_entities_come_in_the_style_that_is_asked_for(prejoin: Prejoin, teams: Path, style: str) -> None:
     assert prejoin("build", "--yes", "--style", style, "--package", "app", "--infrastructure", "none").status == 0
@@ -167,6 +171,7 @@ def test_the_steps_are_told_and_what_to_do_next(prejoin: Prejoin, teams: Path) -
     assert prejoin("build", "--check", "--format", "json").err == ""
 
 
+@pytest.mark.slow
 def test_a_design_that_nothing_has_changed_about_is_not_made_again(prejoin: Prejoin, teams: Path) -> None:
     prejoin("build", "--yes")
     whole = texts(teams)
@@ -184,6 +189,7 @@ def test_a_design_that_nothing_has_changed_about_is_not_made_again(prejoin: Prej
     assert "prove: 11 of 11" in prejoin("build", "--yes", "--workbench").err
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_asks_and_tells_how_far_it_is(teams: Path) -> None:
     terminal = Terminal("build", folder=teams)
     terminal.expect("11 of 11 patterns proven")

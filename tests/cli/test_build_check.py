@@ -65,6 +65,7 @@ def leave_a_file_over(folder: Path) -> None:
     (folder / ".prejoin-build.json").write_text(json.dumps(record), "utf-8")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("disturb", "file", "code"),
     [
@@ -87,6 +88,7 @@ def test_a_check_tells_what_disagrees(
     assert ran.err == ""
 
 
+@pytest.mark.slow
 def test_prose_in_the_design_disagrees_with_nothing(prejoin: Prejoin, teams: Path) -> None:
     edit(teams / "table-design.md", "## Table", "Reviewed by the team.\n\n## Table")
     assert prejoin("build", "--check").status == 0
@@ -94,6 +96,7 @@ def test_prose_in_the_design_disagrees_with_nothing(prejoin: Prejoin, teams: Pat
     assert "Reviewed by the team." in (teams / "table-design.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_keys_that_people_changed_in_the_design_are_not_written_over(prejoin: Prejoin, teams: Path) -> None:
     edit_the_keys_of_the_design(teams)
     change_the_document(teams)
@@ -127,6 +130,7 @@ def test_what_changes_in_the_keys_is_told(prejoin: Prejoin, teams: Path) -> None
     assert "User in the table is at `PERSON#{userId} / PROFILE`, was `USER#{userId} / USER`" in ran.out
 
 
+@pytest.mark.slow
 def test_what_is_left_over_is_told_and_deleted_only_when_it_is_said(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--yes", "--package", "club").status == 0
     ran = prejoin("build", "--package", "club")
@@ -181,6 +185,7 @@ def test_misuse_is_said(prejoin: Prejoin, teams: Path, arguments: tuple[str, ...
 # --- Options --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_options_of_a_build_are_remembered(prejoin: Prejoin, here: Path) -> None:
     shutil.copy(TEAMS, here / "access-patterns.md")
     assert prejoin("build", "--yes", "--infrastructure", "sst", "--package", "club", "--style", "msgspec").status == 0
@@ -199,6 +204,7 @@ def test_options_of_a_build_are_remembered(prejoin: Prejoin, here: Path) -> None
     assert prejoin("build", "--check").status == 0
 
 
+@pytest.mark.slow
 def test_settings_file_overrules_remembered_options(prejoin: Prejoin, here: Path) -> None:
     shutil.copy(TEAMS, here / "access-patterns.md")
     (here / "prejoin.toml").write_text('style = "msgspec"\n', "utf-8")

@@ -45,6 +45,7 @@ def test_a_build_runs_the_tests_and_says_that_methods_are_tested(prejoin: Prejoi
     assert not [name for name in sys.modules if name.partition(".")[0] == "teams"]
 
 
+@pytest.mark.slow
 def test_what_was_not_run_is_not_called_tested(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--yes", "--no-tests").status == 0
     page = (teams.parent / "query-interfaces.md").read_text("utf-8")

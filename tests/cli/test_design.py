@@ -60,6 +60,7 @@ def test_the_page_shows_what_lies_together_the_keys_the_indexes_and_the_price(pr
     assert "Not proven: `--no-proof` was given." in out
 
 
+@pytest.mark.slow
 def test_it_is_the_same_whenever_it_is_written(prejoin: Prejoin, teams: Path) -> None:
     prejoin("design", "--yes")
     first = designed(teams.parent).read_bytes()
@@ -97,6 +98,7 @@ def test_a_design_with_other_keys_is_compared_before_it_is_replaced(prejoin: Pre
     assert "> Status: DRAFT" in path.read_text("utf-8")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("name", ["keys.yaml", "keys.json", "sub/../keys.md"])
 def test_the_name_of_the_output_says_its_form(prejoin: Prejoin, teams: Path, name: str) -> None:
     (teams.parent / "sub").mkdir()
@@ -171,6 +173,7 @@ def test_a_pattern_that_is_not_served_is_told_with_what_would_have_to_change(pre
     assert result["result"]["conflicts"]
 
 
+@pytest.mark.slow
 def test_a_pattern_that_is_out_of_scope_is_no_failure(prejoin: Prejoin, teams: Path) -> None:
     limits = ("--at-most", "0 GSIs", "--at-most", "0 copies")
     found = prejoin("design", "--no-proof", *limits, "--format", "json").json["result"]["unserved"]
@@ -350,6 +353,7 @@ def test_a_design_is_approved_after_questions_and_decisions(teams: Path) -> None
     assert len(read_design_file(designed(teams.parent), read_file(teams).workload).design.indexes) == 1
 
 
+@pytest.mark.slow
 def test_what_is_edited_while_it_asks_is_not_lost(teams: Path) -> None:
     terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
     terminal.expect("[y/n")
@@ -365,7 +369,8 @@ def test_what_is_edited_while_it_asks_is_not_lost(teams: Path) -> None:
     assert "- minimise money\n" in teams.read_text("utf-8")
 
 
-@pytest.mark.parametrize(("keys", "status"), [("n\n", 0), ("\x04", 0), ("\x03", 130)])
+@pytest.mark.everyday(1)
+@pytest.mark.parametrize(("keys", "status"), [("\x03", 130), ("n\n", 0), ("\x04", 0)])
 def test_whoever_leaves_finds_everything_as_it_was(teams: Path, keys: str, status: int) -> None:
     before = teams.read_bytes()
     terminal = Terminal("design", "--no-proof", folder=teams.parent, NO_COLOR="1")
@@ -382,6 +387,7 @@ def test_whoever_leaves_finds_everything_as_it_was(teams: Path, keys: str, statu
 # --- Answers in JSON, time limit, progress --------------------------------------------------------------------------
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize(
     ("call", "keys"),
     [
@@ -455,6 +461,7 @@ def test_long_design_in_a_pipe_tells_how_far_it_is(
     assert re.search(r"^\d+ s: choosing keys", ran.err, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_bound_of_a_design_cut_short_holds(teams: Path) -> None:
     """However early the time is over, no bound is above what the whole search finds."""
     workload = read_file(teams).workload

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +13,8 @@ import yaml
 from prejoin.cli.commands.explain import catalogue
 from prejoin.workload.starter import starter
 from tests.cli.conftest import Prejoin
+
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("code", ["PJ120", "pj120", "120", "PJ-120", " Pj 120 "])
@@ -32,6 +35,17 @@ def test_a_near_miss_gets_suggestions(prejoin: Prejoin, code: str, meant: str) -
     ran = prejoin("explain", code)
     assert (ran.status, ran.out) == (2, "")
     assert meant in ran.err
+
+
+def test_codes_that_tests_name_exist() -> None:
+    """A test that asserts the absence of a code would pass without it."""
+    named = {
+        code
+        for path in TESTS.rglob("test_*.py")
+        for code in re.findall(r"\bPJ\d{3}\b", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 100
+    assert named - catalogue().keys() == set()
 
 
 def test_every_code_of_the_command_tells_its_exit_status() -> None:

@@ -49,6 +49,7 @@ SOLVER = ("highspy", "numpy")
 _NEEDS_SOLVER = ("design", "build", "demo")
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize("name", cli.names)
 def test_help_of_every_command_without_solver(name: str) -> None:
     ran = _without(SOLVER, name, "--help")
@@ -56,6 +57,7 @@ def test_help_of_every_command_without_solver(name: str) -> None:
     assert ran.stdout.startswith(f"Usage: prejoin {name}")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -75,6 +77,7 @@ def test_commands_that_choose_no_keys_run_without_solver(arguments: tuple[object
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("name", _NEEDS_SOLVER)
 def test_missing_solver_is_named_with_install_command(name: str, tmp_path: Path) -> None:
     shutil.copy(SHOP, tmp_path)
@@ -84,6 +87,7 @@ def test_missing_solver_is_named_with_install_command(name: str, tmp_path: Path)
     assert install_command("design") in ran.stderr
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize(("name", "extra"), [("serve", "cli"), ("check", "cli"), ("design", "design"), ("", "design")])
 def test_missing_command_line_names_the_smallest_extra(name: str, extra: str) -> None:
     ran = _without(("click",), *([name] if name else []))

@@ -28,6 +28,7 @@ def test_a_file_of_answers_gives_a_document_that_is_fine(prejoin: Prejoin, answe
     assert "Interview" not in read_file(answers.parent / "a.md").workload.header
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["md", "yaml", "json"])
 def test_answers_come_by_a_pipe_too_and_in_pieces(prejoin: Prejoin, answers: Path, form: str) -> None:
     prejoin("interview", f"whole.{form}", "--answers", "answers.txt")
@@ -58,6 +59,7 @@ def test_when_the_answers_end_the_next_question_is_told(prejoin: Prejoin, here: 
     assert result["next"]["default"] == "-"
 
 
+@pytest.mark.slow
 def test_an_answer_too_many_is_an_error(prejoin: Prejoin, answers: Path) -> None:
     with answers.open("a", encoding="utf-8") as file:
         file.write("\nand more\n")
@@ -106,6 +108,7 @@ def test_a_path_that_cannot_be_written_is_said_before_anything_is_asked(
     assert "error PJ" in ran.err
 
 
+@pytest.mark.slow
 def test_the_checks_find_nothing_but_hints_in_it(prejoin: Prejoin, answers: Path) -> None:
     prejoin("interview", "a.md", "--answers", "answers.txt")
     found = read_file(answers.parent / "a.md").diagnostics

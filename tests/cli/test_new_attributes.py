@@ -80,6 +80,7 @@ def test_a_design_without_that_record_is_read_as_before(prejoin: Prejoin, approv
     assert "PJ526" not in prejoin("check").out
 
 
+@pytest.mark.everyday(4)
 @pytest.mark.parametrize(
     "command",
     [

@@ -62,6 +62,7 @@ def test_build_refuses_each_output_that_is_a_link(prejoin: Prejoin, home: Path) 
         assert name == "access-patterns.md" or text == before[name]
 
 
+@pytest.mark.slow
 def test_build_shows_nothing_of_what_a_link_points_at(prejoin: Prejoin, home: Path) -> None:
     shutil.copy(TEAMS, "access-patterns.md")
     Path("keys.md").symlink_to(home / "profile")
@@ -71,6 +72,7 @@ def test_build_shows_nothing_of_what_a_link_points_at(prejoin: Prejoin, home: Pa
         assert "mine" not in ran.out + ran.err
 
 
+@pytest.mark.slow
 def test_build_refuses_folders_that_are_links(prejoin: Prejoin, home: Path) -> None:
     shutil.copy(TEAMS, "access-patterns.md")
     for folder in ("teams", "tests", "pictures"):
@@ -130,6 +132,7 @@ def _skill(prejoin: Prejoin) -> tuple[str, int]:
     return ".agents", prejoin("skill", "install").status
 
 
+@pytest.mark.everyday(6)
 @pytest.mark.parametrize("command", [_design, _init, _convert, _interview, _decide, _skill])
 @pytest.mark.parametrize("dangling", [False, True])
 def test_no_command_writes_through_a_link(
@@ -164,6 +167,7 @@ def test_decide_in_a_linked_document_keeps_no_copy_aside(prejoin: Prejoin, home:
     assert [path.name for path in Path().iterdir()] == ["decided.md"]
 
 
+@pytest.mark.slow
 def test_approved_design_is_not_written_where_its_decisions_cannot_be(home: Path) -> None:
     (home / "source.md").write_text(TEAMS.read_text("utf-8"))
     Path("decided.md").symlink_to(home / "source.md")
@@ -180,6 +184,7 @@ def test_approved_design_is_not_written_where_its_decisions_cannot_be(home: Path
     assert texts(home)["source.md"] == TEAMS.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_linked_output_is_refused_before_the_design_is_shown_for_approval(home: Path) -> None:
     shutil.copy(TEAMS, "access-patterns.md")
     Path("table-design.md").symlink_to(home / "nowhere")

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ def test_without_the_markdown_reader_it_says_what_to_install() -> None:
 
 def test_help_does_not_wait_for_what_it_does_not_need() -> None:
     heavy = ["rich", "markdown_it", "yaml", "highspy", "prejoin.workload"]
+    assert all(map(find_spec, heavy))
     code = (
         f"import sys; import atexit; atexit.register(lambda: print([m for m in {heavy} if m in sys.modules])); {_START}"
     )
@@ -54,6 +56,7 @@ def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"{", b"")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("end", ["2>&1 | head -1", ">&-", ">&- 2>&-"])
 def test_what_nobody_reads_is_written_all_the_same(tmp_path: Path, end: str) -> None:
     shutil.copy(TEAMS, tmp_path / "access-patterns.md")
@@ -64,6 +67,7 @@ def test_what_nobody_reads_is_written_all_the_same(tmp_path: Path, end: str) -> 
     assert '"source"' in (tmp_path / ".prejoin-build.json").read_text("utf-8")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 @pytest.mark.parametrize(
     "arguments",

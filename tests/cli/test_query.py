@@ -21,7 +21,7 @@ from prejoin.pipeline.errors import InvalidArgumentError
 from prejoin.pipeline.query import QueryResult
 from prejoin.pipeline.query_arguments import example, read_value
 from prejoin.proof.package import load_package
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.render.python.package import repository_methods
 from prejoin.table import Call, Client
 from prejoin.workload.files import read_file
@@ -71,6 +71,7 @@ def test_a_write_is_done_as_the_pattern_says(prejoin: Prejoin, shop: Path) -> No
     assert [call["operation"] for call in result["calls"]] == ["PutItem"]
 
 
+@pytest.mark.everyday(6)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -126,6 +127,7 @@ def test_a_table_that_is_there_is_read_and_changed_only_when_told(prejoin: Prejo
     assert found["stock"] == 3
 
 
+@pytest.mark.slow
 def test_a_design_that_is_broken_is_told_and_not_replaced_by_another(prejoin: Prejoin, shop: Path) -> None:
     assert prejoin("design", "--yes").status == 0
     assert prejoin("query", "AP-001").status == 0
@@ -136,6 +138,7 @@ def test_a_design_that_is_broken_is_told_and_not_replaced_by_another(prejoin: Pr
     assert "the design has errors; nothing was run" in ran.err
 
 
+@pytest.mark.everyday(3)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.parent.name)
 def test_all_that_the_examples_ask_for_can_be_made_up(document: Path) -> None:
     workload = read_file(document).workload
@@ -143,9 +146,9 @@ def test_all_that_the_examples_ask_for_can_be_made_up(document: Path) -> None:
     methods = repository_methods(workload, design)
     assert len(methods) > 5
     with Embedded() as engine:
-        bench = Bench.ready(workload, design, engine, datetime.now(UTC))
+        sample = SampleTable.create(workload, design, engine, datetime.now(UTC))
         for method in methods.values():
-            values = example(bench, method.pattern, method)
+            values = example(sample, method.pattern, method)
             assert not [param.name for param in method.params if not param.default and param.name not in values]
 
 
@@ -192,6 +195,7 @@ def test_without_a_pattern_it_lists_them(prejoin: Prejoin, shop: Path) -> None:
     assert "AP-005  A user's orders of a period        user_id placed_at_from placed_at_to [limit] [after]" in ran.out
 
 
+@pytest.mark.slow
 def test_a_server_is_asked_as_a_file_is(prejoin: Prejoin, shop: Path) -> None:
     workload = read_file(shop / "access-patterns.md").workload
     design = solve(workload).design
@@ -236,6 +240,7 @@ def test_aws_needs_to_know_where(prejoin: Prejoin, shop: Path, monkeypatch: pyte
 WIDE = [{"entity": "Note", "id": "a" * 30, "text": "日本語" * 9, "kind": "x", "tags": ["b", "c"]}] * 2
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_what_is_found_fits_the_terminal(width: int) -> None:
     read = read_file(SHOP).workload
@@ -340,6 +345,7 @@ def test_missing_arguments_are_asked_for_with_those_given(prejoin: Prejoin, shop
     assert "`prejoin query AP-005 user_id=a33f6f6a-1438-43f5-819d-1bd3d93e1841 --db shop.db placed_at_from=" in ran.err
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
@@ -382,6 +388,7 @@ def test_tenant_is_an_argument(prejoin: Prejoin, here: Path) -> None:
     assert "TENANT#acme#MEMBER#01WCKRP8SJ3A0M0WNZQGRYHBNR" in ran.out
 
 
+@pytest.mark.slow
 def test_design_older_than_the_tenant_line_is_refused(prejoin: Prejoin, here: Path) -> None:
     text = TENANTS.read_text("utf-8")
     plain = text.replace("- **Tenant**: workspaceId, except Plan", "").replace("per workspaceId", "total")

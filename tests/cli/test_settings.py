@@ -73,6 +73,7 @@ def test_the_command_line_comes_first(prejoin: Prejoin, teams: Path) -> None:
     assert not any((teams / name).exists() for name in ("club", "template.yaml", "workbench.json"))
 
 
+@pytest.mark.slow
 def test_a_change_of_it_is_built(prejoin: Prejoin, teams: Path) -> None:
     assert prejoin("build", "--yes").status == 0
     (teams / FILE).write_text('[table]\nstream = "KEYS_ONLY"\n', "utf-8")
@@ -117,6 +118,7 @@ def test_what_is_wrong_is_told_with_its_place(
     assert not (teams / "template.yaml").exists()
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from corpus import references, source, writes
 from corpus.convert import convert, convert_file, convert_folder
@@ -314,7 +315,7 @@ def generated(workload: Workload, entity: str) -> dict[str, bool | None]:
     return {a.name: a.generated for a in found.id}
 
 
-def test_an_id_that_nobody_would_be_called_is_generated_and_another_natural() -> None:
+def test_unusual_id_is_generated_and_others_are_natural() -> None:
     workload = described(
         "{name: Order, id: [orderId], attributes: {orderId: S}}",
         "{name: OrderItem, id: [orderId, itemId], attributes: {orderId: S, itemId: S}, parent: Order}",
@@ -352,7 +353,7 @@ def test_a_child_holds_what_its_parents_id_is_made_of() -> None:
     assert held == {"teamName": "Team", "shirt": "Player.shirt"}
 
 
-def test_what_stands_between_two_owns_the_id_of_neither() -> None:
+def test_entity_between_two_owns_neither_id() -> None:
     workload = described(
         "{name: Room, id: [roomId], attributes: {roomId: S}}",
         "{name: Member, id: [userId, roomId], attributes: {userId: S, roomId: S}, relationship: 'M:N User-Room'}",
@@ -372,7 +373,7 @@ def test_each_end_of_an_edge_has_its_own_counter() -> None:
     assert updates == [("followerCount", ("followed",)), ("followingCount", ("following",))]
 
 
-def test_what_the_source_asks_of_another_table_is_out_of_scope() -> None:
+def test_pattern_on_another_table_is_out_of_scope() -> None:
     patterns = (
         "{id: A1, entities: [A], given: [k], stated: bonus challenge on the archive table}, "
         "{id: A2, entities: [A], given: [k], stated: seen in the base table}"
@@ -421,7 +422,7 @@ def test_a_verb_may_be_said_by_the_kind_and_a_type_may_have_a_remark() -> None:
     assert (score.type.kind, score.text) == (Kind.NUMBER, "0 to 100")
 
 
-def test_the_least_that_a_file_can_have() -> None:
+def test_minimal_file_is_converted() -> None:
     workload = converted(
         "{entities: [{name: A, id: [k], attributes: [k, v]}], access_patterns: [{id: 1, entities: [A], given: k}]}"
     )
@@ -460,7 +461,7 @@ def test_a_file_without_a_name_is_named_after_itself(tmp_path: Path) -> None:
         ("id: A3, ", "", "access_patterns[2]: id: is missing"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_carried_is_refused_by_file_and_field(old: str, new: str, message: str) -> None:
+def test_unsupported_field_is_refused_with_file_and_name(old: str, new: str, message: str) -> None:
     assert SMALL.count(old) == 1
     with pytest.raises(CorpusError) as refused:
         converted(SMALL.replace(old, new))
@@ -513,6 +514,7 @@ def test_what_is_not_a_corpus_file_is_refused(text: str, message: str, tmp_path:
     assert message in str(refused.value)
 
 
+@pytest.mark.slow
 def test_the_script_writes_what_it_can_says_what_it_cannot_and_exits_with_1(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -540,7 +542,7 @@ JSON = st.recursive(
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_file_with_anything_changed_is_carried_or_refused_never_a_traceback(data: st.DataObject) -> None:
     document = copy.deepcopy(yaml.safe_load(SMALL))
     place = data.draw(st.sampled_from(["", "entities", "access_patterns"]))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.design.tenancy import OWNER, keyed_by_tenant, with_line, with_tenant
 from tests.design.workloads import workloads
+from tests.place import examples
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.assumptions import assumptions, count_by, count_of, size_of, value_sizes, values_of
@@ -124,9 +125,7 @@ def entity(workload: Workload, name: str) -> Entity:
         ("Settings", ["tenantId", "agentId"], 1),
     ],
 )
-def test_what_has_the_same_id_of_something_above_is_counted_by_the_whole_id(
-    name: str, given: list[str], number: int
-) -> None:
+def test_items_of_a_parent_are_counted_by_its_whole_id(name: str, given: list[str], number: int) -> None:
     workload = helpdesk()
     assert count_by(workload, entity(workload, name), given) == number
 
@@ -248,7 +247,7 @@ def test_a_tenant_changes_no_price_of_a_document(path: Path) -> None:
 
 
 @given(workloads())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_a_tenant_changes_no_price_of_any_workload(workload: Workload) -> None:
     same_with_a_tenant(workload)
 

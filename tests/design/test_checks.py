@@ -398,7 +398,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
     ("PJ575", (loan("`scan` (binary, 200 KB)"),), (), "each write of the item"),
     ("PJ580", (), LOTS, "22 global"),
     ("PJ581", (), MANY, "7 global"),
-    ("PJ582", (), index("gsi2", "Loan", "X#{book}", "{loanId}"), "nothing needs the index gsi2"),
+    ("PJ582", (), index("gsi2", "Loan", "X#{book}", "{loanId}"), "no pattern needs the index gsi2"),
     (
         "PJ583",
         (read(BY_BOOK),),
@@ -408,7 +408,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         ),
         "nothing reads Member in gsi2",
     ),
-    ("PJ584", (), ((GUARDS, COPY + GUARDS),), "nothing needs the copy `by-book`"),
+    ("PJ584", (), ((GUARDS, COPY + GUARDS),), "no pattern needs the copy `by-book`"),
     (
         "PJ585",
         (),
@@ -451,7 +451,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         (),
         "has no effect: each of its partitions is of one memberId or branchId",
     ),
-    ("PJ599", (decides("Member in buckets of a day"),), (), "no read of it says from when on"),
+    ("PJ599", (decides("Member in buckets of a day"),), (), "no read of it gives a start time"),
     (
         "PJ599",
         (decides("Loan lives under Member"),),
@@ -533,17 +533,17 @@ def told(document: Edits, keys: Edits) -> list[Diagnostic]:
     return list(check_design(design_of(keys), workload_of(document)))
 
 
-def test_a_sound_design_has_nothing_to_be_said() -> None:
+def test_sound_design_has_no_diagnostics() -> None:
     assert told((), ()) == []
 
 
-def test_a_sound_design_with_its_operations_written_down_has_nothing_to_be_said() -> None:
+def test_sound_design_with_operations_has_no_diagnostics() -> None:
     workload = workload_of()
     assert check_design(map_patterns(design_of(), workload), workload) == ()
 
 
 @pytest.mark.parametrize(("code", "document", "keys", "part"), CASES, ids=[case[0] for case in CASES])
-def test_a_mistake_is_told(code: str, document: Edits, keys: Edits, part: str) -> None:
+def test_mistake_is_reported(code: str, document: Edits, keys: Edits, part: str) -> None:
     said = [d for d in told(document, keys) if d.code == code]
     assert [d.message for d in said if part in d.message or part in d.fix] != [], told(document, keys)
     assert all(d.fix and d.severity is codes.CATALOGUE[code].severity for d in said)
@@ -555,7 +555,7 @@ def test_every_code_has_a_case_here() -> None:
     assert {case[0] for case in CASES} | sparse == checked, checked - {case[0] for case in CASES}
 
 
-def test_a_place_is_told_where_the_document_of_the_design_has_one() -> None:
+def test_diagnostic_has_the_place_in_the_design_document() -> None:
     def at(name: str, slot: str) -> Span | None:
         return Span(7, 3, "LOAN#{dueOn}") if (name, slot) == ("Loan", "table") else None
 
@@ -573,7 +573,7 @@ def test_a_solved_design_has_no_errors() -> None:
     assert [d for d in check_design(solve(workload).design, workload) if d.severity is Severity.ERROR] == []
 
 
-def test_a_day_for_a_partition_does_not_spread_the_writes_of_today() -> None:
+def test_daily_partition_does_not_spread_current_writes() -> None:
     document = (
         ("| Yes | - | Warm |\n| AP-012", "| Yes | - | 3000/s |\n| AP-012"),
         ("branchId, dueOn <", "dueOn between"),
@@ -584,7 +584,7 @@ def test_a_day_for_a_partition_does_not_spread_the_writes_of_today() -> None:
     assert "PJ570" not in {d.code for d in told(document, ((BRANCH, spread),)) if "gsi1" in d.message}
 
 
-def test_projections_may_name_so_many_attributes_and_no_more() -> None:
+def test_projections_have_a_limit_of_attributes() -> None:
     assert "PJ589" not in {d.code for d in told((), naming(20))}
     slots = "".join(GSI1.replace("gsi1", f"gsi{number}") for number in range(2, 8))
     each = naming(20)[0][1].split("projection: ")[1].rstrip("}\n") + "}"
@@ -592,7 +592,7 @@ def test_projections_may_name_so_many_attributes_and_no_more() -> None:
     assert "140 attributes" in "".join(d.message for d in told((), edits) if d.code == "PJ589")
 
 
-def test_a_design_that_keeps_to_what_is_decided_has_nothing_to_be_said() -> None:
+def test_design_that_obeys_the_decisions_has_no_diagnostics() -> None:
     limits = decides(
         "at most 1 GSIs\n- no copies\n- no shards for Loan\n- Loan in buckets of a month\n- no GSIs for Branch"
     )
@@ -613,7 +613,7 @@ def test_without_local_indexes_a_partition_has_no_limit_of_10_gb() -> None:
     assert "PJ572" not in {d.code for d in told((("~5 per Member", "unbounded per Member"),), ())}
 
 
-def test_an_unpadded_number_is_well_where_values_are_encoded() -> None:
+def test_unpadded_number_is_fine_in_encoded_keys() -> None:
     assert "PJ512" not in {d.code for d in told((loan("`fee` (integer)"),), ((LOAN, 'sk: ["LOAN#{fee}#{loanId}"]'),))}
 
 
@@ -621,7 +621,7 @@ def test_a_query_needs_no_condition_on_the_sort_key() -> None:
     assert told((), (asked("AP-004", "call: Query, entities: [Member, Loan]"),)) == []
 
 
-def test_an_application_that_is_known_fits_and_one_that_is_not_may_not() -> None:
+def test_stable_application_fits_and_unknown_one_may_not() -> None:
     assert fit(workload_of()).verdict is FitVerdict.FITS
     assert fit(workload_of()).speaks_for
     unknown = workload_of(

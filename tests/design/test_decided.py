@@ -49,7 +49,7 @@ def test_no_copies_and_no_indexes_are_limits() -> None:
     assert served(one)
 
 
-def test_what_is_asked_most_is_served_where_not_everything_can_be() -> None:
+def test_most_frequent_reads_are_served_first() -> None:
     """AP-004 is asked 20 times as often as AP-008; with one structure one of the two goes."""
     solution = solve(deciding("at most 1 structures"))
     lost = {operation.pattern for operation in solution.design.operations if not operation.served}
@@ -68,7 +68,7 @@ def test_an_entity_without_indexes_or_copies() -> None:
     assert "Order" not in {item.entity for item in solution.design.copies}
 
 
-def test_living_under_a_parent_is_lying_in_its_item_collection() -> None:
+def test_entity_under_a_parent_is_in_its_item_collection() -> None:
     solution = solve(deciding("Order lives under User"))
     assert served(solution)
     assert "Order table: USER#{userId} ORDER#{placedAt}#{orderId}" in keys(solution)
@@ -120,6 +120,7 @@ def test_a_conflict_names_the_statements_and_none_too_many() -> None:
         assert "the decision: no GSIs" in map(str, statements)
 
 
+@pytest.mark.slow
 def test_a_consistent_read_that_only_an_index_could_serve() -> None:
     reads = tuple(replace(read, consistency=Consistency.STRONG) if read.id == "AP-002" else read for read in FREE.reads)
     workload = deciding("no copies", workload=replace(FREE, reads=reads))
@@ -206,11 +207,11 @@ def test_a_sparse_key_is_for_some_of_the_items() -> None:
     assert said.endswith(" in each whose level is HIGH")
 
 
-def test_what_every_item_has_is_for_each() -> None:
+def test_backfill_of_a_required_attribute_is_for_each_item() -> None:
     assert [one.endswith(" in each") for one in grown((ROW, BY.format("-")))] == [True]
 
 
-def test_for_an_entity_that_is_new_nothing_is_to_be_written() -> None:
+def test_new_entity_needs_no_backfill() -> None:
     badge = (
         "### Badge\n\n- **Attributes**:\n  - `badgeId` (ulid, generated)\n  - `number` (string, unique)\n\n### Team\n"
     )
@@ -229,6 +230,7 @@ INDEX = "the design that is kept has the index {}"
 COPY = "the design that is kept has the copy Order/by-userId"
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("sentence", "statements"),
     [
@@ -255,6 +257,7 @@ def test_a_limit_that_a_kept_design_is_beyond_is_a_conflict_with_it(sentence: st
     assert said[:-1] == statements
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("sentence", ["at most 2 GSIs", "at most 1 copies", "at most 3 structures", "no shards"])
 def test_a_limit_that_a_kept_design_is_within_changes_nothing(sentence: str) -> None:
     kept = solve(SHOP).design
@@ -289,6 +292,7 @@ def test_nothing_new_is_put_into_an_index_that_turns_the_table_s_key_round() -> 
     assert not any(item.facet("inverted") for item in after.design.items)
 
 
+@pytest.mark.slow
 def test_a_read_that_kept_keys_are_in_the_way_of_is_explained_by_them() -> None:
     kept = solve(deciding("no copies for Order")).design
     reads = tuple(replace(read, consistency=Consistency.STRONG) if read.id == "AP-004" else read for read in FREE.reads)

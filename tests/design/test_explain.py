@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 from tests.shop import shop_design, shop_workload
 
 from prejoin.design.cost.bill import amplification, bill
@@ -210,6 +211,7 @@ def _kept(workload: Workload, design: Design) -> float:
     return float(whole.kept + sum(one.dollars for one in whole.patterns if one.pattern not in reads))
 
 
+@pytest.mark.slow
 def test_a_sparse_index_says_which_items_it_has_and_how_many() -> None:
     found = [(workload, key) for workload, key in _keys() if key.sparse and key.slot != "table"]
     assert found
@@ -242,7 +244,7 @@ def test_a_batch_heats_a_partition_with_each_of_its_items() -> None:
     assert partition.shards == 2
 
 
-def test_what_is_said_to_be_hot_is_reckoned_up_even_if_it_is_far_from_the_limit() -> None:
+def test_declared_hot_key_is_always_explained() -> None:
     workload = shop_workload()
     explanation = explain_design(workload, shop_design())
     product = next(one for one in explanation.partitions if one.entity == "Product")
@@ -333,7 +335,7 @@ def notes() -> tuple[Workload, Solution, Explanation]:
     return workload, solution, explain(workload, solution)
 
 
-def test_what_is_not_served_has_a_reason_and_the_ways_there_are_the_cheapest_first() -> None:
+def test_unserved_read_has_a_reason_and_priced_workarounds() -> None:
     _, _, explanation = notes()
     lost = [one for one in explanation.patterns if not one.served]
     assert {one.pattern for one in lost} == {"AP-002", "AP-003", "AP-004", "AP-006"}
@@ -368,7 +370,7 @@ def test_a_decision_that_accepts_the_way_is_one_that_the_document_can_say() -> N
     assert not [o for o in solve(workload).design.operations if o.pattern == "AP-001" and not o.served]
 
 
-def test_how_good_it_is_is_said_only_as_far_as_it_is_known() -> None:
+def test_quality_is_claimed_only_if_proven() -> None:
     workload, solution, explanation = example("teams")
     assert any("No combination of the" in sentence for sentence in explanation.text)
     cut = msgspec.structs.replace(solution.chosen, ended=False, least=1)
@@ -382,8 +384,8 @@ def test_how_good_it_is_is_said_only_as_far_as_it_is_known() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=12)
-def test_whatever_is_left_of_a_workload_is_explained(data: st.DataObject) -> None:
+@settings(max_examples=examples(12))
+def test_any_part_of_a_workload_is_explained(data: st.DataObject) -> None:
     workload, _, _ = example("teams")
     reads = tuple(
         msgspec.structs.replace(
@@ -462,7 +464,7 @@ def test_why_answers_for_entities_indexes_copies_and_patterns_whatever_the_case(
     assert any(line.startswith(f"{copy.entity}, copy {copy.copy}") for line in lines)
 
 
-def test_why_suggests_what_may_have_been_meant() -> None:
+def test_why_suggests_the_nearest_topic() -> None:
     _, _, explanation = example("blog")
     with pytest.raises(UnknownTopicError, match="did you mean Comment") as caught:
         why(explanation, "Coment")

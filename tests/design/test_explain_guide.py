@@ -50,7 +50,7 @@ def _said(workload: Workload, solution: Solution, explanation: Explanation, aske
     return why(explanation, topic)
 
 
-def test_the_guide_shows_what_is_said() -> None:
+def test_guide_shows_the_real_output() -> None:
     text = GUIDE.read_text(encoding="utf-8")
     assert len(_BLOCK.findall(text)) == 6
     assert text == refreshed(text), f"write it anew: python {Path(__file__).relative_to(ROOT)}"

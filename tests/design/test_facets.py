@@ -71,7 +71,7 @@ def test_without_an_optional_attribute_of_the_key_an_item_is_not_there() -> None
     assert facets(Item("Task", "Task", (OWN, placed)))["", "gsi1"].when == ()
 
 
-def test_where_there_is_no_copy_there_is_none_in_an_index() -> None:
+def test_missing_copy_is_missing_in_its_indexes() -> None:
     table = Facet("table", ("TEAM#{team}",), ("{taskId}",), (When("dueAt"),))
     copy = Item("Task", "Task.c", (table, Facet("gsi1", ("ALL",), ("{rank}",))), "c")
     found = facets(Item("Task", "Task", (OWN,)), copy)

@@ -325,9 +325,7 @@ def numbered() -> list[tuple[str, int, Edits, Edits, str]]:
 @pytest.mark.parametrize(
     ("code", "number", "document", "keys", "part"), numbered(), ids=[f"{case[0]}-{case[1]}" for case in numbered()]
 )
-def test_the_message_is_gone_when_its_fix_is_made(
-    code: str, number: int, document: Edits, keys: Edits, part: str
-) -> None:
+def test_fix_removes_the_diagnostic(code: str, number: int, document: Edits, keys: Edits, part: str) -> None:
     before = told(document, keys)
     about = {d.message for d in before if d.code == code and (part in d.message or part in d.fix)}
     reading = read_text(edited(DOCUMENT, FIXED[code][number][0]), "md")

@@ -148,7 +148,7 @@ def test_a_list_of_ids_is_a_batch_and_a_transaction_reads_items_by_key() -> None
     assert "by their keys" in operation(social(), "AP-004").problem
 
 
-def test_what_is_given_beside_the_whole_key_is_tested_on_the_one_item_that_is_read() -> None:
+def test_inputs_beside_the_whole_key_are_compared_with_the_item() -> None:
     (filtered,) = operation(social(), "AP-005").requests
     assert filtered.filters == ("age >= 18",)
     (compared,) = operation(social(), "AP-006").requests
@@ -229,7 +229,7 @@ def talk(row: str) -> tuple[Workload, Operation]:
     return workload, operation(solve(workload).design, "AP-001")
 
 
-def test_what_is_only_counted_has_no_order_and_needs_no_key_for_one() -> None:
+def test_count_needs_no_order() -> None:
     workload, found = talk("Message | how many | roomId | Count | rank DESC | No")
     assert found.served
     assert ask_of(workload.reads[0], workload).order == ()

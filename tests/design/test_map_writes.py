@@ -181,7 +181,7 @@ def test_two_updates_of_one_item_are_one() -> None:
     assert found.requests[0].actions[0].changes == ("ADD followers 1", "ADD following 1")
 
 
-def test_what_is_not_atomic_is_a_request_each_and_a_batch_for_many_without_conditions() -> None:
+def test_write_that_is_not_atomic_uses_single_requests_and_a_batch() -> None:
     row = "Post, User | Clear | userId, postId[] | delete Post[]; update User (postCount = 0) | No | - | Warm"
     found = mapped(row)
     assert calls(found) == ["UpdateItem", "BatchWriteItem"]
@@ -189,13 +189,13 @@ def test_what_is_not_atomic_is_a_request_each_and_a_batch_for_many_without_condi
     assert calls(new) == ["PutItem"]  # a batch takes no conditions, and what is new must not be there
 
 
-def test_what_expires_is_no_request() -> None:
+def test_expiry_needs_no_request() -> None:
     found = mapped("Post | End | postId | expire Post | No | - | Cold")
     assert found.served
     assert found.requests == ()
 
 
-def test_a_changed_input_is_not_what_is_there() -> None:
+def test_changed_input_is_not_the_current_value() -> None:
     workload, design = made("Post | Move | postId, at, status | update Post (status) | No | - | Warm")
     write = _write(workload)
     names = known(workload, write, write.actions[0])
@@ -251,7 +251,7 @@ def test_an_input_that_others_have_too_is_an_items_own_only_where_a_relation_say
 
 
 @pytest.mark.parametrize("pattern", ["W2", "W7"])
-def test_what_a_copy_is_found_by_need_not_be_read_where_it_is_given(pattern: str) -> None:
+def test_given_key_of_a_copy_is_not_read_first(pattern: str) -> None:
     operation = league_design().operation(pattern)
     assert operation is not None
     assert calls(operation) == ["TransactWriteItems"]

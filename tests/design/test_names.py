@@ -47,7 +47,7 @@ def test_a_name_that_is_not_refused_can_be_in_keys(sign: str) -> None:
 @pytest.mark.parametrize(
     "names", [("pk", "sk", "gsi1pk"), ("entityType", "_pk", "gsi1sk"), ("pk", "_pk", "entityType")]
 )
-def test_the_tables_own_attributes_give_way(names: tuple[str, str, str]) -> None:
+def test_key_attributes_avoid_names_of_entity_attributes(names: tuple[str, str, str]) -> None:
     workload = things(*names)
     design = solve(workload).design
     assert [d.code for d in check_design(design, workload) if d.severity == "error"] == []

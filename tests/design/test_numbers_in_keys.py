@@ -161,7 +161,7 @@ def test_parents_come_before_children_in_a_partition() -> None:
     assert "USER#{userId}" in {f.pk[0] for item in solve(other).design.items for f in item.facets}
 
 
-def test_an_alphabet_that_is_against_it_changes_nothing() -> None:
+def test_alphabetical_order_changes_nothing() -> None:
     """`accountId` comes before `zoneId` in the alphabet; here the zone has the accounts."""
     text = """# Zones
 

@@ -81,7 +81,7 @@ def test_one_write_becomes_items_and_entries() -> None:
     assert (product.items, product.units, product.alone) == (2, 8, 2), "two items of 2 KB, in a transaction"
 
 
-def test_what_the_document_does_not_say_is_told() -> None:
+def test_assumptions_are_reported() -> None:
     told = {(a.about, a.what): a.value for a in assumptions(shop_workload())}
     assert told["AP-009", "what Cold means"] == "0.1 a second"
     assert not any(about in {"User", "Order"} for about, _ in told), "their sizes and numbers are in the document"

@@ -27,7 +27,7 @@ def posed(sets: list[list[int]], costs: dict[int, int]) -> IntegerProgram:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_best_is_found(seed: int) -> None:
+def test_least_cost_is_found(seed: int) -> None:
     sets, costs = covering(Random(seed), 10, 8)
     every = [set(chosen) for size in range(11) for chosen in combinations(range(10), size)]
     best = min(sum(costs[at] for at in chosen) for chosen in every if all(chosen & set(one) for one in sets))
@@ -55,7 +55,7 @@ def test_a_search_that_is_cut_off_tells_the_bound(monkeypatch: pytest.MonkeyPatc
     assert cut.bound < found
 
 
-def test_what_cannot_be_is_an_error() -> None:
+def test_infeasible_program_raises() -> None:
     found = IntegerProgram()
     one = found.choice()
     found.at_least(1, {one: 1})

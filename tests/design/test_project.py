@@ -91,20 +91,20 @@ def test_a_read_that_says_what_it_wants_makes_the_index_hold_that_and_the_type()
     )
 
 
-def test_what_the_keys_are_made_of_needs_nothing_beside_them() -> None:
+def test_read_of_key_attributes_needs_keys_only() -> None:
     assert projection("Collection (articleId, section)").kind is ProjectionKind.KEYS_ONLY
     assert projection("Count").kind is ProjectionKind.KEYS_ONLY
 
 
-def test_what_a_filter_tests_has_to_be_there() -> None:
+def test_filter_attribute_is_projected() -> None:
     assert projection("Count", more=", filter views > 100").attributes == ("entityType", "views")
 
 
-def test_when_an_item_ends_has_to_be_there() -> None:
+def test_ttl_attribute_is_projected() -> None:
     assert projection("Count", flag="ttl").attributes == ("entityType", "endsAt")
 
 
-def test_what_saves_next_to_nothing_is_not_done() -> None:
+def test_projection_with_little_saving_is_not_chosen() -> None:
     text = NEWS.replace("Warm", "1/day").replace("Hot", "1/day").replace("~1M", "100")
     reading = read_text(text.format(result="Count", size="200 B", more="", flag="optional"), "md")
     _, design = news("Count")

@@ -72,7 +72,7 @@ def test_an_index_that_is_read_by_a_range_holds_only_what_has_a_value() -> None:
 
 
 @pytest.mark.parametrize("reads", [(BY_DUE,), (BY_DUE, OVERDUE)], ids=["sorted", "sorted and ranged"])
-def test_what_is_only_sorted_by_an_optional_attribute_is_found_without_it(reads: tuple[str, ...]) -> None:
+def test_read_sorted_by_an_optional_attribute_finds_items_without_it(reads: tuple[str, ...]) -> None:
     workload = read(*reads)
     design = solve(workload).design
     assert [facet.sk for facet in design.items[0].facets if facet.slot == "gsi1"] == [("TICKET#{dueAt?}#{ticketId}",)]
@@ -80,7 +80,7 @@ def test_what_is_only_sorted_by_an_optional_attribute_is_found_without_it(reads:
         assert prove(workload, design, engine).right
 
 
-def test_a_filter_that_nobody_asked_for_is_told_with_its_price() -> None:
+def test_undeclared_filter_is_reported_with_its_price() -> None:
     (warning,) = said(read(UNASSIGNED), "PJ547")
     assert "`assigneeId not exists`: AP-003 reads the others, too" in warning.message
     assert "50 read units a call and $16.20 a month" in warning.message
@@ -88,7 +88,7 @@ def test_a_filter_that_nobody_asked_for_is_told_with_its_price() -> None:
     assert "`filter assigneeId not exists` accepts it" in (warning.fix or "")
 
 
-def test_both_ways_out_of_an_unasked_filter_end_it() -> None:
+def test_both_fixes_of_an_undeclared_filter_work() -> None:
     assert not said(read(UNASSIGNED.replace("assigneeId not", "filter assigneeId not")), "PJ547")
     text = DOCUMENT.replace("  - `status`", "  - `noAssigneeId` (string, optional, mutable)\n  - `status`")
     marked = read_text(
@@ -101,7 +101,7 @@ def test_both_ways_out_of_an_unasked_filter_end_it() -> None:
     assert cheap.dollars < dear.dollars
 
 
-def test_an_index_that_holds_more_than_its_reads_want_is_told_with_both_prices() -> None:
+def test_index_that_could_be_sparse_is_reported_with_both_prices() -> None:
     (warning,) = said(read(OPEN), "PJ562")
     assert "gsi1 holds every Ticket, and AP-004 wants only those where `status` is OPEN" in warning.message
     assert warning.fix == "give `createdAt` to AP-022, which then need not be read first"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from tests.design.tenancy import with_line
 from tests.design.workloads import workloads
+from tests.place import examples
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
@@ -61,7 +62,7 @@ def test_with_a_tenant_the_design_and_its_price_are_those_without(path: Path) ->
 
 
 @given(workloads())
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_no_workload_has_a_key_that_leaves_the_tenant(workload: Workload) -> None:
     tenants = with_line(workload)
     assert all(begins(key, "workspaceId") for key in partitions(solve(tenants).design, tenants))

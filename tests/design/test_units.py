@@ -33,7 +33,7 @@ from prejoin.design.model import (
 )
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.data import Maker
+from prejoin.proof.data import DataGenerator
 from prejoin.proof.package import load_package
 from prejoin.protocol.sizes import item_size
 from prejoin.table import Call as Made
@@ -123,7 +123,7 @@ def _all_writes(design: Design, workload: Workload) -> Iterator[tuple[Made, list
     with Embedded() as engine:
         table = Table(design, workload, engine)
         client, names = table.client, table.package.fields
-        made = Maker(workload, NOW).make_all()
+        made = DataGenerator(workload, NOW).make_all()
         for entity in workload.entities:
             cls = table.package.classes[entity.name]
             items = [{names[entity.name][k]: v for k, v in i.items() if v is not None} for i in made[entity.name]]
@@ -145,7 +145,7 @@ def _all_writes(design: Design, workload: Workload) -> Iterator[tuple[Made, list
                 yield from writes(table, client.delete, cls, read=True, **known)
 
 
-def test_reads_cost_by_page_or_by_item_and_twice_where_they_are_strong() -> None:
+def test_reads_cost_by_page_or_item_and_twice_if_strong() -> None:
     def units(call: Call, *pages: PageRead, consistent: bool = False) -> float:
         operation = Operation("any", (Request(call, consistent=consistent),))
         return predict_units(operation, Design("t"), Workload(), MeasuredFootprint(read={0: pages})).read
@@ -389,7 +389,7 @@ def test_a_read_finds_as_many_as_the_cardinality_says_and_a_page_no_more_than_it
     assert units(design, "AP-004") == units(design, "AP-001"), "counting reads all the same"
 
 
-def test_what_a_filter_leaves_out_is_read_and_paid_for() -> None:
+def test_filtered_items_are_charged() -> None:
     reads = row("AP-001", "Task", "teamId, filter state", page="Yes (20)")
     _, design = shop(reads)
     assert units(design, "AP-001") == Units(80 * 2048 / 4096 * 0.5), "one in four is kept"
@@ -415,13 +415,13 @@ def keyed(workload: Workload, *of_tasks: Facet, projection: Projection = Project
 BY_ID = Facet(TABLE, ("TASK#{taskId}",), ("TASK",))
 
 
-def test_shards_are_read_side_by_side_and_each_rounds_for_itself() -> None:
+def test_shards_are_rounded_separately() -> None:
     workload, _ = shop(row("AP-001", "Task", "state = OPEN", sort="dueAt ASC", page="Yes (2)"))
     index = Facet("gsi1", ("STATE#{state}#{taskId:shard(8)}",), ("TASK#{dueAt}#{taskId}",))
     assert units(keyed(workload, BY_ID, index), "AP-001") == Units(8 * 0.5), "two tasks of each"
 
 
-def test_units_of_time_are_read_until_there_is_enough() -> None:
+def test_time_buckets_are_read_until_there_are_enough_items() -> None:
     reads = row("AP-001", "Task", "dueAt last 7 days", sort="dueAt ASC")
     reads += row("AP-002", "Task", "dueAt last 7 days", sort="dueAt ASC", page="Yes (10)")
     workload, _ = shop(reads, write("AP-020", "taskId, teamId, dueAt, text", "create Task").replace("Warm", "60/h"))

@@ -105,7 +105,7 @@ def test_a_sound_design_is_shown_in_every_way(language: str) -> None:
         assert shown(*sound(name), language) == []
 
 
-def test_what_does_not_fit_is_said_with_what_would() -> None:
+def test_misfit_is_reported_with_a_fix() -> None:
     workload, design = sound("debrie_session_store")
     (item,) = design.items
     wrong = replace(
@@ -133,7 +133,7 @@ def test_a_design_of_an_earlier_document_is_shown() -> None:
         assert shown(fewer, design, "terraform") == []
 
 
-def test_a_design_whose_parts_are_missing_is_told_of_and_priced() -> None:
+def test_incomplete_design_is_reported_and_priced() -> None:
     workload, design = sound("debrie_ecommerce")
     first, *others = design.items
     for items in ((), tuple(others), (replace(first, facets=first.facets[1:]), *others), (replace(first, facets=()),)):
@@ -155,7 +155,7 @@ def test_an_index_that_is_to_hold_what_no_item_has_is_priced() -> None:
         (Facet("table", ("X",), ("Y",), (When("username"),)), "is in the table, whatever it has"),
     ],
 )
-def test_a_key_that_cannot_be_is_told_of(facet: Facet, part: str) -> None:
+def test_impossible_key_is_reported(facet: Facet, part: str) -> None:
     workload, design = sound("debrie_session_store")
     (item,) = design.items
     wrong = replace(design, items=(replace(item, facets=(facet, *item.facets[1:])),))
@@ -163,7 +163,7 @@ def test_a_key_that_cannot_be_is_told_of(facet: Facet, part: str) -> None:
     with Embedded() as engine:
         proof = prove(workload, wrong, engine)
     assert not proof.right
-    assert [a.pattern for a in proof.answers] == [p.id for p in workload.patterns]
+    assert [a.pattern for a in proof.patterns] == [p.id for p in workload.patterns]
 
 
 def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -212,10 +212,10 @@ def mistake(data: st.DataObject, name: str, parts: frozenset[str]) -> tuple[Work
 
 
 @given(name=st.sampled_from(NAMES), data=st.data())
-def test_whatever_is_mistaken_is_told_of_and_nothing_breaks(name: str, data: st.DataObject) -> None:
+def test_any_mistake_is_reported(name: str, data: st.DataObject) -> None:
     anything_about(*mistake(data, name, KEYS))
 
 
 @given(name=st.sampled_from(NAMES), language=st.sampled_from([*LANGUAGES]), data=st.data())
-def test_whatever_is_mistaken_is_shown_or_refused(name: str, language: str, data: st.DataObject) -> None:
+def test_any_mistake_is_rendered_or_refused(name: str, language: str, data: st.DataObject) -> None:
     shown(*mistake(data, name, ALL), language)

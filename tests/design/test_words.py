@@ -62,11 +62,11 @@ def test_the_parent_is_on_the_first_page(child: str, direction: Direction | None
     assert first_of(design, asked, read) == "Album"
 
 
-def test_what_comes_first_by_itself_has_no_mark() -> None:
+def test_type_that_sorts_first_has_no_prefix() -> None:
     assert words(solve(workload(album("Album", "Track"))).design)["Album"] == "ALBUM"
 
 
-def test_what_is_not_read_in_pages_has_no_mark() -> None:
+def test_type_that_is_not_paginated_has_no_prefix() -> None:
     assert words(solve(workload(album("Album", "Accolade", paginated=False))).design)["Album"] == "ALBUM"
 
 

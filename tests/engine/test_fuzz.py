@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.engine import Embedded
 from prejoin.engine.operations import OPERATIONS
@@ -150,13 +151,13 @@ def answers_or_refuses(dynamodb: Embedded, operation: str, body: bytes) -> bool:
     return True
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.sampled_from(sorted(set(OPERATIONS) - {"DeleteTable"})), st.one_of(single, several))
 def test_any_request_is_answered_or_refused(fuzzed: Embedded, operation: str, request: Any) -> None:
     assert answers_or_refuses(fuzzed, operation, json.dumps(request).encode())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.sampled_from(sorted(set(OPERATIONS) - {"DeleteTable"})),
     single,
@@ -349,7 +350,7 @@ def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
     return operation, body
 
 
-@settings(max_examples=500, deadline=timedelta(seconds=10))
+@settings(max_examples=examples(500), deadline=timedelta(seconds=10))
 @given(mutated())
 def test_a_valid_request_with_something_wrong_in_it_is_answered_or_refused(
     fuzzed: Embedded, request: tuple[str, bytes]

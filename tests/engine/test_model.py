@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.place import examples
 
 from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
@@ -246,6 +247,6 @@ class ModelOfAFile(Model):
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestModel.settings = settings(max_examples=examples(20), stateful_step_count=25, deadline=None)
 TestModelOfAFile = ModelOfAFile.TestCase
-TestModelOfAFile.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+TestModelOfAFile.settings = settings(max_examples=examples(15), stateful_step_count=25, deadline=None)

@@ -418,7 +418,7 @@ def test_a_request_with_two_ends_is_refused(client: Client, lengths: str) -> Non
 
 def test_a_client_that_never_ends_its_headers_is_timed_out(short: tuple[str, Slow]) -> None:
     with Client(short[0]) as client:
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         with pytest.raises((ConnectionError, StopIteration)):
             client.send(b"POST / HTTP/1.1\r\nHost: localhost\r\n")
             while time.monotonic() < end:  # never silent for long, never done

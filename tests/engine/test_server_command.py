@@ -129,6 +129,7 @@ def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").read_text() == "not a database" * 100
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("arguments", [("--durability", "full"), ("--access-key", "a"), ("--secret-key", "b")])
 def test_half_of_a_pair_of_options_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     with serving(*arguments, folder=tmp_path, PREJOIN_SECRET_KEY="") as process:

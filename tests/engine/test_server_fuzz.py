@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.engine import Embedded
 from prejoin.engine.http import Limits, Server
@@ -40,7 +41,9 @@ PIECES = st.sampled_from(
         b"ffffffffffffffff\r\n",
     ]
 )
-SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +82,7 @@ def test_any_bytes_are_answered_or_the_connection_is_closed(
     assert not caplog.records
 
 
-@settings(SETTINGS, max_examples=8)
+@settings(SETTINGS, max_examples=examples(8))
 @given(at=st.integers(1, len(REQUEST) - 1))
 def test_half_a_request_is_timed_out(url: str, at: int) -> None:
     assert _swallow(url, REQUEST[:at], done=False).startswith(b"HTTP/1.1 408 ")

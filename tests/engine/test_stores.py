@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.engine import Embedded
 from prejoin.protocol.errors import DynamoDBError
@@ -135,7 +136,7 @@ class Both:
             engine.close()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(asked=st.lists(requests | st.integers(0, 3), max_size=20))
 def test_both_stores_answer_alike(asked: list[Request | int]) -> None:
     with TemporaryDirectory() as folder:

@@ -76,7 +76,12 @@ def test_a_name_that_is_nowhere_is_found_out() -> None:
 def test_every_example_tells_what_it_shows(path: Path) -> None:
     told = rows(path.read_text("utf-8"), _TOLD)
     assert told
-    methods = {name for code in path.parent.rglob("*.py") if "tests" not in code.parts for name in functions(code)}
+    methods = {
+        name
+        for code in path.parent.rglob("*.py")
+        if path.parent / "tests" not in code.parents
+        for name in functions(code)
+    }
     tests = {name for code in (path.parent / "tests").glob("test_*.py") for name in functions(code)}
     for row in told:
         here = re.findall(r"`([\w.]+)`", row[1])

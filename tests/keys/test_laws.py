@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.keys import Bounds, KeyField, KeyValueError, Template, disjoint
 from prejoin.keys.planner.key_condition import range_condition
@@ -162,7 +163,7 @@ OPS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@settings(parent=law, max_examples=300)
+@settings(parent=law, max_examples=examples(300))
 @given(
     st.data(),
     fields,
@@ -235,7 +236,7 @@ RAW_VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-@settings(parent=law, max_examples=300)
+@settings(parent=law, max_examples=examples(300))
 @given(st.data(), st.sampled_from(RAW), st.sampled_from(sorted(OPS)))
 def test_a_raw_key_is_one_to_one_and_its_ranges_are_filters_where_it_has_an_order(
     data: st.DataObject, text: str, op: str

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.keys import Bounds, Facet, KeyValueError, Lookup, Natural, Plan, Refusal, conditions, plan
 from prejoin.keys.template.natural import natural_range
@@ -38,7 +39,7 @@ OPS: dict[str, Callable[[Any, Any], bool]] = {
     "between": lambda value, ends: ends[0] <= value <= ends[1],
 }
 names = st.lists(st.sampled_from(sorted(TYPES)), min_size=2, max_size=5, unique=True)
-law = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def plain(key: Any) -> tuple[Any, ...]:

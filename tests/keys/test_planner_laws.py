@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.keys import TABLE, Facet, KeyValueError, Lookup, Plan, Refusal, Template, conditions, disjoint, plan
 from prejoin.types import Kind, Type
@@ -83,7 +84,7 @@ def asks(draw: st.DrawFn, facets: list[Facet]) -> Lookup:
     return Lookup.of(*entities, equal=equal, within=within, order=order)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(facets(), st.lists(st.tuples(st.sampled_from("EF"), ITEM), max_size=12), st.data())
 def test_a_plan_reads_what_was_asked_for_and_nothing_else(
     facets: list[Facet], items: list[tuple[str, dict[str, Any]]], data: Any
@@ -164,7 +165,7 @@ def _rank(one: dict[str, Any], two: dict[str, Any], ask: Lookup) -> int:
     return 0
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from("abcn"), unique=True),
     st.lists(st.sampled_from("abcn"), min_size=1, unique=True),
@@ -207,7 +208,7 @@ def _run(sort: list[str], equal: set[str]) -> int:
 TAGGED = ["A", "A#{c}", "B", "B#{b}", "B#{b}#X#{c}", "B#{b}#Y", "C#{n}", "D#{n:desc}#{c}", "{n}#A", "{n}#B#{c}", "Z"]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.lists(st.sampled_from(TAGGED), min_size=3, max_size=5, unique=True))
 def test_a_collection_is_read_whole_and_alone(data: Any, sorts: list[str]) -> None:
     facets = [Facet(f"E{i}", TABLE, template("P#{a}"), template(sk)) for i, sk in enumerate(sorts)]

@@ -393,7 +393,7 @@ def test_what_needs_somebody_who_knows_is_found_and_not_touched(name: str) -> No
     assert said(findings) == expected
     for finding in findings:
         if not finding.mendable:
-            with pytest.raises(TableError, match="not for a program to decide"):
+            with pytest.raises(TableError, match="A program cannot decide that"):
                 repair(db, finding)
     assert dump(db) == before
 

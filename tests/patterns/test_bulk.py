@@ -141,7 +141,7 @@ def test_objects_of_one_item_are_plain_calls(connect: Connect) -> None:
     assert isinstance(failure.error, AlreadyExists)
     assert caught.value.written == 5
     assert str(caught.value) == (
-        "5 were written, 1 were not or are unknown; the first is number 3: AlreadyExists: Plain plain_id='3' exists already"
+        "5 objects were written, and 1 failed or are unknown. The first is number 3: AlreadyExists: Plain plain_id='3' exists already"
     )
     assert {call.operation for call in calls} == {"PutItem"}
     assert db.get(Plain, plain_id="3") == Plain("3", "there")

@@ -139,7 +139,7 @@ def test_an_update_by_an_amount_has_to_know_the_old_one(connect: Connect) -> Non
     db.insert(Order("a", "1", TWO))
     known: dict[str, Any] = {"user_id": "1", "status": "OPEN", "day": None}
     with (
-        pytest.raises(UnknownValue, match=r"does not give total, of which User\.largest, which it may reach, is made"),
+        pytest.raises(UnknownValue, match=r"needs the current value of total, because User\.largest"),
         db.update(Order, order_id="a", **known) as order,
     ):
         order.total += TEN  # type: ignore[operator]
@@ -350,7 +350,7 @@ def test_a_condition_on_the_parent_that_is_false_is_told_and_nothing_is_written(
         tx.insert(Order("b", "2", TEN))
     (failure,) = told.value.failures
     assert failure.position == 0
-    assert str(failure).startswith("the condition of this update is not met by User user_id='1': name == 'nobody' &")
+    assert str(failure).startswith("User user_id='1' does not fulfil the condition of this update: name == 'nobody' &")
     assert reached(db) == reached(db, "2") == (None, None)
     assert [one for page in db.everything(Order) for one in page] == []
 
@@ -370,7 +370,7 @@ def test_what_else_fails_is_told_as_ever(connect: Connect) -> None:
 def test_a_token_of_ones_own_is_refused_and_a_receipt_is_not() -> None:
     db = waiting(Schema(USER, DAY, ORDER, receipts(), indexes=INDEXES))
     db.insert(User("1"))
-    with pytest.raises(TableError, match="write a receipt with it, by `once`"), db.transaction(token="t") as tx:
+    with pytest.raises(TableError, match="use `once` to make it safe to repeat"), db.transaction(token="t") as tx:
         tx.insert(Order("a", "1", TEN))
     for _ in range(2):
         with once(db, "t") as tx:
@@ -384,9 +384,9 @@ def test_a_token_of_ones_own_is_refused_and_a_receipt_is_not() -> None:
 @both
 def test_nobody_else_writes_it(connect: Connect) -> None:
     db = shop(connect, ALONE)
-    with pytest.raises(TableError, match=r"largest of User is kept by each Order.*leave it None"):
+    with pytest.raises(TableError, match=r"User.largest is maintained by each Order.*must be None"):
         db.insert(User("5", largest=Decimal(0)))
-    with pytest.raises(TableError, match="do not change it"), db.update(User, user_id="1") as user:
+    with pytest.raises(TableError, match="cannot be changed"), db.update(User, user_id="1") as user:
         user.largest = TEN
     seen = db.get(User, user_id="1")
     assert seen is not None
@@ -496,13 +496,13 @@ class Team:
 @pytest.mark.parametrize(
     ("patterns", "said"),
     [
-        ([Highest(Player, "name", of="note")], "Game.note is a string; numbers, dates and datetimes have a highest"),
-        ([Highest(Player, "best", of="share")], "Player.best is a integer, and is to hold a number"),
-        ([Lowest(Player, "points", of="score")], r"Player.points has to be optional: points: … \| None = None"),
+        ([Highest(Player, "name", of="note")], "Game.note is a string. It must be a number, date or datetime"),
+        ([Highest(Player, "best", of="share")], "Player.best is a integer, and must be a number"),
+        ([Lowest(Player, "points", of="score")], r"Player.points must be optional.*points: … \| None = None"),
         ([Highest(Player, "best", of="scores")], "Game has no attribute scores"),
         ([Highest(Player, "best", of="score", by={"player": "who"})], "Game has no attribute who"),
-        ([Highest(Player, "best", of="score"), Lowest(Player, "best", of="score")], "best is to hold two things"),
-        ([Highest(Player, "best", of="score"), Summed(Player, "best", of="score")], "best is to hold two things"),
+        ([Highest(Player, "best", of="score"), Lowest(Player, "best", of="score")], "best is declared twice"),
+        ([Highest(Player, "best", of="score"), Summed(Player, "best", of="score")], "best is declared twice"),
     ],
 )
 def test_what_has_no_highest_is_refused_when_the_schema_is_built(patterns: list[Any], said: str) -> None:
@@ -516,9 +516,12 @@ IN_A_TEAM = {"team": "name"}
 @pytest.mark.parametrize(
     ("patterns", "said"),
     [
-        ([TimeToLive("ends_at")], "a Player that DynamoDB deletes by its ends_at leaves each Game without a parent"),
-        ([Highest(Team, "best", of="best", by=IN_A_TEAM)], "Player.best is kept by each Game.*with Game, too"),
-        ([Counted(Team, "strong", when=lambda p: p.best > 10, by=IN_A_TEAM)], "cannot decide what a Player counts for"),
+        ([TimeToLive("ends_at")], "Player expires by ends_at, which would leave each Game without a parent"),
+        (
+            [Highest(Team, "best", of="best", by=IN_A_TEAM)],
+            "Player.best is maintained by each Game.*Declare that for Game",
+        ),
+        ([Counted(Team, "strong", when=lambda p: p.best > 10, by=IN_A_TEAM)], "cannot decide how a Player counts"),
     ],
 )
 def test_a_parent_that_ends_or_counts_by_it_is_refused(patterns: list[Any], said: str) -> None:
@@ -768,7 +771,7 @@ def test_where_others_never_stop_it_is_a_conflict_and_nothing_is_written() -> No
         with db.update(User, user_id="1", read=True) as user:
             user.name = f"name {next(numbers)}"  # so that its copy is never where it was
 
-    with pytest.raises(Conflict, match="others were changing User user_id='1' each of 6 times; nothing was written"):
+    with pytest.raises(Conflict, match=r"User user_id='1' changed at each of 6 attempts. Nothing was written"):
         Client(ALONE, "shop", Meanwhile(db._transport, other, 1000)).insert(Order("a", "1", TEN))
     assert reached(db) == (None, None)
     assert db.get(Order, order_id="a") is None
@@ -864,7 +867,7 @@ def test_the_cost_is_what_its_description_says() -> None:
         act()
         costs[name] = watched.calls[-1].units
     assert costs == {"record": 4.0, "insert": 4.0, "raised": 4.0, "lowered": 1.0, "text": 1.0, "delete": 1.0}
-    assert "4 write units where it was 1" in " ".join((inspect.getdoc(Highest) or "").split())
+    assert "4 write units instead of 1" in " ".join((inspect.getdoc(Highest) or "").split())
 
 
 def test_beside_a_count_it_costs_nothing_more() -> None:
@@ -881,7 +884,7 @@ def test_more_than_a_transaction_takes_is_refused_before_the_call() -> None:
     db = waiting(plain(), observe=watched)
     db.insert(Post("1"))
     sent = len(watched.calls)
-    with pytest.raises(TooMany, match="101 actions: a transaction takes at most 100"), db.transaction() as tx:
+    with pytest.raises(TooMany, match="at most 100 actions, and this one has 101"), db.transaction() as tx:
         for number in range(100):
             tx.insert(Comment("1", str(number), number))
     assert len(watched.calls) == sent

@@ -212,7 +212,7 @@ def test_returning_is_refused_for_it_is_a_transaction() -> None:
     db = made(SCHEMA, fresh())
     db.insert(Board("1"))
     db.insert(Task("1", "OPEN", "a"))
-    with pytest.raises(TableError, match="returns nothing from one"):
+    with pytest.raises(TableError, match="returns no items from that"):
         db.apply(Task, Changes({"status": "DONE"}), read=True, returning="new", **OLD)
 
 

@@ -105,13 +105,13 @@ def test_what_is_deleted_is_not_there_to_be_changed_or_replaced(connect: Connect
     db = connect(notes(clock))
     db.insert(Note("1"))
     db.delete(Note, note_id="1", text="")
-    gone = "there is no Note note_id='1': it was deleted, and can be restored"
+    gone = "there is no Note note_id='1': it is marked as deleted, and can be restored"
     for read in (False, True):
         with pytest.raises(NotFound, match=gone):
             db.delete(Note, note_id="1", read=read)
         with pytest.raises(NotFound, match=gone):
             db.apply(Note, Changes({"text": "x"}), note_id="1", read=read)
-        with pytest.raises(AlreadyExists, match=r"was deleted, and can be restored: restore\(\) or purge\(\) it first"):
+        with pytest.raises(AlreadyExists, match=r"is marked as deleted\. restore\(\) or purge\(\) it first"):
             db.apply(Note, Changes({"text": "x"}), note_id="1", upsert=True, read=read)
     with pytest.raises(AlreadyExists, match="was deleted"):
         db.insert(Note("1"))
@@ -124,7 +124,7 @@ def test_a_delete_is_taken_back_or_made_final(clock: Hands) -> None:
     db = made(notes(clock), fresh())
     note = db.insert(Note("1", text="x"))
     for none in (restore, purge):
-        with pytest.raises(NotFound, match="there is no deleted Note note_id='1'"):
+        with pytest.raises(NotFound, match="there is no Note note_id='1' that is marked as deleted"):
             none(db, Note, note_id="1")
     db.delete(Note, note_id="1")
     restore(db, Note, note_id="1")
@@ -164,7 +164,7 @@ def test_it_is_part_of_transactions(clock: Hands) -> None:
         tx.delete(Note, note_id="3")
     assert [one.note_id for one in db.query(Note, owner="o")] == ["1"]
     assert len(list(items(db._transport, "shop"))) == 2
-    with pytest.raises(TransactionCancelled, match="it was deleted"), db.transaction() as tx:
+    with pytest.raises(TransactionCancelled, match="it is marked as deleted"), db.transaction() as tx:
         tx.insert(Note("4"))
         tx.delete(Note, note_id="3")
 
@@ -184,9 +184,9 @@ def test_the_mark_is_kept_by_the_pattern_alone(clock: Hands) -> None:
         lambda: db.put(Note("1", deleted_at=clock())),
         lambda: db.apply(Note, Changes({"deleted_at": None}), note_id="1"),
     ):
-        with pytest.raises(TableError, match="deleted_at of Note is kept by SoftDelete"):
+        with pytest.raises(TableError, match=r"Note.deleted_at is maintained by SoftDelete"):
             write()
-    with pytest.raises(TableError, match="User is not deleted softly"):
+    with pytest.raises(TableError, match="User has no SoftDelete"):
         plain = Schema(Entity(User, Key("USER#{user_id}", "USER")))
         restore(Client(plain, "shop", db._transport), User, user_id="1")
 
@@ -195,7 +195,7 @@ def test_unique_values_stay_taken_and_copies_are_marked_too(clock: Hands) -> Non
     schema = users(clock)
     db = made(schema, fresh())
     user = db.insert(User("1", "a@b.com"))
-    with pytest.raises(UnknownValue, match="does not give team, of which its copy by-team is made"):
+    with pytest.raises(UnknownValue, match="needs the current value of team, because its copy by-team"):
         db.delete(User, user_id="1")
     db.delete(User, user_id="1", team="t")
     assert db.count(User, team="t") == 0
@@ -266,9 +266,9 @@ def test_with_versions_nobody_writes_over_a_delete_he_has_not_seen(clock: Hands)
 @pytest.mark.parametrize(
     ("patterns", "message"),
     [
-        ([SoftDelete("owner")], r"Note\.owner is to be when an item was deleted, and is not datetime"),
-        ([SoftDelete("deleted_at"), SoftDelete("deleted_at")], "softly in two ways"),
-        ([SoftDelete("deleted_at", keep=DAY)], "declare TimeToLive beside SoftDelete"),
+        ([SoftDelete("owner")], r"Note\.owner is the time of the delete, and must be datetime"),
+        ([SoftDelete("deleted_at"), SoftDelete("deleted_at")], "SoftDelete twice"),
+        ([SoftDelete("deleted_at", keep=DAY)], "needs TimeToLive with an optional attribute"),
     ],
 )
 def test_what_cannot_mark_is_refused(patterns: list[Any], message: str) -> None:
@@ -430,6 +430,7 @@ def toggle_file(number: int, file: str) -> None:
         toggle(db, number)
 
 
+@pytest.mark.slow
 @on_a_file
 def test_processes_on_one_file_do_too(tmp_path: Path) -> None:
     file = str(tmp_path / "shop.db")

@@ -84,14 +84,14 @@ def test_an_upsert_keeps_when_it_was_made(db: Client) -> None:
 def test_times_are_not_for_the_caller_to_change(db: Client) -> None:
     db.insert(Post("1", "ann"))
     for name in ("created_at", "updated_at"):
-        with pytest.raises(TableError, match=f"{name} of Post is kept by Timestamps"):
+        with pytest.raises(TableError, match=f"{name} is maintained by Timestamps"):
             db.apply(Post, Changes({name: START}), post_id="1")
 
 
 def test_what_is_no_time_cannot_be_a_timestamp() -> None:
-    with pytest.raises(SchemaError, match=r"Post\.text is to be a timestamp, and is not a datetime"):
+    with pytest.raises(SchemaError, match=r"Post\.text is a timestamp, and must be a datetime"):
         Schema(Entity(Post, Key("POST#{post_id}", "POST"), patterns=[Timestamps(updated="text")]))
-    with pytest.raises(SchemaError, match="changes with each update, and its key never does"):
+    with pytest.raises(SchemaError, match="changes with each update, and cannot be part of its key"):
         Schema(Entity(Post, Key("POST#{post_id}", "{updated_at}"), patterns=[Timestamps()]))
 
 

@@ -262,26 +262,26 @@ class Other:
     [
         (
             lambda: [Entity(Session, Key("A#{token}", "A"), patterns=[TimeToLive("user")])],
-            "neither a datetime nor a number",
+            "must be a datetime or a number",
         ),
         (
             lambda: [Entity(Other, Key("A#{other_id}", "{stops}"), patterns=[TimeToLive("stops")])],
-            r"Other\.stops is to be when an item ends, and the key",
+            r"Other\.stops is a time to live, and cannot be part of the key",
         ),
         (
             lambda: [Entity(Session, Key("A#{token}", "A"), patterns=[TimeToLive("ends", renew=True)])],
-            "say for how long, with after=",
+            "has renew=True, which needs after=",
         ),
         (
             lambda: [
                 Entity(Session, Key("A#{token}", "A"), patterns=[TimeToLive("ends")]),
                 Entity(Other, Key("B#{other_id}", "B"), patterns=[TimeToLive("stops")]),
             ],
-            r"by ends \(Session.ends\) and stops \(Other.stops\): give the schema ttl= its name",
+            r"here are ends \(Session.ends\) and stops \(Other.stops\)\. Pass its name to the schema as ttl=",
         ),
         (
             lambda: [Entity(Session, Key("A#{token}", "A"), patterns=[TimeToLive("ends"), TimeToLive("ends")])],
-            "two attributes to say when an item ends",
+            "two time to live attributes",
         ),
     ],
 )
@@ -291,7 +291,7 @@ def test_what_cannot_end_items_is_refused(build: Any, message: str) -> None:
 
 
 def test_a_natural_key_cannot_be_a_time_stored_as_a_number() -> None:
-    with pytest.raises(SchemaError, match="is the key of an index as it stands: make it an int"):
+    with pytest.raises(SchemaError, match=r"is the key of an index itself. Make it an int"):
         Schema(
             Entity(Other, Key("B#{other_id}", "B"), patterns=[TimeToLive("stops")]), indexes=[Index("by", pk="stops")]
         )

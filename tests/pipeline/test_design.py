@@ -56,7 +56,7 @@ def test_a_document_with_errors_is_not_designed() -> None:
 def test_a_proof_runs_every_pattern(teams: Path) -> None:
     found = design_table(read_document(teams), prove=False, alternatives=0)
     proof = prove(found.workload, found.design)
-    assert {answer.pattern for answer in proof.answers} == {pattern.id for pattern in found.workload.patterns}
+    assert {answer.pattern for answer in proof.patterns} == {pattern.id for pattern in found.workload.patterns}
 
 
 def test_questions_about_unknown_names_are_errors(teams: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
+from prejoin.proof.brute_force import BruteForce
 from prejoin.proof.prove import prove
-from prejoin.proof.reference import Reference
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Read, Workload
 
@@ -66,7 +66,7 @@ def test_an_item_without_the_attribute_is_unlike_everything(workload: Workload, 
     read = workload.pattern(pattern)
     assert isinstance(read, Read)
     with Embedded() as engine:
-        bench = Bench.ready(workload, solve(workload).design, engine, NOW)
+        sample = SampleTable.create(workload, solve(workload).design, engine, NOW)
         job = {"jobId": "a", "team": "t"}
-        assert bool(Reference(read, workload, NOW).answer({"Job": [job]}, {"team": "t"})) is found
-        assert any("state" not in item for item in bench.items["Job"])
+        assert bool(BruteForce(read, workload, NOW).answer({"Job": [job]}, {"team": "t"})) is found
+        assert any("state" not in item for item in sample.items["Job"])

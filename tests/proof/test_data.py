@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.proof.league import NOW, league_workload
 
-from prejoin.proof.data import Maker, identities, scaled
+from prejoin.proof.data import DataGenerator, identities, scaled
 from prejoin.types import Kind
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Cardinality
@@ -22,8 +22,8 @@ DOCUMENTS = sorted([*ROOT.glob("examples/*/access-patterns.md"), *ROOT.glob("tes
 def test_hard_data_is_whole_too(path: Path) -> None:
     """Ids differ, references hold, and every value is one of its type."""
     workload = read_file(path).workload
-    made = Maker(workload, NOW, harsh=True).make_all()
-    assert Maker(workload, NOW, harsh=True).make_all() == made
+    made = DataGenerator(workload, NOW, edge_values=True).make_all()
+    assert DataGenerator(workload, NOW, edge_values=True).make_all() == made
     for entity in workload.entities:
         assert made[entity.name]
         taken = [one for item in made[entity.name] for one in identities(entity, item)]
@@ -42,12 +42,12 @@ def test_there_are_as_many_as_the_document_says_as_long_as_that_is_few() -> None
     counts = [scaled(Cardinality(n)) for n in (1, 2, 3, 10, 30, 200, 10**6)]
     assert counts == sorted(counts)
     assert counts[:3] == [1, 2, 3]
-    made = Maker(league_workload(), NOW).make_all()
+    made = DataGenerator(league_workload(), NOW).make_all()
     assert len(made["Event"]) > len(made["Member"]) > len(made["Team"])
 
 
 def test_parents_have_unequally_many_and_some_none() -> None:
-    made = Maker(league_workload(), NOW).make_all()
+    made = DataGenerator(league_workload(), NOW).make_all()
     per_team = [sum(m["teamId"] == team["teamId"] for m in made["Member"]) for team in made["Team"]]
     assert 0 in per_team
     assert len(set(per_team)) > 2
@@ -62,13 +62,13 @@ def test_two_roles_of_one_entity_are_two_items() -> None:
     ]
     twice = [(name, names) for name, names in roles if len(names) > 1]
     assert twice
-    made = Maker(workload, NOW).make_all()
+    made = DataGenerator(workload, NOW).make_all()
     for name, names in twice:
         assert all(len({item[n] for n in names}) == len(names) for item in made[name])
 
 
 def test_hard_values_are_there() -> None:
-    made = Maker(league_workload(), NOW, harsh=True).make_all()
+    made = DataGenerator(league_workload(), NOW, edge_values=True).make_all()
     texts = {m[name] for m in made["Member"] for name in ("login", "email", "note") if name in m}
     texts |= {t["teamId"] for t in made["Team"]}
     assert any("#" in text for text in texts)
@@ -87,4 +87,7 @@ def test_hard_values_are_there() -> None:
 
 
 def test_another_seed_makes_other_data() -> None:
-    assert Maker(league_workload(), NOW, 1, True).make_all() != Maker(league_workload(), NOW, 2, True).make_all()
+    assert (
+        DataGenerator(league_workload(), NOW, 1, True).make_all()
+        != DataGenerator(league_workload(), NOW, 2, True).make_all()
+    )

@@ -28,8 +28,8 @@ def test_the_design_of_a_document_is_proven(path: Path) -> None:
     assert [(a.pattern, a.wrong, a.problem) for a in proof.failed] == []
     assert proof.findings == ()
     assert proof.right
-    assert [a.pattern for a in proof.answers] == [p.id for p in workload.patterns]
-    assert [(a.pattern, a.units) for a in proof.answers if not a.outside and a.units != a.predicted] == []
+    assert [a.pattern for a in proof.patterns] == [p.id for p in workload.patterns]
+    assert [(a.pattern, a.units) for a in proof.patterns if not a.out_of_scope and a.units != a.predicted] == []
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_the_design_that_a_decision_leads_to_is_proven(name: str, decision: str)
     assert lost == set(solution.chosen.unserved)
     with Embedded() as engine:
         proof = prove(workload, solution.design, engine, now=NOW)
-    assert [(a.pattern, a.wrong, a.problem) for a in proof.answers if not a.right and a.pattern not in lost] == []
+    assert [(a.pattern, a.wrong, a.problem) for a in proof.patterns if not a.right and a.pattern not in lost] == []
     assert proof.findings == ()

@@ -23,12 +23,12 @@ def test_the_league_is_proven_whatever_the_seed() -> None:
         assert [(a.pattern, a.wrong, a.problem) for a in found.failed] == []
         assert found.findings == ()
         assert found.right
-        assert [a.pattern for a in found.answers] == [p.id for p in league_workload().patterns]
-        assert all(a.cases for a in found.answers)
-        assert {a.pattern for a in found.answers if a.predicted is None} == set()
-        assert {a.pattern: a.units for a in found.answers} == {a.pattern: a.predicted for a in found.answers}
-        assert sum(a.pages for a in found.answers) > 50
-        assert {what for a in found.answers for what in a.provoked} == {
+        assert [a.pattern for a in found.patterns] == [p.id for p in league_workload().patterns]
+        assert all(a.cases for a in found.patterns)
+        assert {a.pattern for a in found.patterns if a.predicted is None} == set()
+        assert {a.pattern: a.units for a in found.patterns} == {a.pattern: a.predicted for a in found.patterns}
+        assert sum(a.pages for a in found.patterns) > 50
+        assert {what for a in found.patterns for what in a.refused} == {
             "a Member that is there already",
             "a Member that is not there",
             "a Member with the email of another",

@@ -16,11 +16,11 @@ from prejoin.design.files import read_design
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
-from prejoin.proof.data import Maker, Values
+from prejoin.proof.data import DataGenerator, Values
 from prejoin.proof.package import load_package
-from prejoin.proof.prove import run_all
-from prejoin.proof.prove_reads import run_read
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.prove import prove_patterns
+from prejoin.proof.prove_reads import prove_read
+from prejoin.proof.sample_table import SampleTable
 from prejoin.types import Kind, Type
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Attribute, Entity, Workload
@@ -45,7 +45,7 @@ def design() -> Design:
 def test_every_pattern_of_the_shop_is_answered_as_the_data_says(seed: int) -> None:
     shop = shop_workload()
     with Embedded() as engine:
-        answers = list(run_all(Bench.ready(shop, shop_design(), engine, NOW, seed)))
+        answers = list(prove_patterns(SampleTable.create(shop, shop_design(), engine, NOW, seed)))
     assert [a.pattern for a in answers] == [p.id for p in shop.patterns]
     assert [(a.pattern, a.wrong, a.problem) for a in answers if not a.right] == []
     assert all(a.units > 0 for a in answers)
@@ -53,22 +53,22 @@ def test_every_pattern_of_the_shop_is_answered_as_the_data_says(seed: int) -> No
 
 def test_one_question_is_one_request(workload: Workload, design: Design) -> None:
     with Embedded() as engine:
-        answers = {a.pattern: a for a in run_all(Bench.ready(workload, design, engine, NOW))}
+        answers = {a.pattern: a for a in prove_patterns(SampleTable.create(workload, design, engine, NOW))}
     assert {p: len(a.calls) for p, a in answers.items() if len(a.calls) != 1} == {"AP-009": 8}
 
 
 def test_an_answer_that_is_not_what_the_data_says_is_found_out(workload: Workload, design: Design) -> None:
     with Embedded() as engine:
-        bench = Bench.ready(workload, design, engine, NOW)
-        bench.maker.make_all(roots=1)  # more data than is in the table
-        wrong = {r.id: run_read(bench, r).wrong for r in workload.reads}
+        sample = SampleTable.create(workload, design, engine, NOW)
+        sample.generator.make_all(roots=1)  # more data than is in the table
+        wrong = {r.id: prove_read(sample, r).wrong for r in workload.reads}
     assert "items instead of" in wrong["AP-008"]
 
 
 def test_a_pattern_that_is_not_served_is_an_answer_too(workload: Workload, design: Design) -> None:
     bare = map_patterns(replace(design, items=tuple(replace(i, facets=i.facets[:1]) for i in design.items)), workload)
     with Embedded() as engine:
-        answers = list(run_all(Bench.ready(workload, bare, engine, NOW)))
+        answers = list(prove_patterns(SampleTable.create(workload, bare, engine, NOW)))
     problems = {a.pattern: a.remedy for a in answers if a.problem}
     assert "status" in problems["AP-008"]
     assert len(answers) == len(workload.patterns)
@@ -77,7 +77,7 @@ def test_a_pattern_that_is_not_served_is_an_answer_too(workload: Workload, desig
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.parent.name)
 def test_data_can_be_made_for_every_workload_and_its_references_hold(path: Path) -> None:
     workload = read_file(path).workload
-    made = Maker(workload, NOW).make_all()
+    made = DataGenerator(workload, NOW).make_all()
     assert set(made) == {e.name for e in workload.entities}
     for entity in workload.entities:
         assert made[entity.name]
@@ -88,11 +88,11 @@ def test_data_can_be_made_for_every_workload_and_its_references_hold(path: Path)
             if owner and len(owner.id) == 1 and owner is not entity:
                 held = {str(i[owner.id[0].name]) for i in made[owner.name]}
                 assert {str(i[attribute.name]) for i in made[entity.name] if attribute.name in i} <= held
-    assert Maker(workload, NOW).make_all() == made
+    assert DataGenerator(workload, NOW).make_all() == made
 
 
-def _key(bench: Bench, item: Values) -> dict[str, Any]:
-    return bench.package.named("Thing", {name: item[name] for name in ("id", "日 付", "1st-id")})
+def _key(sample: SampleTable, item: Values) -> dict[str, Any]:
+    return sample.package.named("Thing", {name: item[name] for name in ("id", "日 付", "1st-id")})
 
 
 def test_every_type_and_any_name_goes_through_the_schema_and_back() -> None:
@@ -127,10 +127,10 @@ def test_every_type_and_any_name_goes_through_the_schema_and_back() -> None:
     assert design is not None, problems
     assert len(set(load_package(workload, design).fields["Thing"].values())) == len(entity.attributes)
     with Embedded() as engine:
-        bench = Bench.ready(workload, design, engine, NOW)
-        for item in bench.items["Thing"]:
-            record = bench.client.get(bench.package.classes["Thing"], **_key(bench, item))
-            assert bench.package.values(record) == ("Thing", item)
+        sample = SampleTable.create(workload, design, engine, NOW)
+        for item in sample.items["Thing"]:
+            record = sample.client.get(sample.package.classes["Thing"], **_key(sample, item))
+            assert sample.package.values(record) == ("Thing", item)
 
 
 SOCIAL = """\
@@ -182,8 +182,8 @@ def test_a_join_fetches_what_its_items_name_and_a_list_of_ids_each_of_them() -> 
     design, problems = read_design(SOCIAL_KEYS, reading.workload)
     assert design is not None, problems
     with Embedded() as engine:
-        bench = Bench.ready(reading.workload, map_patterns(design, reading.workload), engine, NOW)
-        answers = {a.pattern: a for a in run_all(bench)}
+        sample = SampleTable.create(reading.workload, map_patterns(design, reading.workload), engine, NOW)
+        answers = {a.pattern: a for a in prove_patterns(sample)}
     assert [(a.pattern, a.wrong, a.problem) for a in answers.values() if not a.right] == []
     followers = answers["AP-003"].items
     assert answers["AP-001"].items == answers["AP-002"].items == 2 * followers > 2

@@ -14,8 +14,8 @@ from prejoin.design.model import Design, Facet, Item, KeyAttribute, Projection, 
 from prejoin.engine import Embedded
 from prejoin.keys import TemplateError
 from prejoin.proof.package import load_package
-from prejoin.proof.prove import prove, run_all
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.prove import prove, prove_patterns
+from prejoin.proof.sample_table import SampleTable
 from prejoin.render.python.names import names_of
 from prejoin.render.python.schema import schema_module
 from prejoin.table.admin.table_request import create_table
@@ -73,7 +73,7 @@ def workload() -> Workload:
 def proven(workload: Workload, design: Design) -> list[tuple[str, str]]:
     """The patterns that are not as they should be."""
     with Embedded() as engine:
-        answers = list(run_all(Bench.ready(workload, map_patterns(design, workload), engine, NOW)))
+        answers = list(prove_patterns(SampleTable.create(workload, map_patterns(design, workload), engine, NOW)))
     assert [a.pattern for a in answers] == [p.id for p in workload.patterns]
     return [(a.pattern, a.wrong or a.problem) for a in answers if not a.right]
 

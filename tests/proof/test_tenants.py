@@ -11,7 +11,7 @@ from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
-from prejoin.proof.data import Maker
+from prejoin.proof.data import DataGenerator
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
@@ -27,7 +27,7 @@ def projects() -> tuple[Workload, Design]:
 
 def test_several_tenants_have_items_with_the_same_ids() -> None:
     workload, _ = projects()
-    made = Maker(workload, NOW, harsh=True).make_all()
+    made = DataGenerator(workload, NOW, edge_values=True).make_all()
     for entity, name in (("Member", "memberId"), ("Project", "projectId"), ("Task", "taskId")):
         whose: dict[object, set[object]] = {}
         for item in made[entity]:
@@ -41,7 +41,7 @@ def test_the_design_is_proven_with_them() -> None:
     workload, design = projects()
     proof = prove(workload, design, Embedded(), now=NOW)
     assert proof.findings == ()
-    assert [a for a in proof.answers if a.wrong or a.problem] == []
+    assert [a for a in proof.patterns if a.wrong or a.problem] == []
 
 
 def test_a_key_without_the_tenant_is_refused() -> None:

@@ -11,7 +11,7 @@ from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
 from prejoin.proof.prove import prove
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.table import Client
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
@@ -70,11 +70,11 @@ def test_a_table_whose_items_end_is_proven(kind: str) -> None:
 def test_what_has_ended_is_hidden(kind: str) -> None:
     workload = sessions(kind)
     with Embedded() as engine:
-        bench = Bench.ready(workload, solve(workload).design, engine, NOW)
-        item = bench.items["Session"][0]
-        late = load_package(workload, bench.design, clock=lambda: NOW + timedelta(days=100 * 365))
-        after = Client(late.schema, bench.design.table, engine)
-        assert bench.client.get(bench.package.classes["Session"], token=item["token"]) is not None
+        sample = SampleTable.create(workload, solve(workload).design, engine, NOW)
+        item = sample.items["Session"][0]
+        late = load_package(workload, sample.design, clock=lambda: NOW + timedelta(days=100 * 365))
+        after = Client(late.schema, sample.design.table, engine)
+        assert sample.client.get(sample.package.classes["Session"], token=item["token"]) is not None
         assert after.get(late.classes["Session"], token=item["token"]) is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.render.keeping import difference, merge, stamped
+from prejoin.render.stamp import difference, merge, stamped
 
 OLD = stamped("import os\n\nx = 1\n")
 NEW = stamped("import os\n\nx = 2\ny = 3\n")

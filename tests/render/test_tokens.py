@@ -52,10 +52,10 @@ def tokens(method: Method) -> list[str]:
 
 def test_a_transaction_with_a_token_is_done_once() -> None:
     with driven(*designed("blog")) as driver:
-        bench = driver.bench
-        post = next(item for item in bench.items["Post"] if item["status"] == "PUBLISHED")
+        sample = driver.sample
+        post = next(item for item in sample.items["Post"] if item["status"] == "PUBLISHED")
         comment = driver.record("Comment", postId=post["postId"])
-        methods = bench.package.methods.values()
+        methods = sample.package.methods.values()
         method = next(m for m in methods if tokens(m) and "Comment" in m.params[0].annotation)
         for _ in range(3):
             getattr(driver.repository, method.name)(comment, token="once")

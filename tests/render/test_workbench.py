@@ -15,7 +15,7 @@ from prejoin.design.solver.solve import solve
 from prejoin.design.workbench.description import left_out
 from prejoin.design.workbench.read_model import read_workbench
 from prejoin.diagnostics import Severity
-from prejoin.render.workbench import Options, render_workbench
+from prejoin.render.workbench import WorkbenchOptions, render_workbench
 from prejoin.workload.checks import check
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.grammar.lexer import WORD
@@ -141,7 +141,7 @@ def test_billing_and_projections_are_carried(shop: tuple[Workload, Design]) -> N
 
 
 def test_the_author_is_who_is_said(shop: tuple[Workload, Design]) -> None:
-    (text,) = render_workbench(*shop, Options(author="Ann")).values()
+    (text,) = render_workbench(*shop, WorkbenchOptions(author="Ann")).values()
     assert json.loads(text)["ModelMetadata"]["Author"] == "Ann"
 
 
@@ -177,6 +177,7 @@ def test_access_patterns_that_were_broken_in_the_description_are_sketched_instea
     assert found.design == carried(shop[1])
 
 
+@pytest.mark.everyday(3)
 @pytest.mark.parametrize("name", ["first name", "größe", "日付", "#x", "a|b", "x/y", "in", "when", "holding"])
 def test_names_that_nobody_should_choose_survive(name: str) -> None:
     text = (ROOT / "examples/shop/access-patterns.md").read_text(encoding="utf-8")

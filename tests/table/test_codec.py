@@ -152,7 +152,7 @@ def test_what_is_none_or_an_empty_set_is_not_there() -> None:
     codec = Codec.of(Sets)
     assert codec.encode(Sets(set(), set(), None)) == codec.encode(Sets(set(), None, None)) == {}
     assert codec.encode(Sets({"a"}, {"b"}, "")) == {"some": {"SS": ["a"]}, "perhaps": {"SS": ["b"]}, "note": {"S": ""}}
-    with pytest.raises(CodecError, match=r"Sets\.some is None, and it is not optional"):
+    with pytest.raises(CodecError, match=r"Sets\.some is None, but it is not optional"):
         codec.encode(Sets(None, None, None))  # type: ignore[arg-type]
 
 
@@ -179,7 +179,7 @@ def test_names_can_differ_in_the_table() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("text", None, "Everything.text is None, and it is not optional"),
+        ("text", None, "Everything.text is None, but it is not optional"),
         ("text", 3, "Everything.text: 3 is not text"),
         ("whole", 1.5, "1.5 is not an integer"),
         ("whole", True, "True is not an integer"),
@@ -201,7 +201,7 @@ def test_a_value_that_does_not_fit_is_refused_by_name(name: str, value: object, 
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ({}, "the item has no street, and Address needs one"),
+        ({}, "the item has no street, which Address requires"),
         ({"street": {"N": "3"}}, "Address.street: {'N': '3'} is not text"),
     ],
 )
@@ -256,9 +256,9 @@ class Numbered:
 @pytest.mark.parametrize(
     ("cls", "message"),
     [
-        (Shirt, "Shirt.size: the members of an enum are words, not 1"),
-        (Flags, "Flags.flags: .*a set is of text, of numbers or of binary"),
-        (Numbered, "Numbered.by_number: .*the names in a map are text"),
+        (Shirt, "Shirt.size: the values of an enum must be text, not 1"),
+        (Flags, "Flags.flags: .*a set can contain text, numbers or binary"),
+        (Numbered, "Numbered.by_number: .*the names in a map must be text"),
     ],
 )
 def test_a_type_that_dynamodb_does_not_have_is_refused(cls: type, message: str) -> None:

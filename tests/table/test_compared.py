@@ -139,9 +139,9 @@ def test_a_filter_of_one_item_is_tested_here_too(connect: Connect) -> None:
 @both
 def test_many_at_once_are_read_by_their_keys_alone(connect: Connect) -> None:
     db, _ = filled(connect)
-    with pytest.raises(TableError, match="device is not part of the key of Session, and get_many reads by keys alone"):
+    with pytest.raises(TableError, match="device is not part of the key of Session, and get_many reads by key only"):
         db.get_many(Session, [{"session_id": "1", "device": "phone"}])
-    with pytest.raises(TableError, match="get_together reads by keys alone"):
+    with pytest.raises(TableError, match="get_together reads by key only"):
         db.get_together(Get(Session, session_id="1", device="phone"))
 
 

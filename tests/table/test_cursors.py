@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.attack import cursors as attack
 from tests.attack.cursors import ASKS, Order, client, cursors_of, mutated, possible, violation
+from tests.place import examples
 
 from prejoin.table import Client, CursorError, EncryptedCursors, SignedCursors, TableError
 from prejoin.table.read.cursor import Cursors, Position, encode_cursor, from_text, open_cursor, to_text
@@ -69,7 +70,7 @@ def test_pages_of_sealed_cursors_are_those_of_plain_ones(db: Client, name: str) 
 # --- Hostile cursors --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(name=st.sampled_from(list(ASKS)), seed=st.integers(0, 2**64))
 def test_mutated_plain_cursor_gives_a_page_of_the_query_or_an_error(name: str, seed: int) -> None:
     chance = random.Random(seed)
@@ -78,7 +79,7 @@ def test_mutated_plain_cursor_gives_a_page_of_the_query_or_an_error(name: str, s
 
 
 @pytest.mark.parametrize("db", [SIGNED_DB, ENCRYPTED_DB], ids=["signed", "encrypted"])
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(name=st.sampled_from(list(ASKS)), seed=st.integers(0, 2**64))
 def test_mutated_sealed_cursor_is_refused(db: Client, name: str, seed: int) -> None:
     chance = random.Random(seed)

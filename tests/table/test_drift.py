@@ -89,8 +89,8 @@ def test_what_is_missing_too_much_or_different_is_told_with_what_mends_it() -> N
         ("ttl", "the table"): ("expires_at", "off"),
     }
     assert "add_indexes()" in found["missing index", "the index by-order"].fix
-    assert "make a new table" in found["missing index", "the local index by-user"].fix
-    assert "items are deleted by it" in found["ttl", "the table"].fix
+    assert "create a new table" in found["missing index", "the local index by-user"].fix
+    assert "DynamoDB deletes items by it" in found["ttl", "the table"].fix
 
 
 def test_other_keys_and_other_types_need_another_table() -> None:
@@ -120,7 +120,7 @@ def test_an_index_being_filled_and_a_time_to_live_elsewhere_are_differences() ->
     ]
     off = differences(db.schema, db.describe(), {"TimeToLiveStatus": "DISABLED"})
     assert [str(one) for one in off] == [
-        "ttl of the table: found off, wanted expires_at; switch it on with UpdateTimeToLive"
+        "ttl of the table: found off, wanted expires_at; enable it with UpdateTimeToLive"
     ]
 
 
@@ -131,7 +131,7 @@ def test_a_table_that_is_there_is_kept_if_it_is_the_one_wanted() -> None:
         client(schema(), engine).create_table()
     client(schema(ttl="expires_at"), engine).create_table(if_absent=True)
     assert [one.kind for one in client(schema(ttl="expires_at"), engine).drift()] == ["extra index"]
-    with pytest.raises(TableError, match="but not as the schema says: the index by-order is missing; add it"):
+    with pytest.raises(TableError, match="does not match the schema: the index by-order is missing; add it"):
         client(schema(Index("by-order", pk="order_id"), ttl="expires_at"), engine).create_table(if_absent=True)
 
 
@@ -163,7 +163,7 @@ def test_indexes_that_a_table_lacks_are_added_and_the_items_that_are_there_follo
 
 def test_nothing_is_added_to_a_table_that_is_not_there_or_another() -> None:
     engine = fresh()
-    with pytest.raises(TableError, match="there is no table shop"):
+    with pytest.raises(TableError, match="the table shop does not exist"):
         client(schema(), engine).add_indexes()
     other = Schema(Entity(Order, Key("USER#{user_id}", "ORDER#{order_id}")), pk="PK", sk="SK")
     client(other, engine).create_table()

@@ -95,7 +95,7 @@ def test_value_that_cannot_be_a_key_is_of_the_family(connect: Connect) -> None:
 
 def test_item_too_large_is_named_with_its_size(connect: Connect) -> None:
     db = connect(SCHEMA)
-    expected = r"File file_id='1' is too large: the item FILE#1 / FILE has 500,\d\d\d bytes, and DynamoDB takes 409,600"
+    expected = r"File file_id='1' is too large: the item FILE#1 / FILE has 500,\d\d\d bytes, and the limit is 409,600"
     for write in (lambda: db.put(File("1", LARGE)), lambda: db.insert(File("1", LARGE))):
         with pytest.raises(ItemTooLarge, match=expected) as caught:
             write()
@@ -138,7 +138,9 @@ def test_missing_table_is_named() -> None:
         lambda: db.get_many(File, [{"file_id": "1"}]),
         lambda: list(db.everything()),
     ):
-        with pytest.raises(NoSuchTable, match=r"there is no table 'shoop' .*create it with create_table\(\)") as caught:
+        with pytest.raises(
+            NoSuchTable, match=r"the table 'shoop' does not exist .*Create it with create_table\(\)"
+        ) as caught:
             use()
         assert isinstance(caught.value, TableError)
         assert caught.value.code == "ResourceNotFoundException"
@@ -214,7 +216,7 @@ def test_coroutine_given_as_value_is_told_to_be_awaited() -> None:
         await db.create_table()
         found = db.get(File, file_id="1")
         try:
-            with pytest.raises(SchemaError, match="await the call that made it"):
+            with pytest.raises(SchemaError, match="Await the call that returned it"):
                 await db.insert(found)
             with pytest.raises(TypeError, match=r"`async with db\.transaction"), db.transaction():
                 pass

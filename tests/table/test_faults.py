@@ -320,7 +320,7 @@ def test_of_many_puts_those_handed_back_and_those_lost_are_put(bank: Bank) -> No
 
 def test_many_puts_that_get_nowhere_say_what_is_left(bank: Bank) -> None:
     bank.way.then(half, ever=refused("ProvisionedThroughputExceededException"))
-    with pytest.raises(Unprocessed, match="12 were written") as stopped:
+    with pytest.raises(Unprocessed, match="12 objects were written") as stopped:
         bank.db.put_many(ENTRIES)
     rest = list(stopped.value.rest)
     assert bank.everything == {*BEFORE, *ENTRIES} - {*rest}

@@ -15,7 +15,7 @@ from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import First, Joined, Sum
 from prejoin.table.write.actions import check_item, delete_item, update_item
 from prejoin.table.write.expand import Form, expand
-from prejoin.table.write.from_call import condition, deletion, modification
+from prejoin.table.write.from_call import check_write, delete_write, update_write
 from prejoin.table.write.model import Action, Write
 
 
@@ -44,7 +44,7 @@ def schema() -> Schema:
 
 def update(at: Schema, changes: Changes, where: Any = None, **more: Any) -> Write:
     said = {"user": "ann", "number": 1, **more}
-    return modification(at, Order, changes, where, said, False, None, False)
+    return update_write(at, Order, changes, where, said, False, None, False)
 
 
 def same(one: Action, other: Action) -> bool:
@@ -141,7 +141,7 @@ def test_checks_and_deletes_have_forms() -> None:
     known = schema()
     for number in range(3):
         said = {"user": "ann", "number": number}
-        check, delete = condition(known, Order, None, said), deletion(known, Order, None, said, False, None)
+        check, delete = check_write(known, Order, None, said), delete_write(known, Order, None, said, False, None)
         assert same(expand(known, check)[0], check_item(known, check))
         assert same(expand(known, delete)[0], delete_item(known, delete))
     assert len(forms(known)) == 2

@@ -119,7 +119,9 @@ def test_what_is_not_answered_is_asked_again(connect: Connect, pauses: list[floa
 @both
 def test_what_is_never_answered_is_given_up_and_said(connect: Connect, pauses: list[float]) -> None:
     db, _ = filled(connect, 3, Busy(0))
-    with pytest.raises(Unanswered, match="3 of 3 keys were not answered: 10 times in a row") as given_up:
+    with pytest.raises(
+        Unanswered, match="3 of 3 keys were not read: DynamoDB had no capacity for 10 requests in a row"
+    ) as given_up:
         db.get_many(User, [{"team": "red", "user_id": str(n)} for n in range(3)])
     assert [key["sk"]["S"] for key in given_up.value.keys] == ["USER#0", "USER#1", "USER#2"]
     assert len(pauses) == 9

@@ -148,7 +148,7 @@ def test_what_the_caller_does_to_the_same_item_takes_it_in(table: Table) -> None
 def test_what_cannot_be_one_is_refused_before_it_is_sent(table: Table) -> None:
     sent = len(table.calls)
     for also, message in (
-        (lambda tx: tx.delete(Team, team_id="1"), "would delete and check Team team_id='1', the latter for Member"),
+        (lambda tx: tx.delete(Team, team_id="1"), "cannot both delete Team team_id='1' and check it for Member"),
         (lambda tx: tx.apply(Team, Changes({"members": 0}), team_id="1"), "would be changed in two ways"),
     ):
         with pytest.raises(TableError, match=message), table.db.transaction() as tx:
@@ -169,12 +169,12 @@ def test_what_fails_is_told_of_the_write_that_it_was_for(table: Table) -> None:
     assert failure.position == 1
     assert str(failure) == "there is no Team team_id='3'"
     table.db.put(Team("1", open=False))
-    with pytest.raises(TableError, match="the condition of this check is not met by Team"):
+    with pytest.raises(TableError, match="Team team_id='1' does not fulfil the condition of this check"):
         table.db.apply(Member, Changes({"weight": 2}), team_id="1", member_id="a")
 
 
 def test_what_depends_on_the_old_item_is_refused_in_the_same_words(table: Table) -> None:
-    with pytest.raises(TableError, match="does not give weight, of which the number of members is made"):
+    with pytest.raises(TableError, match="needs the current value of weight, because the number of members"):
         table.db.delete(Member, team_id="1", member_id="a")
     with pytest.raises(TableError, match="may replace an item with another weight, of which the number of members is"):
         table.db.put(Member("1", "a"))

@@ -154,7 +154,7 @@ def test_a_filter_tests_what_an_index_holds_or_is_refused(connect: Connect) -> N
     with pytest.raises(NotServed, match="does not hold all attributes"):
         db.count(Order, day, filter=lambda o: o.note == "quick")
     with pytest.raises(
-        TableError, match="keys has order_id only as part of its keys, and DynamoDB cannot filter by that"
+        TableError, match="keys holds order_id only as part of its keys, and DynamoDB cannot filter by that"
     ):
         db.query(Order, status=Status.OPEN, into=Found, filter=lambda o: o.order_id != "a")
     assert watched.calls == []

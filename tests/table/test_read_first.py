@@ -198,7 +198,7 @@ def test_who_is_always_too_late_is_told_so(monkeypatch: pytest.MonkeyPatch) -> N
     table = Table(transport)
     table.db.insert(Task("1", "a"))
     transport.left = 1000
-    with pytest.raises(Conflict, match="changed by others each of 6 times"):
+    with pytest.raises(Conflict, match="changed between read and write at each of 6 attempts"):
         table.db.apply(Task, Changes({"project": "b"}), task_id="1", read=True)
     found = table.db.get(Task, task_id="1")
     assert found is not None
@@ -230,7 +230,7 @@ def test_a_change_meanwhile_of_what_does_not_matter_does_not_matter() -> None:
 
 
 def test_a_condition_that_is_not_met_is_not_tried_again(table: Table) -> None:
-    with pytest.raises(ConditionFailed, match="condition of this update is not met"):
+    with pytest.raises(ConditionFailed, match="does not fulfil the condition of this update"):
         table.db.apply(Task, Changes({"rank": 1}), task_id="1", read=True, where=lambda t: t.note == "x")
     with pytest.raises(ConditionFailed):
         table.db.apply(Task, Changes({"rank": 1}), task_id="1", project="other", read=True)
@@ -251,9 +251,9 @@ def test_several_writes_of_a_transaction_may_read_first(table: Table) -> None:
         tx.apply(Task, Changes({"project": "c"}), task_id="1", read=True)
         tx.insert(Task("3", "d"))
     assert [one.position for one in failed.value.failures] == [2]
-    with pytest.raises(TableError, match="leave out either"), table.db.transaction(token="t") as tx:
+    with pytest.raises(TableError, match="Leave out the token or read=True"), table.db.transaction(token="t") as tx:
         tx.delete(Task, task_id="3", read=True)
-    with pytest.raises(TableError, match="give one of them"):
+    with pytest.raises(TableError, match="either was= or read=True"):
         table.db.put(Task("3", "d"), was=Task("3", "d"), read=True)
 
 
@@ -344,7 +344,7 @@ def test_whatever_was_written_all_items_are_those_of_a_fresh_insert(
 
 
 def test_without_it_the_same_writes_are_refused(table: Table) -> None:
-    with pytest.raises(UnknownValue, match="or read=True, and the item is read first"):
+    with pytest.raises(UnknownValue, match="or read=True"):
         table.db.apply(Task, Changes({"rank": 1}), task_id="1")
     with pytest.raises(UnknownValue, match="or read=True"):
         table.db.put(Task("1", "a"))

@@ -212,8 +212,8 @@ def test_message_says_what_to_do(db: Client) -> None:
         ticket.subject = f"[URGENT] {ticket.subject}"
     assert str(caught.value) == (
         "Ticket.subject stands for an attribute inside an update. It has no value here and cannot be "
-        "written as text. Get the item first and compute with its value, then pass subject=<that value> to the update, "
-        "which is refused if it has changed; or let DynamoDB compute: +=, -=, |=, add(), appended(), prepended(), "
+        "written as text. Get the item first, compute with its value, and pass subject=<that value> to the update, "
+        "which fails if it has changed; or let DynamoDB compute: +=, -=, |=, add(), appended(), prepended(), "
         "if_absent()"
     )
     # The advice, followed:
@@ -335,14 +335,14 @@ def test_draft_refuses_changes_after_its_block(db: Client) -> None:
         lambda: delattr(ticket, "extra"),
         lambda: ticket.n + 1,
     ):
-        with pytest.raises(TableError, match="was sent when its block ended"):
+        with pytest.raises(TableError, match="was sent at the end of its block"):
             late()
 
 
 def test_draft_of_failed_block_refuses_changes(db: Client) -> None:
     with pytest.raises(ZeroDivisionError), db.update(Ticket, ticket_id="1") as ticket:
         ticket.n //= 0 if False else 1 // 0
-    with pytest.raises(TableError, match="block ended"):
+    with pytest.raises(TableError, match="end of its block"):
         ticket.subject = "late"
 
 

@@ -8,6 +8,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "tests" / "table" / "typing").glob("*.py"))
 

@@ -53,8 +53,8 @@ KEY = {"pk": {"S": "DESK#1"}, "sk": {"S": "TICKET#2"}}
 OLD = {**KEY, "entityType": {"S": "Ticket"}, "desk_id": {"S": "1"}, "ticket_id": {"S": "2"}}
 INDEXED = {"gsi1pk": {"S": "LANGUAGE"}, "gsi1sk": {"S": "2"}}
 MESSAGE = (
-    "Ticket DESK#1 / TICKET#2: the item has no language, and Ticket needs one: give Ticket.language a default, or "
-    "write it to the items that lack it"
+    "Ticket DESK#1 / TICKET#2: the item has no language, which Ticket requires. Give Ticket.language a default, or "
+    "add it to the items that lack it"
 )
 
 

@@ -123,7 +123,7 @@ def test_put_replaces_the_item_and_its_index_keys(table: Table) -> None:
     assert item["gsi1pk"] == "STATUS#DONE"
     assert "gsi2pk" not in item
     assert "gsi2sk" not in item
-    with pytest.raises(ConditionFailed, match="not met"):
+    with pytest.raises(ConditionFailed, match="does not fulfil"):
         table.db.put(Order("1", "7", T), where=lambda o: o.status == "PENDING")
 
 
@@ -148,7 +148,7 @@ def test_sums_are_done_by_dynamodb_and_add_begins_at_zero(table: Table) -> None:
         product.views = add(product.views, 1)
     assert db.get(Product, sku="s") == Product("s", "Shirt", 2, Decimal("20"), 1)
     with (
-        pytest.raises(ConditionFailed, match="the condition of this update is not met by Product sku='s'"),
+        pytest.raises(ConditionFailed, match="Product sku='s' does not fulfil the condition of this update"),
         db.update(Product, sku="s", where=lambda p: p.stock >= 3) as product,
     ):
         product.stock -= 3
@@ -173,13 +173,15 @@ def test_an_update_that_changes_an_index_key_rewrites_it(table: Table) -> None:
 
 
 def test_an_update_that_cannot_know_an_index_key_is_refused(table: Table) -> None:
-    with pytest.raises(UnknownValue, match=r"does not give placed_at, of which its key in gsi2 .* is made") as refused:
+    with pytest.raises(
+        UnknownValue, match=r"needs the current value of placed_at, because its key in gsi2 .* depends"
+    ) as refused:
         table.db.apply(Order, Changes({"status": "PENDING"}), user_id="1", order_id="7")
-    assert "placed_at=…" in str(refused.value)
+    assert "placed_at=<current>" in str(refused.value)
     with pytest.raises(UnknownValue, match="stock is part of the key of Product in gsi1"):
         table.db.apply(Product, Changes(adds={"stock": 1}), sku="s")
     with (
-        pytest.raises(UnknownValue, match="set it to a value"),
+        pytest.raises(UnknownValue, match="Set it to a value"),
         table.db.update(Product, sku="s") as product,
     ):
         product.stock -= 1
@@ -187,7 +189,7 @@ def test_an_update_that_cannot_know_an_index_key_is_refused(table: Table) -> Non
 
 
 def test_what_an_update_relies_on_is_checked_when_it_is_written(table: Table) -> None:
-    with pytest.raises(ConditionFailed, match="not met"):
+    with pytest.raises(ConditionFailed, match="does not fulfil"):
         table.db.apply(Order, Changes({"status": "SHIPPED"}), user_id="1", order_id="7", placed_at=T + timedelta(1))
     assert table.order()["gsi1pk"] == "STATUS#PENDING"
 
@@ -211,11 +213,11 @@ def test_an_optional_attribute_takes_the_item_in_and_out_of_its_index(table: Tab
     ("changes", "error", "message"),
     [
         (Changes(), TableError, "changes nothing"),
-        (Changes({"user_id": "2"}), TableError, "user_id is part of the key of Order, so that to change it is to move"),
-        (Changes({"placed_at": None}), CodecError, "not optional and cannot be removed"),
+        (Changes({"user_id": "2"}), TableError, "user_id is part of the key of Order, so a change moves"),
+        (Changes({"placed_at": None}), CodecError, "required and cannot be removed"),
         (Changes({"nte": "x"}), UnknownAttribute, "did you mean note"),
         (Changes({"note": 3}), CodecError, "Order.note: 3 is not text"),
-        (Changes({"note": "x"}, removes=frozenset({"note"})), TableError, "in two ways"),
+        (Changes({"note": "x"}, removes=frozenset({"note"})), TableError, "twice"),
     ],
 )
 def test_a_change_that_makes_no_sense_is_refused(table: Table, changes: Changes, error: type, message: str) -> None:
@@ -232,7 +234,7 @@ def test_an_exception_inside_an_update_writes_nothing(table: Table) -> None:
 
 
 def test_delete(table: Table) -> None:
-    with pytest.raises(ConditionFailed, match="condition of this delete is not met"):
+    with pytest.raises(ConditionFailed, match="does not fulfil the condition of this delete"):
         table.db.delete(Order, user_id="1", order_id="7", status="DONE")
     table.db.delete(Order, user_id="1", order_id="7", where=lambda o: o.status == "PENDING")
     assert table.order() == {}
@@ -274,7 +276,7 @@ def test_what_dynamodb_would_not_take_is_refused_before_the_call(table: Table) -
     with pytest.raises(SchemaError, match="USER#1 / ORDER#8 is written twice"), table.db.transaction() as tx:
         tx.insert(Order("1", "8", T))
         tx.delete(Order, user_id="1", order_id="8")
-    with pytest.raises(TooMany, match="101 actions"), table.db.transaction() as tx:
+    with pytest.raises(TooMany, match="this one has 101"), table.db.transaction() as tx:
         for i in range(101):
             tx.insert(Order("1", f"x{i}", T))
     with pytest.raises(ValueError, match="longer than 1024 bytes"):
@@ -303,9 +305,9 @@ def test_an_option_is_not_taken_for_an_attribute_of_the_same_name() -> None:
     db.create_table()
     db.insert(Message("1"))
     for said in (True, False):
-        with pytest.raises(TableError, match="Message has an attribute read, and read= is an option as well"):
+        with pytest.raises(TableError, match="read= is an option, and Message has an attribute of this name"):
             db.apply(Message, Changes({"read": True}), message_id="1", read=said)
-        with pytest.raises(TableError, match="Message has an attribute read"):
+        with pytest.raises(TableError, match="Message has an attribute of this name"):
             db.delete(Message, message_id="1", read=said)
     with db.update(Message, message_id="1", where=lambda m: m.read == False) as message:  # noqa: E712
         message.read = True

@@ -12,6 +12,7 @@ pytest_plugins = ["pytester"]
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "testing.md"
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_guide_are_tests_that_pass(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

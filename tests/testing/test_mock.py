@@ -30,6 +30,8 @@ from prejoin.testing import attach, create_table, mock_dynamodb
 pytest_plugins = ["pytester"]
 
 SHOP = create_table("shop", "pk, sk", {"gsi1": "kind, at:N"})
+MODELS = botocore.session.get_session().get_component("data_loader")
+"""What botocore knows of the services: read once, not for each test."""
 HERE = {"region_name": "eu-west-1", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
 
 
@@ -41,7 +43,9 @@ def _no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    session = botocore.session.get_session()
+    session.register_component("data_loader", MODELS)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session(botocore_session=session))
 
 
 @pytest.fixture
@@ -470,6 +474,7 @@ class OfUnittestAsync(unittest.IsolatedAsyncioTestCase):
 """
 
 
+@pytest.mark.slow
 def test_each_test_of_a_class_is_inside_one_of_its_own(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

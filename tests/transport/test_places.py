@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import botocore.session
@@ -23,6 +24,7 @@ REGIONS = [
 ]
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(("fips", "dual_stack"), [(False, False), (True, False), (False, True), (True, True)])
 def test_each_region_has_the_name_that_botocore_gives_it(fips: bool, dual_stack: bool) -> None:
     session = botocore.session.Session()
@@ -184,6 +186,7 @@ def loaded_after(code: str) -> set[str]:
 
 def test_importing_and_making_a_transport_loads_nothing_heavy() -> None:
     code = "from prejoin.transport import AWS, Endpoint\nAWS()\nEndpoint('http://127.0.0.1:8000')"
+    assert all(map(find_spec, HEAVY))
     assert loaded_after(code).isdisjoint(HEAVY)
 
 

@@ -89,6 +89,6 @@ def test_a_design_is_proven_there_and_costs_what_ours_says(name: str, other_url:
         ours = proof(workload, design, engine)
     assert [(a.pattern, a.wrong, a.problem) for a in theirs.failed] == []
     assert theirs.findings == ()
-    assert {a.pattern: (a.items, a.cases, a.pages, a.provoked, a.units) for a in theirs.answers} == {
-        a.pattern: (a.items, a.cases, a.pages, a.provoked, a.units) for a in ours.answers
+    assert {a.pattern: (a.items, a.cases, a.pages, a.refused, a.units) for a in theirs.patterns} == {
+        a.pattern: (a.items, a.cases, a.pages, a.refused, a.units) for a in ours.patterns
     }

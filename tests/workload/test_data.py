@@ -37,7 +37,7 @@ def test_checks_are_the_same_for_data_and_say_where() -> None:
 
 
 @pytest.mark.parametrize("text", ["\u2028", "\x7f", "\ufeff", "a\tb", "--- #", "x" * 2000, "\U0001f642", '"\\', "\x85"])
-def test_json_may_hold_what_yaml_would_stumble_over(text: str) -> None:
+def test_json_supports_text_that_yaml_does_not(text: str) -> None:
     workload = Workload(title="T", notes=text, header={text: text})
     reading = read_text(write_text(workload, "json"), "json")
     assert reading.workload == workload

@@ -138,7 +138,7 @@ def serious(text: str) -> set[str]:
 @pytest.mark.parametrize(
     ("code", "number", "old", "new", "fix"), numbered(), ids=[f"{case[0]}-{case[1]}" for case in numbered()]
 )
-def test_the_message_is_gone_when_its_fix_is_made(code: str, number: int, old: str, new: str, fix: str) -> None:
+def test_fix_removes_the_diagnostic(code: str, number: int, old: str, new: str, fix: str) -> None:
     text = broken(old, new)
     said = said_about(text, code, fix)
     after = fixed(text, said)

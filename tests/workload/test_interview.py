@@ -16,6 +16,7 @@ from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.interview import answer, begin, question
 from prejoin.workload.model import Combine, Result, Status, Verb, Workload
 from prejoin.workload.starter import starter
+from tests.place import examples
 
 _FILE = Path(__file__).with_name("interview-answers.txt")
 ANSWERS = [line for line in _FILE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
@@ -69,6 +70,7 @@ def test_a_break_after_any_answer_changes_nothing() -> None:
         assert _again(state) == state, f"after answer {at}, {ANSWERS[at - 1]!r}"
 
 
+@pytest.mark.everyday(3)
 @pytest.mark.parametrize("at", range(1, len(ANSWERS), 9))
 def test_after_a_break_the_same_answers_give_the_same_document(at: int) -> None:
     assert _give(_again(_states()[at]), ANSWERS[at:]) == _whole()
@@ -85,9 +87,9 @@ _LIKELY = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(_LIKELY | st.text(max_size=12), max_size=25), st.integers(0, len(ANSWERS)))
-def test_whatever_is_answered_the_document_is_all_it_remembers(answers: list[str], at: int) -> None:
+def test_document_holds_the_whole_state(answers: list[str], at: int) -> None:
     workload = _states()[at]
     for text in answers:
         asked = question(workload)
@@ -138,7 +140,7 @@ def test_drop_takes_out_the_pattern_that_is_asked_about() -> None:
     assert (workload.reads, asked.key) == ((), "reads")
 
 
-def test_what_people_forget_is_asked_only_where_nothing_answers_it() -> None:
+def test_probes_are_asked_only_if_nothing_covers_them() -> None:
     begun = ["Shop", "-", "User", "done", "", "email (string, unique)", "done", "done"]
     workload = _give(begin(Workload()), [*begun, "the user of an address", "User", "email", "Single", "done"])
     keys = []
@@ -153,7 +155,7 @@ def test_an_entity_and_its_children_in_one_call() -> None:
     assert (read.entities, read.combine, read.result) == (("Tool", "Loan"), Combine.COLLECTION, Result.MANY)
 
 
-def test_what_expires_gets_an_attribute_for_it() -> None:
+def test_expiring_entity_gets_a_ttl_attribute() -> None:
     loan = _whole().entity("Loan")
     assert loan is not None
     assert [a.name for a in loan.attributes if a.ttl] == ["expiresAt"]
@@ -195,7 +197,7 @@ def test_a_change_makes_an_approved_document_a_draft_again() -> None:
     assert answer(begun, "10K total").status is Status.DRAFT
 
 
-def test_a_mark_that_a_change_by_hand_made_meaningless_is_no_harm() -> None:
+def test_stale_mark_is_harmless() -> None:
     workload = read_text("# Shop\n\n> Interview: attributes of Gone\n\n## Entities\n\n### User\n", "md").workload
     asked = question(workload)
     assert asked is not None

@@ -210,14 +210,14 @@ def broken(old: str, new: str) -> str:
     return text
 
 
-def test_a_sound_document_has_nothing_said_about_it() -> None:
+def test_sound_document_has_no_diagnostics() -> None:
     assert read_text(SOUND, "md").diagnostics == ()
 
 
 @pytest.mark.parametrize(
     ("code", "old", "new", "at", "fix"), CASES, ids=lambda v: v if re.fullmatch(r"PJ\d+", str(v)) else ""
 )
-def test_a_mistake_is_said_where_it_is_with_what_to_write(code: str, old: str, new: str, at: str, fix: str) -> None:
+def test_mistake_is_reported_with_place_and_fix(code: str, old: str, new: str, at: str, fix: str) -> None:
     text = broken(old, new)
     found = [d for d in read_text(text, "md").diagnostics if d.code == code]
     assert found, f"{code} is not said; said is {read_text(text, 'md').diagnostics}"
@@ -242,7 +242,7 @@ WHOSE = [
 
 
 @pytest.mark.parametrize("edits", WHOSE)
-def test_an_input_of_which_is_said_whose_it_is_is_not_asked_about(edits: dict[str, str]) -> None:
+def test_input_with_a_known_owner_is_not_reported(edits: dict[str, str]) -> None:
     text = broken("### Loan", VANS)
     assert "PJ220" in {d.code for d in read_text(text, "md").diagnostics}
     for old, new in edits.items():
@@ -252,7 +252,7 @@ def test_an_input_of_which_is_said_whose_it_is_is_not_asked_about(edits: dict[st
 
 
 @pytest.mark.parametrize("asked", ["dueOn <", "dueOn > now", "dueOn <= now + 7 days", "dueOn last 7 days", "dueOn"])
-def test_what_may_find_items_that_have_not_expired_is_asked_as_it_is(asked: str) -> None:
+def test_comparison_that_can_match_live_items_is_not_reported(asked: str) -> None:
     text = SOUND.replace("`dueOn` (date)", "`dueOn` (datetime, ttl)").replace("dueOn < |", f"{asked} |")
     assert "PJ221" not in {d.code for d in read_text(text, "md").diagnostics}
     other = broken("`dueOn` (date)\n", "`dueOn` (datetime, ttl)\n").replace("(datetime, ttl)", "(datetime)")
@@ -265,7 +265,7 @@ def unreadable(tmp_path: Path) -> list[Diagnostic]:
     return list(read_file(file).diagnostics)
 
 
-def test_a_file_that_is_no_text_is_said_to_be_unreadable(tmp_path: Path) -> None:
+def test_binary_file_is_reported_as_unreadable(tmp_path: Path) -> None:
     assert [(d.code, d.fix) for d in unreadable(tmp_path)] == [("PJ100", "save it as UTF-8")]
 
 
@@ -280,7 +280,7 @@ def test_a_file_that_is_no_text_is_said_to_be_unreadable(tmp_path: Path) -> None
         ("title: x\ntitle: y\n", "yaml", 2, "stands twice"),
     ],
 )
-def test_data_that_is_no_workload_is_said_where_it_is_not(text: str, form: str, line: int, part: str) -> None:
+def test_invalid_data_is_reported_with_its_place(text: str, form: str, line: int, part: str) -> None:
     (said,) = read_text(text, form).diagnostics  # type: ignore[arg-type]
     assert (said.code, said.line) == ("PJ140", line)
     assert part in said.message

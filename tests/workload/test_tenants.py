@@ -14,6 +14,7 @@ from prejoin.workload.files import read_data, read_file, read_text, write_data
 from prejoin.workload.grammar.statements import read_tenant, write_tenant
 from prejoin.workload.model import Input, Tenant, Workload
 from prejoin.workload.tenants import contract, expand, is_scoped, own_id
+from tests.place import examples
 from tests.workload.strategies import workloads
 
 DOCUMENT = Path(__file__).parents[1] / "render" / "python" / "documents" / "tenants.md"
@@ -50,14 +51,14 @@ def test_the_tenant_is_part_of_every_id_and_input() -> None:
         assert is_scoped(workload, pattern) == (pattern.entities[0] != "Plan")
 
 
-def test_what_is_unique_is_unique_in_a_tenant() -> None:
+def test_unique_values_are_unique_within_a_tenant() -> None:
     member = projects().entity("Member")
     assert member is not None
     assert member.unique == (("workspaceId", "email"),)
     assert not any(a.unique for a in member.attributes)
 
 
-def test_of_a_singleton_each_tenant_has_one() -> None:
+def test_singleton_exists_once_for_each_tenant() -> None:
     settings_ = projects().entity("Settings")
     assert settings_ is not None
     assert not settings_.singleton
@@ -115,7 +116,7 @@ def test_a_document_is_written_without_what_the_line_says() -> None:
     assert text.count("workspaceId") <= TEXT.count("workspaceId") + 2, "only the singleton needs it"
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(workloads())
 def test_writing_the_tenant_out_twice_is_writing_it_out_once(workload: Workload) -> None:
     assert expand(workload) == workload
@@ -137,7 +138,7 @@ def test_writing_the_tenant_out_twice_is_writing_it_out_once(workload: Workload)
         ("`name` (string, mutable)", "`name` (string, mutable, → Nobody)", "PJ201", "Nobody"),
     ],
 )
-def test_what_is_not_for_one_tenant_is_told_where_it_stands(old: str, new: str, code: str, place: str) -> None:
+def test_pattern_across_tenants_is_reported_with_its_place(old: str, new: str, code: str, place: str) -> None:
     text = TEXT.replace(old, new, 1)
     assert text != TEXT
     found = next(d for d in read_text(text, "md").diagnostics if d.code == code)

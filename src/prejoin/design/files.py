@@ -54,7 +54,7 @@ def read_design_file(path: Path, workload: Workload) -> DesignReading:
     """The design in a file; the suffix decides the form. An unreadable file gives a diagnostic."""
     form = form_of(path)
     if form is None:
-        return _unreadable(UNREADABLE, f"{path} is not .md, .yaml or .json", "name it by what it holds")
+        return _unreadable(UNREADABLE, f"{path} is not .md, .yaml or .json", "use one of these suffixes")
     try:
         if path.stat().st_size > 4 * MOST_CHARACTERS:
             message = f"{path.name} is larger than {4 * MOST_CHARACTERS:,} bytes"

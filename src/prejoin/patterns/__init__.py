@@ -1,6 +1,6 @@
-"""Patterns: what single tables do again and again, one file each, plugged into an entity by `patterns=[…]`.
+"""Patterns of single-table design, one module each. Add them to an entity with `patterns=[…]`.
 
-A file is named after its pattern, or after what its functions do: a function's own name would hide it here.
+A module never has the name of a function that it exports: the function would hide the module in this package.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -66,7 +66,7 @@ __all__ = [
     "total",
 ]
 
-# A cold start is for the user to wait for: who declares one pattern does not import all.
+# Imported at first use: a program that declares one pattern does not import all.
 _HOMES = {
     "integrity.audit": ("audit",),
     "cascade": ("delete_tree",),

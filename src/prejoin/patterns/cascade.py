@@ -1,4 +1,4 @@
-"""A parent deleted with all that belongs to it: children first, and the parent when it has none."""
+"""Delete a parent with its children: children first, then the parent."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.write.execute import ATTEMPTS, write_all, write_one
 from prejoin.table.write.from_call import delete_write
 
-from .child import Belonging
-from .parents import Owner
+from .child import ChildPattern
+from .parents import ParentPattern
 
 if TYPE_CHECKING:
     from prejoin.table import AsyncClient, Client
 
 Progress = Callable[[int], None]
-"""Told how many have been deleted."""
+"""Called with the number of items that were deleted."""
 
 
 @overload
@@ -31,24 +31,24 @@ def delete_tree(
     db: AsyncClient, cls: type[Any], /, *, progress: Progress | None = None, **key: Any
 ) -> Coroutine[Any, Any, int]: ...
 def delete_tree(db: Client | AsyncClient, cls: type[Any], /, *, progress: Progress | None = None, **key: Any) -> Any:
-    """Deletes an item and all that are declared to be its `Child`, and theirs; returns how many it deleted.
+    """Delete an item and all items that declare it as their parent with `Child`, recursively. Return how many.
 
-    Not in one transaction, and so of any size: children are deleted in transactions of some, with all that their
-    patterns keep, and an item only when it has none left, which its count says. So there is never a child without a
-    parent, whenever it is stopped, and whatever others insert meanwhile; to go on, call it again.
+    It is not one transaction, so the tree can have any size. Children are deleted in transactions of several, with
+    their copies and guards, and a parent only when its count says that it has no children left. So no child is ever
+    without a parent, even if it is interrupted or other writers insert children. To continue, call it again.
 
-    Cost: a consistent Query of the children, and for each a read and a delete in a transaction (2 write units for 1
-    KB), with what its patterns add; the counts of a transaction are one write of the parent.
+    Cost: a consistent Query of the children; for each child a read, and a delete in a transaction (2 write units for 1
+    KB), with the items of its patterns; and for each transaction one write of the parent.
     """
     schema = db.schema
     for name in key:
         schema.entity(cls).codec.attribute(name)
-    known = key if schema.fence is None else schema.fence.filled(key)
-    return db._run(_tree(schema, db.table, cls, known, _Told(progress)))
+    known = key if schema.fence is None else schema.fence.fill(key)
+    return db._run(_tree(schema, db.table, cls, known, _Counter(progress)))
 
 
-class _Told:
-    """How many have been deleted so far."""
+class _Counter:
+    """Counts the deleted items, and reports the progress."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.count = 0
@@ -60,32 +60,32 @@ class _Told:
             self._progress(self.count)
 
 
-def _tree(schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], told: _Told) -> Steps[int]:
+def _tree(schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], counter: _Counter) -> Steps[int]:
     write = delete_write(schema, cls, None, key, True, None)
     owned = _owned(schema, cls)
     for _ in range(ATTEMPTS):
         for owner in owned:
-            yield from _children(schema, table, owner, key, told)
+            yield from _children(schema, table, owner, key, counter)
         try:
             yield from write_one(schema, table, write)
         except NotFound:
-            return told.count
+            return counter.count
         except ConditionFailed as error:
-            # Others gave it a child meanwhile: that one is next. What is not the child's count is not ours to mend.
+            # A child was inserted since, and is deleted next. Other conditions are not handled here.
             if not any(_has_some(owner, error) for owner in owned):
                 raise
         else:
-            told(1)
-            return told.count
-    raise Conflict(f"others gave it children each of {ATTEMPTS} times: it is there still, and can be deleted later")
+            counter(1)
+            return counter.count
+    raise Conflict(f"children were inserted at each of {ATTEMPTS} attempts. The item was not deleted; try again later")
 
 
-def _owned(schema: Schema, cls: type[Any]) -> list[Owner]:
-    """The children that are deleted with an item."""
-    found: list[Owner] = []
+def _owned(schema: Schema, cls: type[Any]) -> list[ParentPattern]:
+    """Return the patterns of the children that are deleted with an item."""
+    found: list[ParentPattern] = []
     for owner in schema.entity(cls).patterns:
-        if isinstance(owner, Owner) and any(
-            isinstance(one, Belonging) and one.parent == owner.parent
+        if isinstance(owner, ParentPattern) and any(
+            isinstance(one, ChildPattern) and one.parent == owner.parent
             for one in schema.entity(owner.child.codec.cls).patterns
         ):
             if not owner.count:
@@ -95,7 +95,9 @@ def _owned(schema: Schema, cls: type[Any]) -> list[Owner]:
     return found
 
 
-def _children(schema: Schema, table: str, owner: Owner, key: Mapping[str, Any], told: _Told) -> Steps[None]:
+def _children(
+    schema: Schema, table: str, owner: ParentPattern, key: Mapping[str, Any], counter: _Counter
+) -> Steps[None]:
     cls, names = owner.child.codec.cls, owner.parent.names
     base = schema.entity(cls).base.attributes
     arguments = QueryArguments(
@@ -108,15 +110,15 @@ def _children(schema: Schema, table: str, owner: Owner, key: Mapping[str, Any], 
         keys = [{name: getattr(one, name) for name in base} for one in page.items]
         if _owned(schema, cls):
             for one in keys:
-                yield from _tree(schema, table, cls, one, told)
+                yield from _tree(schema, table, cls, one, counter)
         else:
-            yield from _together(schema, table, cls, keys, told)
+            yield from _delete_all(schema, table, cls, keys, counter)
 
 
-def _together(
-    schema: Schema, table: str, cls: type[Any], keys: list[dict[str, Any]], told: _Told, most: int = 25
+def _delete_all(
+    schema: Schema, table: str, cls: type[Any], keys: list[dict[str, Any]], counter: _Counter, most: int = 25
 ) -> Steps[None]:
-    """Deletes items in transactions, each of as many as go into one."""
+    """Delete items in transactions of as many as fit."""
     for start in range(0, len(keys), most):
         some = keys[start : start + most]
         try:
@@ -124,10 +126,10 @@ def _together(
         except TooMany:
             if len(some) == 1:
                 raise
-            yield from _together(schema, table, cls, some, told, len(some) // 2)
+            yield from _delete_all(schema, table, cls, some, counter, len(some) // 2)
         else:
-            told(len(some))
+            counter(len(some))
 
 
-def _has_some(owner: Owner, error: ConditionFailed) -> bool:
+def _has_some(owner: ParentPattern, error: ConditionFailed) -> bool:
     return error.item is not None and bool(owner.stored(error.item, owner.count))

@@ -1,4 +1,4 @@
-"""Children and parents: a child has a parent that is there, and a parent with children stays."""
+"""Child: an item whose parent must exist, and is not deleted while it has children."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.write.model import Write
 from prejoin.table.write.upsert import new_values
 
-from .parents import Entities, Owner, Parent, parent_of
+from .parents import Entities, Parent, ParentPattern, parent_of
 
 
 @dataclass(frozen=True)
 class Child(Pattern):
-    """Items that belong to one of another entity, found by the attributes of its key, or as `by` says.
+    """Items that belong to an item of another entity, the parent. `by` names the attributes of its key, if different.
 
-    What makes a child, or gives it to another parent, checks in the same transaction that the parent is there; if not,
-    it is a NotFound, and nothing is written. Where the child is `Counted`, too, that is the check. A child whose
-    attribute is None belongs to nobody.
+    A write that creates a child, or changes its parent, checks in the same transaction that the parent exists; else it
+    raises NotFound. A child whose attribute is None has no parent.
 
-    A parent is deleted only when it has no children, which is known by a `Counted` without `when` beside this; without
-    it, it is not deleted. `delete_tree` deletes both.
+    A parent with children cannot be deleted. That needs a `Counted` without `when` beside this pattern; without it, no
+    parent can be deleted. `delete_tree` deletes a parent with its children.
 
-    Cost: an insert is 4 write units where it was 1 (two items up to 1 KB, each twice in a transaction); with `Counted`
-    none more than that has. Nothing for updates and deletes.
+    Cost: an insert costs 4 write units instead of 1 (two items of up to 1 KB in a transaction); with `Counted` nothing
+    more than that. Updates and deletes cost nothing more.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -55,11 +54,11 @@ class Child(Pattern):
     by: Mapping[str, str] = field(default_factory=dict)
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
-        return Belonging(entity, self.of, self.by)
+        return ChildPattern(entity, self.of, self.by)
 
 
-class Belonging(BoundPattern):
-    """`Child` at work."""
+class ChildPattern(BoundPattern):
+    """`Child`, bound to an entity."""
 
     parent: Parent
 
@@ -69,7 +68,7 @@ class Belonging(BoundPattern):
     def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
         said = f"{self.entity.tag}, child of {self.cls.__name__}"
         self.parent = parent_of(self.entity, self.cls, self._by, entities, said)
-        return {self.cls: Owner(self.entity, self.parent)}
+        return {self.cls: ParentPattern(self.entity, self.parent)}
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
         key = self._new_parent(write)
@@ -77,7 +76,7 @@ class Belonging(BoundPattern):
             yield Write("check", schema.entity(self.cls), key)
 
     def _new_parent(self, write: Write) -> dict[str, Any] | None:
-        """The parent that an item gets."""
+        """Return the key of the new parent of an item; None if it does not change."""
         match write.verb:
             case "insert":
                 return self.parent.key(write.values)
@@ -91,8 +90,8 @@ class Belonging(BoundPattern):
                 own = set(self.parent.names.values())
                 if unknown := own & write.changes.unknown:
                     raise UnknownValue(
-                        f"an upsert of {write.entity.tag} may keep {', '.join(sorted(unknown))} or set it, and that is "
-                        f"its {self.cls.__name__}: give read=True, and the item is read first"
+                        f"this upsert of {write.entity.tag} may or may not set {', '.join(sorted(unknown))}, which is "
+                        f"its {self.cls.__name__}. Pass read=True to read the item first"
                     )
                 return self.parent.key(new_values(write))
             case _:

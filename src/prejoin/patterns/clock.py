@@ -1,4 +1,4 @@
-"""What time it is, for patterns that keep times. In tests, whatever time is wanted."""
+"""The clock of patterns that store times. Tests can pass another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies: a second item of an entity under another key, written, changed and deleted with it."""
+"""Copies: a second item of an entity under another key, which is written and deleted with it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ from prejoin.table.write.model import Action, Write
 
 @dataclass(frozen=True)
 class Copy(Pattern):
-    """A second item of an entity, under another key. Reads use it as they use an index, but may read consistently.
+    """A second item of an entity, under another key. Reads use it like an index, and can read it consistently.
 
-    Every write is done to the item and its copies in one transaction. `attributes` are what a copy holds beside the
-    attributes of its keys; None: everything. With `when` in its key it is there for some items only, and so it is where
-    an attribute of its key is missing. `indexes` are its keys in indexes: it is in those, and in indexes on attributes
-    that it holds, and not in those of its entity.
+    Each write changes the item and its copies in one transaction. `attributes` are the attributes that a copy holds
+    beside those of its keys; by default all. If its key has `when`, or an attribute of its key is None, an item has no
+    copy. `indexes` are the keys of the copy in indexes; it is also in indexes on attributes that it holds.
 
-    Cost: each write of an item with one copy writes 2 items in a transaction, so 4 write units where it would have been
-    1 (of items up to 1 KB); updates of attributes that no copy holds cost nothing more. An update that moves the copy,
-    because its key depends on what changes, deletes and puts: 6 units. Each index that it is in is written as for any
-    item. What the copy's key is made of has to be known: give it (`status="OPEN"`, and it is checked), or `read=True`.
+    Cost: a write of an item with one copy costs 4 write units instead of 1 (two items of up to 1 KB in a transaction).
+    Updates of attributes that the copy does not hold cost nothing more. An update that changes the key of the copy
+    deletes and puts it: 6 units. A write needs the current values of the attributes in the copy's key: pass them
+    (`status="OPEN"`, which is then checked), or `read=True`.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -69,7 +68,7 @@ class Copy(Pattern):
         if not self.name:
             raise SchemaError(f"a copy of {entity.tag} has no name")
         if [one.name for one in binder.entity.patterns if isinstance(one, Copy)].count(self.name) > 1:
-            raise SchemaError(f"two copies of {entity.tag} are called {self.name}")
+            raise SchemaError(f"two copies of {entity.tag} have the name {self.name}")
         binder.check_indexes(self.indexes)
         facet = binder.facet(TABLE, self.key, self.name)
         given = [binder.facet(slot, key, self.name) for slot, key in self.indexes.items()]
@@ -78,17 +77,17 @@ class Copy(Pattern):
         if self.attributes is not None:
             for name in self.attributes:
                 entity.codec.attribute(name)
-            # What decides whether an item is shown has to be in the copy, too.
+            # The copy needs the attributes that decide whether an item is visible.
             kept = {one.attribute for one in entity.lifecycles}
-            # What decides where it is in an index, too: so its keys there can be told from the copy alone.
+            # And those of its keys in indexes, so that these can be computed from the copy alone.
             placing = {name for one in (facet, *given) for name in one.placing} if given else set[str]()
             wanted = frozenset({*self.attributes, *entity.base.attributes, *facet.attributes, *placing, *kept})
         facet = replace(facet, holds=None if wanted == everything else wanted)
         found = [binder.of_copy(slot, facet, self.key, self.indexes.get(slot), wanted) for slot in binder.indexes]
-        return _Copied(facet, [one for one in found if one], wanted)
+        return _CopyPattern(facet, [one for one in found if one], wanted)
 
 
-class _Copied(BoundPattern):
+class _CopyPattern(BoundPattern):
     def __init__(self, facet: Facet, indexes: Sequence[Facet], attributes: frozenset[str]) -> None:
         self.facets = (facet, *indexes)
         self.facet = facet
@@ -101,7 +100,7 @@ class _Copied(BoundPattern):
             case "insert" | "check":
                 return ()
             case "update" if self._moves(write):
-                return sorted({*self.attributes, *self.facet.placing})  # it moves, and is written whole
+                return sorted({*self.attributes, *self.facet.placing})  # the copy moves, so all of it is written
             case "update" if write.changes.names.isdisjoint(self.attributes):
                 return ()
             case "update" if self.indexes:
@@ -110,7 +109,7 @@ class _Copied(BoundPattern):
                 return self.facet.placing
 
     def expand(self, schema: Schema, write: Write) -> Iterator[Action]:
-        """The same write on the copy."""
+        """Apply the write to the copy."""
         match write.verb:
             case "insert" | "put":
                 yield from self._moved(schema, write, write.was, write.values)
@@ -130,13 +129,13 @@ class _Copied(BoundPattern):
             yield self._item(schema, schema.by_tag[self.facet.entity], values)
 
     def _moves(self, write: Write) -> bool:
-        """Whether where the copy is, or whether there is one, depends on what an update changes."""
+        """Return whether an update changes the key of the copy, or whether there is one."""
         return not write.changes.whole.isdisjoint(self.facet.placing)
 
     def _moved(
         self, schema: Schema, write: Write, before: Mapping[str, Any] | None, after: Mapping[str, Any]
     ) -> Iterator[Action]:
-        """The copy written whole, and the one under the old key deleted."""
+        """Put the copy, and delete the one with the old key."""
         facet = self.facet
         now = facet.key(after) if facet.has(after) else None
         if before is not None and facet.has(before) and facet.key(before) != now:
@@ -150,7 +149,7 @@ class _Copied(BoundPattern):
         if not self._its_own(entity):
             text = vacancy(schema, entity, to)
             if write.verb != "insert":
-                # Its own copy may be replaced, that of another item may not.
+                # It may replace the copy of the same item, but not that of another.
                 own = [
                     f"{to.name(codec.attribute(name).wire)} = {to.value(codec.encode_value(name, values[name]))}"
                     for name in entity.base.attributes
@@ -161,16 +160,16 @@ class _Copied(BoundPattern):
 
     def _item(self, schema: Schema, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
         held = {name: value for name, value in values.items() if name in self.attributes}
-        item = entity.codec.encode_values(held) | schema.written(self.facet, values)
+        item = entity.codec.encode_values(held) | schema.facet_key(self.facet, values)
         for facet in self.indexes:
             if facet.has(values):
-                item |= schema.written(facet, values)
+                item |= schema.facet_key(facet, values)
         return item | {schema.type_attribute: {"S": facet_tag(self.facet)}}
 
     def _its_own(self, entity: Bound[Any]) -> bool:
-        """Whether no other item can have a copy under this key, for all of the item's key is in it."""
+        """Return whether no other item can have a copy with this key, because it contains the whole key of the item."""
         return self.facet.readable.issuperset(entity.base.attributes)
 
 
 def _other(facet: Facet, write: Write, _: Json | None) -> ConditionFailed:
-    return NotUnique(f"the copy {facet.copy} of another {write.entity.tag} has the same key")
+    return NotUnique(f"another {write.entity.tag} has a copy {facet.copy} with the same key")

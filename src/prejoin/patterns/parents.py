@@ -1,4 +1,4 @@
-"""The parent of an item: which entity it is, and its key by attributes that the item has."""
+"""Parents: the entity that an item belongs to, and its key in attributes of the item."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Entities = Mapping[type[Any], Bound[Any]]
 
 @runtime_checkable
 class Counting(Protocol):
-    """A pattern of a child that keeps something in its parent."""
+    """A pattern of a child that maintains an attribute of its parent."""
 
     attribute: str
 
     def counts(self, parent: Parent) -> bool:
-        """Whether it is the number of all children of this parent."""
+        """Return whether the attribute is the number of all children of this parent."""
         ...
 
 
@@ -36,20 +36,20 @@ class Parent(msgspec.Struct, frozen=True):
 
     entity: Bound[Any]
     names: Mapping[str, str]
-    """For each attribute of its key, what the child calls it."""
+    """For each attribute of its key, the name in the child."""
 
     @property
     def cls(self) -> type[Any]:
         return self.entity.codec.cls
 
     def key(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The key of the parent of an item with these values; None if it has none."""
+        """Return the key of the parent of an item with these values; None if it has no parent."""
         found = {name: values[own] for name, own in self.names.items()}
         return None if None in found.values() else found
 
 
 def parent_of(child: Bound[Any], cls: type[Any], by: Mapping[str, str], entities: Entities, what: str) -> Parent:
-    """The parent that a child declares, by attributes of the same names as in the parent's key, or as `by` says."""
+    """Return the parent of a child: its key attributes have the same names in the child, or those in `by`."""
     entity = entities.get(cls)
     if entity is None:
         known = ", ".join(one.tag for one in entities.values())
@@ -57,13 +57,13 @@ def parent_of(child: Bound[Any], cls: type[Any], by: Mapping[str, str], entities
     key = entity.base.attributes
     for name in by:
         if name not in key:
-            raise SchemaError(f"{what}: {name} is no attribute of the key of {entity.tag}, which is {', '.join(key)}")
+            raise SchemaError(f"{what}: {name} is not in the key of {entity.tag}, which has {', '.join(key)}")
     names = {name: by.get(name, name) for name in key}
     for name, own in names.items():
         if own not in child.codec.attributes:
             raise SchemaError(
-                f"{what}: {child.tag} has no attribute {own}, which would say whose it is: say which of its "
-                f"attributes is {entity.tag}.{name}, as in by={{{name!r}: …}}"
+                f"{what}: {child.tag} has no attribute {own}. Name its attribute for {entity.tag}.{name} in "
+                f"by={{{name!r}: …}}"
             )
         theirs, ours = entity.codec.types[name], child.codec.types[own]
         if theirs.kind is not ours.kind:
@@ -71,16 +71,16 @@ def parent_of(child: Bound[Any], cls: type[Any], by: Mapping[str, str], entities
     return Parent(entity, names)
 
 
-class Owner(BoundPattern):
-    """The part of a parent: what its children keep in it nobody else writes, and it is not deleted while there are any.
+class ParentPattern(BoundPattern):
+    """The pattern of a parent: only its children write the aggregate, and a parent with children is not deleted.
 
-    Whether there are any is known by a count of all of them. Where none is kept, a parent is never deleted.
+    A count of all children tells whether there are any. Without such a count, a parent cannot be deleted.
     """
 
     def __init__(self, child: Bound[Any], parent: Parent, kept: str = "") -> None:
         self.child, self.parent, self.kept = child, parent, kept
         self.count = ""
-        """The attribute that holds how many children of the kind there are; empty if none does."""
+        """The attribute with the number of children; empty if there is none."""
 
     def check(self, schema: Schema) -> None:
         entity = self.parent.entity
@@ -93,15 +93,15 @@ class Owner(BoundPattern):
             case "insert":
                 if self.kept and write.values[self.kept]:
                     raise TableError(
-                        f"{self._its(self.kept)}: a new {write.entity.tag} has none, so leave it 0. Data that is "
-                        "carried over is written through a schema without this pattern"
+                        f"{self._its(self.kept)}, so it must be 0 for a new {write.entity.tag}. To import data, use a "
+                        "schema without this pattern"
                     )
             case "put":
                 if self.kept:
                     return replace(write, where=both(write.where, _is(self.kept, write.values[self.kept])))
             case "update" | "upsert":
                 if self.kept in write.changes.names:
-                    raise TableError(f"{self._its(self.kept)}: do not change it; `recount` puts it right")
+                    raise TableError(f"{self._its(self.kept)} and cannot be changed. `recount` corrects it")
                 if self._ends(write):
                     return self._without_children(write)
             case "delete":
@@ -115,22 +115,21 @@ class Owner(BoundPattern):
             return None
         if write.verb == "put" and self.kept and self.stored(item, self.kept) != (write.values[self.kept] or 0):
             return VersionConflict(
-                f"{item_name(write)} has {self.kept} {self.stored(item, self.kept)} by now, not "
-                f"{write.values[self.kept]}: a {self.child.tag} was written meanwhile; read it again, or update only "
-                "what is to change"
+                f"{item_name(write)} has {self.kept} {self.stored(item, self.kept)}, not {write.values[self.kept]}: a "
+                f"{self.child.tag} was written since. Read it again, or use update"
             )
         if (write.verb == "delete" or self._ends(write)) and self.count and self.stored(item, self.count):
             return ConditionFailed(
-                f"{item_name(write)} has {self.stored(item, self.count)} {self.child.tag}: delete these first, or all "
-                "together with delete_tree"
+                f"{item_name(write)} has {self.stored(item, self.count)} {self.child.tag}. Delete these first, or all "
+                "with delete_tree"
             )
         return None
 
     def uncounted(self) -> TableError:
-        """Why a parent cannot be deleted, where its children are not counted."""
+        """Return the error for the delete of a parent whose children are not counted."""
         tag = self.parent.entity.tag
         return TableError(
-            f"whether a {tag} still has a {self.child.tag} is not known, so that it could be deleted: add "
+            f"{tag} cannot be deleted, because it is not known whether it has any {self.child.tag}. Add "
             f'Counted({self.parent.cls.__name__}, "…") to the patterns of {self.child.tag}'
         )
 
@@ -141,14 +140,14 @@ class Owner(BoundPattern):
         return write if condition in conjuncts(write.where) else replace(write, where=both(write.where, condition))
 
     def _ends(self, write: Write) -> bool:
-        """Whether an update takes the parent away from its children: it moves, or counts as deleted."""
+        """Return whether an update moves the parent away from its children, or marks it as deleted."""
         if write.verb != "update":
             return False
         moves = not write.changes.names.isdisjoint(write.entity.base.attributes)
         return moves or write.entity.deletion_mark in write.changes.sets
 
     def _its(self, name: str) -> str:
-        return f"{name} of {self.parent.entity.tag} is kept by each {self.child.tag}"
+        return f"{self.parent.entity.tag}.{name} is maintained by each {self.child.tag}"
 
     def stored(self, item: Mapping[str, Any], name: str) -> Any:
         attribute = self.parent.entity.codec.attribute(name)
@@ -166,5 +165,5 @@ def check_parent_stays(parent: Bound[Any], child: Bound[Any]) -> None:
 
 
 def _is(name: str, value: Any) -> Condition:
-    """That a number is what it is; nothing is 0."""
+    """Return the condition that a number has this value; an absent one counts as 0."""
     return Compare((name,), "=", value) if value else Or((Exists((name,), present=False), Compare((name,), "=", 0)))

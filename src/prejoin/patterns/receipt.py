@@ -1,11 +1,11 @@
-"""Done once: writes that may be repeated by a token, for as long as a receipt of them is kept.
+"""Idempotent writes: a transaction with a token is applied once, as long as its receipt exists.
 
 DynamoDB's own token makes a transaction safe to repeat for ten minutes. A receipt is an item that is written in the
-same transaction: as long as it is there, the same again does nothing, and says so.
+same transaction: as long as it exists, a repetition writes nothing.
 
-Cost: the receipt is one more item in a transaction, so 2 write units (of up to 1 KB), and the writes beside it cost
-what they cost in a transaction, twice the units. A repeat costs the same units for nothing written, and 1 read unit for
-the receipt. Limits: a transaction takes 100 items, of which the receipt is one.
+Cost: the receipt is one more item in a transaction, 2 write units (up to 1 KB), and the other writes cost twice the
+units, as in any transaction. A repetition costs the same write units, and 1 read unit for the receipt. A transaction
+has at most 100 items, including the receipt.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def receipts(key: Key | None = None, *, tenant: str = "", clock: Clock = now) -> Entity[Any]:
-    """The entity of receipts, for the schema. In a schema with tenants, say which attribute that is.
+    """Return the entity of receipts, for the schema. In a schema with tenants, pass the tenant attribute.
 
     >>> receipts().key.pk, receipts(tenant="shop_id").key.pk
     ('ONCE#{token}', 'TENANT#{shop_id}#ONCE#{token}')
@@ -87,13 +87,13 @@ def once(
     content: object = None,
     **known: Any,
 ) -> Once | AsyncOnce:
-    """A transaction that is done once, however often it is tried with the same token.
+    """Return a transaction that is applied once, even if it is repeated with the same token.
 
-    A repeat writes nothing: `repeated` is true then, and `result` is what the first had set it to. The same token with
-    other writes is an error, TokenReused. What is compared is all that the writes say; where that differs from try to
-    try, because ids or times are made on the way, give the request itself as `content`, and that is compared.
+    A repetition writes nothing: `repeated` is true then, and `result` is that of the first one. The same token with
+    other writes raises TokenReused. If the writes differ between repetitions, because of generated ids or times, pass
+    the request itself as `content`, which is compared instead.
 
-    `keep` is how long a repeat is recognised. In a schema with tenants, use the client of one.
+    `keep` is how long the receipt is kept. In a schema with tenants, use the client of a tenant.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -119,39 +119,39 @@ def once(
 
 
 class _Once(WriteList):
-    """Writes gathered, and a receipt of them."""
+    """Collected writes, and their receipt."""
 
     def __init__(self, db: Any, token: str, keep: timedelta, content: object, known: Mapping[str, Any]) -> None:
         super().__init__(db.schema, db.table, None)
         if not token:
-            raise TableError("a token is a text that stands for this request and no other, and is not empty")
+            raise TableError("the token is empty. It must identify this request")
         if keep <= timedelta():
-            raise TableError(f"a receipt that is kept for {keep} is none: give keep= a longer time")
+            raise TableError(f"keep is {keep}, and must be longer than nothing")
         self._client = db
         entity = _receipts_of(db.schema)
         self._cls: type[Receipt] = entity.codec.cls
         self._clock = next(one.clock for one in entity.binder.entity.patterns if isinstance(one, TimeToLive))
         fence = db.schema.fence
-        self._key = {**({} if fence is None else fence.filled({})), **known, "token": token}
+        self._key = {**({} if fence is None else fence.fill({})), **known, "token": token}
         self._keep = keep
         self._content = content
         self._said: list[object] = []
         self._result: Any = None
         self.repeated = False
-        """Whether it had been done before, so that nothing was written."""
+        """Whether it was a repetition, so that nothing was written."""
 
     @property
     def result(self) -> Any:
-        """What is to be remembered, as JSON can tell it; of a repeat, what the first one had set."""
+        """A result to store with the receipt, as JSON; for a repetition, the result of the first one."""
         return self._result
 
     @result.setter
     def result(self, value: Any) -> None:
         if len(msgspec.json.encode(value)) > LARGEST_RESULT:
-            raise TooMany(f"a result of more than {LARGEST_RESULT} bytes: keep it in an item, and its key here")
+            raise TooMany(f"the result has more than {LARGEST_RESULT} bytes. Store it in an item, and its key here")
         self._result = value
 
-    # What is said is noted as it was said: patterns add versions and times, which differ when it is repeated.
+    # The arguments are compared as they were given: patterns add versions and times, which differ between repetitions.
 
     def insert(self, record: Any) -> Any:
         self._said.append(["insert", record])
@@ -188,7 +188,7 @@ class _Once(WriteList):
             expires_at=self._clock() + self._keep,
             result=None if self._result is None else msgspec.json.encode(self._result).decode(),
         )
-        # The receipt comes last, so that failures are told by the positions that the caller's writes have.
+        # The receipt is last, so that failures have the positions of the caller's writes.
         writes = [*self._writes, insert_write(self.schema, receipt)]
         unknown: OutcomeUnknown | None = None
         for attempt in range(1, ATTEMPTS + 1):
@@ -200,7 +200,7 @@ class _Once(WriteList):
             except OutcomeUnknown as error:
                 unknown = error
             except (TransactionCancelled, ConditionFailed, Conflict) as error:
-                # A repeat fails by its receipt, and often by what the first has written: the receipt decides.
+                # A repetition fails by its receipt, and often by other conditions: the receipt decides.
                 found = yield from self._find(unknown)
                 if found is not None:
                     self._compare(receipt, found)
@@ -219,7 +219,7 @@ class _Once(WriteList):
         self._compare(receipt, found)
 
     def _find(self, unknown: OutcomeUnknown | None) -> Steps[Receipt | None]:
-        """The receipt, if there is one. Where it cannot be read, the outcome is unknown."""
+        """Return the receipt, or None. Raise OutcomeUnknown if it cannot be read."""
         try:
             return (yield from get_steps(self.schema, self._table, self._cls, self._key, True, None))  # type: ignore[no-any-return]
         except (TransportError, DynamoDBError) as error:
@@ -232,18 +232,18 @@ class _Once(WriteList):
 
     def _compare(self, ours: Receipt, found: Receipt) -> None:
         if found.attempt == ours.attempt:
-            return  # an answer was lost, and it was done
+            return  # the response was lost, and the writes were applied
         if found.fingerprint != ours.fingerprint:
             raise TokenReused(
-                f"the token {ours.token!r} stands for other writes, done before: take a new one, or if these are the "
-                "same but for ids and times made on the way, give content= what was asked"
+                f"the token {ours.token!r} was used for other writes. Use a new one; or if only generated ids and "
+                "times differ, pass the request as content="
             )
         self.repeated = True
         self._result = None if found.result is None else msgspec.json.decode(found.result)
 
 
 class Once(_Once):
-    """A transaction that is done once, when the `with` ends."""
+    """A transaction that is applied once, at the end of the `with` block."""
 
     def __enter__(self) -> Once:
         return self
@@ -256,7 +256,7 @@ class Once(_Once):
 
 
 class AsyncOnce(_Once):
-    """A transaction that is done once, when the `async with` ends."""
+    """A transaction that is applied once, at the end of the `async with` block."""
 
     async def __aenter__(self) -> AsyncOnce:
         return self
@@ -282,7 +282,7 @@ def _receipts_of(schema: Schema) -> Bound[Any]:
 
 
 def fingerprint(content: object) -> str:
-    """A short text that stands for what is written, the same in every process.
+    """Return a short text that identifies content, the same in every process.
 
     >>> fingerprint({"b": {2, 1}, "a": 1}) == fingerprint({"a": 1, "b": {1, 2}})
     True

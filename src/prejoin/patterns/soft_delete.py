@@ -1,4 +1,4 @@
-"""Deletes that can be taken back: an item is marked and hidden, and stays until it is purged or its time has come."""
+"""Soft delete: a delete marks an item and hides it, until it is restored, purged or expired."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from prejoin.table.write.model import Write
 from prejoin.types import Kind
 
 from .clock import Clock, now
-from .ttl import _Ending
+from .ttl import Expiry
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_writes import AsyncWriter
@@ -31,17 +31,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SoftDelete(Pattern):
-    """An optional attribute, of type datetime, that says when an item was deleted: `delete` sets it.
+    """An optional datetime attribute with the time of the delete. `delete` sets it instead of deleting the item.
 
-    Reads do not show what is deleted, an update does not find it, an insert refuses to replace it; `put` writes over
-    it. `restore(db, Order, order_id="7")` takes the delete back, `purge(db, Order, order_id="7")` makes it final. A
-    delete of what is not there, or not any more, is NotFound: there is nothing to mark.
+    Reads hide a deleted item, updates do not find it, and an insert with its key raises AlreadyExists; a put replaces
+    it. `restore(db, Order, order_id="7")` restores it, and `purge(db, Order, order_id="7")` deletes it. A delete of a
+    missing item raises NotFound.
 
-    Its unique values stay taken, so that a restore always succeeds; with `release`, a delete frees them and a restore
-    takes them again, or fails. With `keep`, and TimeToLive beside it, DynamoDB removes what was deleted so long ago.
+    The unique values of a deleted item stay taken, so that it can be restored. With `release`, a delete frees them,
+    and a restore fails if they are taken. With `keep`, and TimeToLive beside it, DynamoDB deletes the item after this
+    time.
 
-    Cost: a delete is an update, 1 write unit for an item up to 1 KB; restore and purge read the item first. A read
-    pays for what is deleted, as for all that a filter leaves out.
+    Cost: a delete is an update, 1 write unit for an item of up to 1 KB. restore and purge read the item first. Reads
+    are billed for deleted items, as for all items that a filter leaves out.
 
     >>> from dataclasses import dataclass
     >>> from datetime import datetime
@@ -76,22 +77,21 @@ class SoftDelete(Pattern):
         what = f"{entity.tag}.{self.attribute}"
         found = entity.codec.attribute(self.attribute)
         if found.type.kind is not Kind.DATETIME or not found.optional:
-            raise SchemaError(f"{what} is to be when an item was deleted, and is not datetime | None")
+            raise SchemaError(f"{what} is the time of the delete, and must be datetime | None")
         if self.attribute in entity.base.attributes:
-            raise SchemaError(f"{what} is to be when an item was deleted, and its key never changes")
+            raise SchemaError(f"{what} is the time of the delete, and cannot be part of the key")
         if sum(one.end == "marked" for one in entity.lifecycles) > 1:
-            raise SchemaError(f"{entity.tag} is to be deleted softly in two ways: leave one")
+            raise SchemaError(f"{entity.tag} has SoftDelete twice. Leave out one")
         expires = entity.expiry
         if self.keep is not None and (not expires or not entity.codec.attribute(expires).optional):
             raise SchemaError(
-                f"{entity.tag} is to be kept for a time when it is deleted, and has no attribute that says until when: "
-                "declare TimeToLive beside SoftDelete, of an attribute that may be None"
+                f"SoftDelete of {entity.tag} has keep=, which needs TimeToLive with an optional attribute beside it"
             )
-        return _Marked(self.attribute, self.keep, self.clock, expires if self.keep is not None else "")
+        return DeletionMark(self.attribute, self.keep, self.clock, expires if self.keep is not None else "")
 
 
 @dataclass(frozen=True)
-class _Marked(BoundPattern):
+class DeletionMark(BoundPattern):
     attribute: str
     keep: timedelta | None
     clock: Clock
@@ -114,27 +114,28 @@ class _Marked(BoundPattern):
         time = self.clock()
         if self.keep is None:
             return {self.attribute: time}
-        end = next(one for one in write.entity.patterns if isinstance(one, _Ending))
+        end = next(one for one in write.entity.patterns if isinstance(one, Expiry))
         return {self.attribute: time, self.expires: end.value(time + self.keep)}
 
     def _kept(self, write: Write) -> TableError:
         return TableError(
-            f"{self.attribute} of {write.entity.tag} is kept by SoftDelete: delete() sets it, and restore() removes it"
+            f"{write.entity.tag}.{self.attribute} is maintained by SoftDelete. delete() sets it, and restore() "
+            "removes it"
         )
 
     def depends(self, write: Write) -> Iterable[str]:
-        """Whether it is deleted decides what other patterns do: who takes it back does so of what they read."""
+        """A restore or purge depends on the mark, because other patterns do."""
         return () if write.seen else (self.attribute,)
 
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
         deleted = bool(item) and write.entity.codec.attribute(self.attribute).wire in (item or {})
         if not write.seen:
-            return None if deleted else NotFound(f"there is no deleted {item_name(write)}")
-        if not deleted or write.verb == "put":  # which writes over what is there, deleted or not
+            return None if deleted else NotFound(f"there is no {item_name(write)} that is marked as deleted")
+        if not deleted or write.verb == "put":  # a put replaces the item, marked or not
             return None
         if write.verb in ("insert", "upsert"):
-            return AlreadyExists(f"{item_name(write)} was deleted, and can be restored: restore() or purge() it first")
-        return NotFound(f"there is no {item_name(write)}: it was deleted, and can be restored")
+            return AlreadyExists(f"{item_name(write)} is marked as deleted. restore() or purge() it first")
+        return NotFound(f"there is no {item_name(write)}: it is marked as deleted, and can be restored")
 
     def visibility(self) -> Visibility:
         return Visibility(Exists((self.attribute,), present=False))
@@ -145,14 +146,14 @@ def restore(db: Writer, cls: type[Any], /, **key: Any) -> None: ...
 @overload
 def restore(db: AsyncWriter, cls: type[Any], /, **key: Any) -> Awaitable[None]: ...
 def restore(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
-    """Takes a delete back: of a client at once, in a transaction with its other writes. NotFound if none was deleted.
+    """Restore an item that is marked as deleted, at once or in a transaction. Raise NotFound if there is none.
 
-    An attribute that says when the item ends is as of an item that is inserted now.
+    Its time to live is that of an item that is inserted now.
     """
     entity, mark, known = _marked(db.schema, cls, key)
     changes = Changes(removes=frozenset({mark.attribute}))
     if mark.expires:
-        end = next(one for one in entity.patterns if isinstance(one, _Ending))
+        end = next(one for one in entity.patterns if isinstance(one, Expiry))
         if end.after is None:
             changes = Changes(removes=changes.removes | {mark.expires})
         else:
@@ -169,7 +170,7 @@ def purge(db: Writer, cls: type[Any], /, **key: Any) -> None: ...
 @overload
 def purge(db: AsyncWriter, cls: type[Any], /, **key: Any) -> Awaitable[None]: ...
 def purge(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
-    """Deletes what was deleted for good, with all that is kept for it. NotFound if none was deleted."""
+    """Delete an item that is marked as deleted, with its copies and guards. Raise NotFound if there is none."""
     entity, mark, known = _marked(db.schema, cls, key)
     where = Exists((mark.attribute,))
     found: Awaitable[None] | None = db._write(
@@ -178,9 +179,11 @@ def purge(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
     return found
 
 
-def _marked(schema: Schema, cls: type[Any], key: Mapping[str, Any]) -> tuple[Bound[Any], _Marked, Mapping[str, Any]]:
+def _marked(
+    schema: Schema, cls: type[Any], key: Mapping[str, Any]
+) -> tuple[Bound[Any], DeletionMark, Mapping[str, Any]]:
     entity, known = check_known(schema, cls, key)
-    mark = next((one for one in entity.patterns if isinstance(one, _Marked)), None)
+    mark = next((one for one in entity.patterns if isinstance(one, DeletionMark)), None)
     if mark is None:
-        raise TableError(f"{entity.tag} is not deleted softly: declare SoftDelete among its patterns")
+        raise TableError(f"{entity.tag} has no SoftDelete. Add it to its patterns")
     return entity, mark, known

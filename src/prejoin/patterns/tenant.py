@@ -1,8 +1,8 @@
-"""Tenants of one table, at AWS: the IAM policy under which credentials reach no item but those of one tenant.
+"""An IAM policy that limits credentials to the items of one tenant.
 
-`Schema(…, tenant="tenant_id")` declares tenants, and `db.tenant("acme")` is a client that stays inside one: it costs
-nothing, no request is added or changed. That client keeps a program from its own mistakes. The policy keeps out
-whoever gets hold of its credentials, and is made from the same keys.
+`Schema(…, tenant="tenant_id")` declares tenants, and `db.tenant("acme")` returns a client that is confined to one. It
+prevents mistakes of the program, and costs no request. The policy also stops anybody who has the credentials. It is
+made from the same keys.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _TAGGED = frozenset("_.:/=+-@")
 
 
 def tenant_policy(schema: Schema, table_arn: str, tenant: object = None, *, tag: str = "") -> dict[str, Any]:
-    """The IAM policy for the items of one tenant, or of whichever tenant a principal's tag names.
+    """Return the IAM policy for the items of one tenant, or of the tenant in a tag of the principal.
 
-    For one, give the tenant. For all with a single role, give the name of the tag that its sessions carry, as
-    `tag="tenant"`: then each session reaches the tenant that `aws:PrincipalTag/tenant` says, and none without it.
+    For one tenant, pass `tenant`. For one role for all tenants, pass the name of the session tag, `tag="tenant"`: each
+    session then reaches the tenant in `aws:PrincipalTag/tenant`, and no items without the tag.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.table import Entity, Key
@@ -52,11 +52,11 @@ def tenant_policy(schema: Schema, table_arn: str, tenant: object = None, *, tag:
     """
     tenancy = schema.tenancy
     if tenancy is None:
-        raise SchemaError('the schema has no tenants: declare them with Schema(…, tenant="tenant_id")')
+        raise SchemaError('the schema has no tenants. Declare them with Schema(…, tenant="tenant_id")')
     if not _ARN.fullmatch(table_arn):
         raise TableError(f"{table_arn!r} is not the ARN of one table: arn:aws:dynamodb:REGION:ACCOUNT:table/NAME")
     if (tenant is None) == (not tag):
-        raise TableError("a policy is for one tenant, or for the one that a tag of the principal names: give either")
+        raise TableError("pass either tenant= or tag=")
     if tag and not _TAG.fullmatch(tag):
         raise TableError(f"{tag!r} is not the name of a tag")
     patterns = {
@@ -66,7 +66,7 @@ def tenant_policy(schema: Schema, table_arn: str, tenant: object = None, *, tag:
     shared = {
         slot: found
         for slot, forms in tenancy.shared.items()
-        if (found := _everybodys(forms, tenancy.heads.get(slot, ())))
+        if (found := _shared_patterns(forms, tenancy.heads.get(slot, ())))
     }
     statements = [_statement("Items", READS + WRITES, [table_arn], patterns[TABLE])]
     if TABLE in shared:
@@ -99,16 +99,16 @@ def _statement(name: str, actions: tuple[str, ...], arns: list[str], keys: Seque
 
 
 def _pattern(head: Head, slot: str, tenancy: Tenancy, tenant: object, tag: str) -> str:
-    """What the partition keys of the tenant in one place look like to IAM."""
+    """Return the IAM pattern of the tenant's partition keys in the table or an index."""
     if head.several:
         raise SchemaError(
-            f"the partition key of {slot} is several attributes, and what IAM makes of that AWS does not say: give the "
-            f"index one key, such as TENANT#{{{tenancy.attribute}}}#…"
+            f"the partition key of {slot} has several attributes, and AWS does not document how IAM compares that. "
+            f"Give the index one key, such as TENANT#{{{tenancy.attribute}}}#…"
         )
     if not tag:
         start = head.start(tenant, tenancy.separator)
         if "B" in start:
-            raise SchemaError(f"{tenancy.attribute} is binary in {slot}, and IAM compares text: use a text")
+            raise SchemaError(f"{tenancy.attribute} is binary in {slot}, and IAM compares text. Use text")
         (text,) = start.values()
         return escaped(text) + ("" if head.whole else "*")
     _check_tag(head, slot, tenancy)
@@ -116,10 +116,10 @@ def _pattern(head: Head, slot: str, tenancy: Tenancy, tenant: object, tag: str) 
     return f"{escaped(head.lead)}${{aws:PrincipalTag/{tag}}}{rest}"
 
 
-def _everybodys(forms: Sequence[Template], heads: Sequence[Head]) -> list[str]:
-    """What partition keys that belong to no tenant look like to IAM.
+def _shared_patterns(forms: Sequence[Template], heads: Sequence[Head]) -> list[str]:
+    """Return the IAM patterns of partition keys without a tenant.
 
-    `*` in a policy stands for separators too. So a key is left out if a tenant's could begin with the same text.
+    `*` in a policy matches separators, too. So a key is left out if a key of a tenant could begin with the same text.
     """
     leads = {part.text: form.constant for form in forms if isinstance(part := form.parts[0], KeyText)}
     return sorted(
@@ -130,7 +130,7 @@ def _everybodys(forms: Sequence[Template], heads: Sequence[Head]) -> list[str]:
 
 
 def _check_tag(head: Head, slot: str, tenancy: Tenancy) -> None:
-    """A tag stands in the pattern as it is, so a key must have the tenant as it is, and no tag what ends it there."""
+    """Refuse keys that do not contain the tenant as in the tag, and tags that could contain a separator."""
     if head.encoding.name not in ("text", "uuid", "ulid") and not head.natural:
         raise SchemaError(f"{tenancy.attribute} is written as {head.encoding.name} in {slot}, which no tag says so")
     if not head.natural:
@@ -143,7 +143,7 @@ def _check_tag(head: Head, slot: str, tenancy: Tenancy) -> None:
 
 
 def escaped(text: str) -> str:
-    """Text as IAM's StringLike takes it for itself: `*`, `?` and `$` mean something else there.
+    """Escape text for IAM's StringLike, where `*`, `?` and `$` are special.
 
     >>> escaped("a*b?c$d")
     'a${*}b${?}c${$}d'

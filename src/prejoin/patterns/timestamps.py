@@ -1,4 +1,4 @@
-"""When an item was made and when it was last written, kept by each write."""
+"""Timestamps: when an item was created, and when it was last written."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .clock import Clock, now
 
 @dataclass(frozen=True)
 class Timestamps(Pattern):
-    """Attributes, of type datetime, that hold when an item was made and when it was last written; or only one of them.
+    """Datetime attributes that hold when an item was created, and when it was last written; or only one of them.
 
-    A put keeps the time that its object was made, if it has one; so put what was read, changed. Whatever has a time
-    of its own to keep, as data that is carried over, is written through a schema without this pattern.
+    A put keeps the creation time of its object, if it has one. To import data with other times, use a schema without
+    this pattern.
 
-    Cost: none, but for an index by `updated`, which each write moves the item in: 2 write units more. Time is that of
-    the machine that writes: of two machines, the later write may have the earlier time.
+    Cost: nothing more, except for an index with `updated` in its key: each write moves the item there, for 2 write
+    units more. The clock is that of the writing machine, so the clocks of two machines may differ.
 
     >>> Timestamps(created="created_at", updated=None)
     Timestamps(created='created_at', updated=None)
@@ -40,17 +40,17 @@ class Timestamps(Pattern):
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         for name in filter(None, (self.created, self.updated)):
             if entity.codec.attribute(name).type.kind is not Kind.DATETIME:
-                raise SchemaError(f"{entity.tag}.{name} is to be a timestamp, and is not a datetime")
+                raise SchemaError(f"{entity.tag}.{name} is a timestamp, and must be a datetime")
         if self.updated in entity.base.attributes:
-            raise SchemaError(f"{entity.tag}.{self.updated} changes with each update, and its key never does")
-        return _Stamped(self.created, self.updated, self.clock)
+            raise SchemaError(f"{entity.tag}.{self.updated} changes with each update, and cannot be part of its key")
+        return _TimestampsPattern(self.created, self.updated, self.clock)
 
     def __repr__(self) -> str:
         return f"Timestamps(created={self.created!r}, updated={self.updated!r})"
 
 
 @dataclass(frozen=True)
-class _Stamped(BoundPattern):
+class _TimestampsPattern(BoundPattern):
     created: str | None
     updated: str | None
     clock: Clock
@@ -75,7 +75,7 @@ class _Stamped(BoundPattern):
         changes, time = write.changes, self.clock()
         for name in filter(None, (self.created, self.updated)):
             if name in changes.names:
-                raise TableError(f"{name} of {write.entity.tag} is kept by Timestamps: do not change it")
+                raise TableError(f"{write.entity.tag}.{name} is maintained by Timestamps. Do not change it")
         sets: dict[Any, Any] = dict(changes.sets)
         if self.updated is not None:
             sets[self.updated] = time

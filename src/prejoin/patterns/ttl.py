@@ -1,4 +1,4 @@
-"""Items that end: hidden at once when their time has come, and deleted by DynamoDB some time later."""
+"""Time to live: expired items are hidden at once, and deleted by DynamoDB some time later."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from .clock import Clock, now
 
 @dataclass(frozen=True)
 class TimeToLive(Pattern):
-    """An attribute, datetime or int (seconds since 1970), that says when an item ends; without a value, never.
+    """An attribute, datetime or int (seconds since 1970), with the time at which an item expires; None for never.
 
-    It is the table's one attribute for that (`Schema(ttl=…)` if it has another name there), stored as a number of
-    seconds. DynamoDB deletes what has ended within days, for nothing; until then it is hidden here: reads do not show
-    it, an update does not find it, an insert replaces it.
+    It is the time to live attribute of the table, stored as a number of seconds. If it has another name there, pass it
+    as `Schema(ttl=…)`. DynamoDB deletes expired items within days, at no cost. Until then they are hidden: reads do not
+    return them, updates do not find them, and inserts replace them.
 
-    With `after`, an item that is inserted or put without a time gets one; with `renew`, every put and update gives it
-    a new one.
+    With `after`, an item that is inserted or put without a time expires after this time; with `renew`, each put and
+    update renews it.
 
-    Cost: none on writes. A read pays for what has ended and is still there, as for all that a filter leaves out; get
-    reads the whole item. What is not deleted after five years in the past stays: DynamoDB takes it for a mistake.
+    Cost: nothing for writes. Reads are billed for expired items that are not deleted yet, and get reads the whole item.
+    DynamoDB never deletes items that expired more than five years ago.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -68,20 +68,20 @@ class TimeToLive(Pattern):
         what = f"{entity.tag}.{self.attribute}"
         kind = entity.codec.attribute(self.attribute).type.kind
         if kind not in (Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL):
-            raise SchemaError(f"{what} is to be when an item ends, and is neither a datetime nor a number")
+            raise SchemaError(f"{what} is a time to live, and must be a datetime or a number")
         if self.attribute in entity.base.attributes:
-            raise SchemaError(f"{what} is to be when an item ends, and the key of an item tells what it is")
+            raise SchemaError(f"{what} is a time to live, and cannot be part of the key")
         if kind is Kind.DATETIME and any(self.attribute in facet.attributes for facet in entity.natural.values()):
-            raise SchemaError(f"{what} is stored as a number and is the key of an index as it stands: make it an int")
+            raise SchemaError(f"{what} is stored as a number, and is the key of an index itself. Make it an int")
         if self.renew and self.after is None:
-            raise SchemaError(f"{what} is to be renewed: say for how long, with after=")
+            raise SchemaError(f"{what} has renew=True, which needs after=")
         if sum(one.end == "expires" for one in entity.lifecycles) > 1:
-            raise SchemaError(f"{entity.tag} has two attributes to say when an item ends, and DynamoDB deletes by one")
-        return _Ending(self.attribute, self.after, self.renew, self.clock, kind is Kind.DATETIME)
+            raise SchemaError(f"{entity.tag} has two time to live attributes, and a table can have one")
+        return Expiry(self.attribute, self.after, self.renew, self.clock, kind is Kind.DATETIME)
 
 
 @dataclass(frozen=True)
-class _Ending(BoundPattern):
+class Expiry(BoundPattern):
     attribute: str
     after: timedelta | None
     renew: bool
@@ -113,7 +113,7 @@ class _Ending(BoundPattern):
         return Visibility(Or((unlimited, Compare((self.attribute,), ">", now))), Compare((self.attribute,), "<=", now))
 
     def value(self, time: datetime) -> datetime | int:
-        """A moment as the attribute has it, in whole seconds, for that is what is stored."""
+        """Return a time as a value of the attribute, in whole seconds, as it is stored."""
         whole = seconds(time)
         return datetime.fromtimestamp(whole, UTC) if self.is_time else whole
 

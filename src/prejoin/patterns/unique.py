@@ -1,4 +1,4 @@
-"""Unique values: no two items have the same, upheld by a guard item whose key is the value."""
+"""Unique values: a guard item for each value, with the value as its key."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from prejoin.table.write.model import Action, Write
 
 
 class Unique(Pattern):
-    """An attribute, or several together, of which no two items of the entity have the same value.
+    """An attribute, or a combination of several, that no two items of the entity have with the same value.
 
-    A guard item has the value as its key: it is taken when an item gets the value and freed when the item loses it, in
-    the same transaction, so no race can give a value away twice. What has no value (None) needs no guard.
+    A guard item has the value as its key. It is written when an item gets the value and deleted when the item loses it,
+    in the same transaction, so concurrent writes cannot take a value twice. None needs no guard.
 
-    Cost: an insert writes 2 items in a transaction, so 4 write units where it would have been 1 (of items up to 1 KB);
-    a delete the same; a change of the value writes 3 items, 6 units. Updates that do not touch it cost nothing more.
-    A change or delete has to know the old value: give it (`email="a@b.com"`, and it is checked), or `read=True`.
+    Cost: an insert or delete costs 4 write units instead of 1 (two items of up to 1 KB in a transaction); a change of
+    the value writes 3 items, 6 units. Other updates cost nothing more. A change or delete needs the current value: pass
+    it (`email="a@b.com"`, which is then checked), or `read=True`.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -51,8 +51,8 @@ class Unique(Pattern):
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         binder, attributes = entity.binder, self.attributes
         if not attributes:
-            raise SchemaError(f"Unique() of {entity.tag} does not say what is to be unique")
-        if binder.tenant:  # a value is unique among those of one tenant, and nobody learns of the others'
+            raise SchemaError(f"Unique() of {entity.tag} needs the name of an attribute")
+        if binder.tenant:  # values are unique within a tenant, and no tenant learns about the values of others
             attributes = (binder.tenant, *(name for name in attributes if name != binder.tenant))
         names = [entity.codec.attribute(name).wire for name in attributes]
         said = ", ".join(names)
@@ -61,16 +61,16 @@ class Unique(Pattern):
             pk, sk = guard_key(entity.tag, attributes, types, binder.separator, bool(binder.keys[TABLE].sk), names)
         except TemplateError as error:
             raise SchemaError(f"{entity.tag}, unique {said}: {error}") from None
-        # Named so that nobody can ask for it: a guard is never an answer.
+        # A name that no query can use: reads never return a guard.
         facet = Facet(f"{entity.tag} unique {said}", TABLE, pk, sk)
         frees = tuple(one.attribute for one in entity.lifecycles if one.frees_unique)
-        return _Guarded(attributes, facet, entity.base, entity.expiry, frees)
+        return _UniquePattern(attributes, facet, entity.base, entity.expiry, frees)
 
     def __repr__(self) -> str:
         return f"Unique({', '.join(map(repr, self.attributes))})"
 
 
-class _Guarded(BoundPattern):
+class _UniquePattern(BoundPattern):
     def __init__(
         self, attributes: tuple[str, ...], facet: Facet, base: Facet, expires: str, frees: tuple[str, ...]
     ) -> None:
@@ -79,9 +79,9 @@ class _Guarded(BoundPattern):
         self.facets = (facet,)
         self.what = f"the guard of unique {', '.join(attributes)}"
         self.expires = expires
-        """The attribute that says when an item ends, and so its guard."""
+        """The time to live attribute of the item, and so of its guard."""
         self.frees = frees
-        """Attributes that an item has once it is deleted softly, and holds no unique values any more."""
+        """Deletion marks: an item with one of these holds no unique values any more."""
 
     def depends(self, write: Write) -> Iterable[str]:
         match write.verb:
@@ -94,11 +94,11 @@ class _Guarded(BoundPattern):
             case "update" if self.expires and not write.changes.whole.isdisjoint(self.attributes):
                 return (*self.attributes, self.expires)
             case _:
-                # That an item is neither deleted nor at its end is checked by each write that has to find it.
+                # Each of these writes checks that the item is visible, so it has neither expired nor a deletion mark.
                 return self.attributes
 
     def expand(self, schema: Schema, write: Write) -> Iterator[Action]:
-        """The guard taken, released, or exchanged."""
+        """Put, delete or exchange the guard."""
         match write.verb:
             case "insert":
                 if self._holds(write.values):
@@ -122,21 +122,21 @@ class _Guarded(BoundPattern):
         return (*self.attributes, *self.frees, *((self.expires,) if self.expires else ()))
 
     def _holds(self, values: Mapping[str, Any]) -> bool:
-        """Whether an item with these values has a guard."""
+        """Return whether an item with these values has a guard."""
         present = all(values.get(name) is not None for name in self.attributes)
         return present and all(values.get(name) is None for name in self.frees)
 
     def _guard(self, schema: Schema, values: Mapping[str, Any]) -> Json:
-        """The guard, which tells whose it is: without that nobody could say whether it was left behind."""
+        """Return the guard, with the key of its owner: an audit needs it to find guards without an item."""
         (facet,) = self.facets
-        item: Json = {OWNER: {"M": schema.written(self.base, values)}}
+        item: Json = {OWNER: {"M": schema.facet_key(self.base, values)}}
         if self.expires and values.get(self.expires) is not None:
             item |= schema.by_tag[self.base.entity].codec.encode_values({self.expires: values[self.expires]})
-        return item | schema.written(facet, values) | {schema.type_attribute: {"S": facet.entity}}
+        return item | schema.facet_key(facet, values) | {schema.type_attribute: {"S": facet.entity}}
 
     def _exchange(self, schema: Schema, write: Write, after: Mapping[str, Any]) -> Iterator[Action]:
         before = write.before
-        # When an item has ended, so has its guard, which may be another's by now.
+        # The guard of an expired item has expired, too, and may belong to another item now.
         held = self._holds(before) and not self._ended(write.entity, before)
         holds = self._holds(after)
         if held and holds and all(before[name] == after[name] for name in self.attributes):
@@ -165,9 +165,9 @@ class _Guarded(BoundPattern):
         values, (facet,) = write.before, self.facets
         if not self.expires:
             return delete_other(schema, write, facet, values)
-        # Clocks differ: to another the item may have ended a moment ago, and the guard be free to be taken.
+        # Clocks differ: for another machine the item may have expired, and the guard may be taken already.
         to = Placeholders()
-        text = f"{absent(schema, to)} OR {self._own(to, {'M': schema.written(self.base, write.values)})}"
+        text = f"{absent(schema, to)} OR {self._own(to, {'M': schema.facet_key(self.base, write.values)})}"
         return delete_other(schema, write, facet, values, text, to, partial(self._taken, values))
 
     def _own(self, to: Placeholders, owner: Json) -> str:

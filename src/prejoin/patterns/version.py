@@ -1,4 +1,4 @@
-"""Optimistic locking: a number that each write counts up, so that nobody overwrites what he has not seen."""
+"""Optimistic locking: a version number that each write increments."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from prejoin.types import Kind
 
 @dataclass(frozen=True)
 class Version(Pattern):
-    """An attribute that holds how often an item was written.
+    """An attribute that holds the version of an item, for optimistic locking.
 
-    An insert writes 1. A put is of the version that its object has: if that is not the stored one any more, it is a
-    VersionConflict; else the next is written, and returned. An update counts up; give the version among what is known
-    (`db.update(Order, order_id="7", version=3)`), and it is checked. So with a delete.
+    An insert writes version 1. A put raises VersionConflict if the stored version is not that of its object; else it
+    writes, and returns, the next version. An update increments the version; pass the version
+    (`db.update(Order, order_id="7", version=3)`) to check it. A delete checks it in the same way.
 
-    Cost: none; a write that comes too late costs what it would have written.
+    Cost: nothing more. A write that fails costs as much as one that succeeds.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -43,7 +43,7 @@ class Version(Pattern):
     Note(note_id='1', text='second', version=2)
     >>> db.put(Note("1", "late", mine.version))
     Traceback (most recent call last):
-    prejoin.VersionConflict: Note note_id='1' has version 2, not 1: it was written meanwhile; read it again
+    prejoin.VersionConflict: Note note_id='1' has version 2, not 1: it was written since. Read it again
     """
 
     attribute: str = "version"
@@ -51,14 +51,14 @@ class Version(Pattern):
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         found = entity.codec.attribute(self.attribute)
         if found.type.kind is not Kind.INTEGER:
-            raise SchemaError(f"{entity.tag}.{self.attribute} is to be its version, and is not an integer")
+            raise SchemaError(f"{entity.tag}.{self.attribute} is its version, and must be an int")
         if self.attribute in entity.base.attributes:
-            raise SchemaError(f"{entity.tag}.{self.attribute} is to be its version, and its key never changes")
-        return _Versioned(self.attribute)
+            raise SchemaError(f"{entity.tag}.{self.attribute} is its version, and cannot be part of its key")
+        return _VersionPattern(self.attribute)
 
 
 @dataclass(frozen=True)
-class _Versioned(BoundPattern):
+class _VersionPattern(BoundPattern):
     attribute: str
 
     def rewrite(self, write: Write) -> Write:
@@ -73,7 +73,8 @@ class _Versioned(BoundPattern):
                 changes = write.changes
                 if self.attribute in changes.names:
                     raise TableError(
-                        f"{self.attribute} of {write.entity.tag} is counted by each write: do not change it"
+                        f"{write.entity.tag}.{self.attribute} is the version, which each write increments. Do not "
+                        "change it"
                     )
                 counted = Changes(changes.sets, {**changes.adds, self.attribute: 1}, changes.removes, changes.deletes)
                 return replace(write, changes=counted)
@@ -94,15 +95,17 @@ class _Versioned(BoundPattern):
             return None
         key = ", ".join(f"{name}={write.values.get(name)!r}" for name in write.entity.base.attributes)
         if item is None:
-            return VersionConflict(f"{write.entity.tag} {key} is not there any more, and was to have version {seen}")
+            return VersionConflict(
+                f"{write.entity.tag} {key} does not exist any more, and was expected with version {seen}"
+            )
         return VersionConflict(
-            f"{write.entity.tag} {key} has version {stored}, not {seen}: it was written meanwhile; read it again"
+            f"{write.entity.tag} {key} has version {stored}, not {seen}: it was written since. Read it again"
         )
 
     def _is(self, seen: int, entity: Bound[Any]) -> Condition:
         if seen:
             return Compare((self.attribute,), "=", seen)
-        # An object that was never written is one that is not there, or that is from before there were versions.
+        # Version 0 is that of a new object, or of an item from before the entity had versions.
         new = Exists((self.attribute,), present=False)
         vacant = entity.vacant()
         return Or((new, *vacant)) if vacant else new

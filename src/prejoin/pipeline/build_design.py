@@ -39,7 +39,7 @@ from prejoin.pipeline.document import Document, read_document
 from prejoin.pipeline.errors import InputError, Source
 from prejoin.pipeline.progress import Progress
 from prejoin.pipeline.record import BuildRecord, digest, program, read_record, write_record
-from prejoin.render.keeping import ours
+from prejoin.render.stamp import ours
 from prejoin.workload.model import Status, Workload
 
 _WRONG = "the design has errors; nothing was written"

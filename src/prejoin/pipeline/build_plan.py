@@ -14,7 +14,7 @@ from prejoin.pipeline.document import Document
 from prejoin.pipeline.output_files import check_outputs, delete_file, write_file
 from prejoin.pipeline.record import RECORD, BuildRecord, digest, read_record, text_at, write_record
 from prejoin.pipeline.settings import Overrides, Settings
-from prejoin.render.keeping import Merged, difference, merge, ours
+from prejoin.render.stamp import Merged, difference, merge, ours
 
 
 @dataclass(frozen=True, slots=True)

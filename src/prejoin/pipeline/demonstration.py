@@ -21,9 +21,9 @@ from prejoin.pipeline.design_file import places_of
 from prejoin.pipeline.document import Document, text_of
 from prejoin.pipeline.errors import InputError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
-from prejoin.proof.prove import run_all
-from prejoin.proof.result import Answer
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.prove import prove_patterns
+from prejoin.proof.result import PatternProof
+from prejoin.proof.sample_table import SampleTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Demonstration:
 
     document: Document
     design: Design
-    answers: tuple[Answer, ...]
+    answers: tuple[PatternProof, ...]
     bill: Bill
     design_seconds: float
     run_seconds: float
@@ -62,7 +62,7 @@ def demonstrate(document: Document, design: str | None = None, *, progress: Prog
     found = _design(document, progress) if design is None else _read_design(design, document)
     designed = time.perf_counter()
     with Embedded() as engine:
-        answers = tuple(run_all(Bench.ready(document.workload, found, engine, datetime.now(UTC))))
+        answers = tuple(prove_patterns(SampleTable.create(document.workload, found, engine, datetime.now(UTC))))
     took = time.perf_counter() - designed
     return Demonstration(document, found, answers, bill(document.workload, found), designed - started, took)
 
@@ -84,7 +84,7 @@ def _read_design(file: str, document: Document) -> Design:
     return map_patterns(reading.design, document.workload)
 
 
-def _problem(answer: Answer, served: bool, span: Span | None) -> Diagnostic:
+def _problem(answer: PatternProof, served: bool, span: Span | None) -> Diagnostic:
     if answer.problem and not served:
         fix = answer.remedy or "say in the Decisions what may be done, or that it is out of scope"
         return codes.UNSERVED.at(span, f"{answer.pattern} is not served: {answer.problem}", fix)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from prejoin.design import codes as design_codes
-from prejoin.design.checks import Fit, check_design, fit, new_attributes
+from prejoin.design.checks import TableFit, check_design, fit, new_attributes
 from prejoin.design.cost.bill import Bill, bill
 from prejoin.design.explain import (
     Alternative,
@@ -40,7 +40,7 @@ from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.pipeline.summary import counted
 from prejoin.proof.prove import prove as run_proof
-from prejoin.proof.result import Answer, Proof
+from prejoin.proof.result import PatternProof, Proof
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pin, Workload
@@ -105,7 +105,7 @@ class DesignResult:
     design: Design
     explanation: Explanation
     bill: Bill
-    fit: Fit
+    fit: TableFit
     seconds: float
     """The time that the solver took."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -231,8 +231,8 @@ def prove(workload: Workload, design: Design, *, progress: Progress = SILENT) ->
     """Runs every access pattern on the embedded engine, and compares its results with those of the data itself."""
     progress.begin("running every pattern", "prove")
     with Embedded() as engine:
-        proof = run_proof(workload, design, engine, told=progress.update)
-    progress.result(f"{proof.proven} of {counted(len(proof.asked), 'pattern')} proven")
+        proof = run_proof(workload, design, engine, progress=progress.update)
+    progress.result(f"{proof.proven} of {counted(len(proof.in_scope), 'pattern')} proven")
     return proof
 
 
@@ -286,7 +286,7 @@ def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
     return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
 
 
-def unproven(answer: Answer, span: Span | None) -> Diagnostic:
+def unproven(answer: PatternProof, span: Span | None) -> Diagnostic:
     """The diagnostic for a pattern that the design serves and the proof does not confirm."""
     if answer.wrong:
         message, fix = f"{answer.pattern} was run, and {answer.wrong}", "please report it, with the document"

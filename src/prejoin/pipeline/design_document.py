@@ -122,7 +122,7 @@ def _validation(
         yield Validation("Proven by running", "not run", "`--no-proof`")
     else:
         how = "each answer compared with the data itself, each write with the table it should leave"
-        result = f"{proof.proven} of {len(proof.asked)}"
+        result = f"{proof.proven} of {len(proof.in_scope)}"
         unproven = ", ".join(answer.pattern for answer in proof.failed)
         detail = f"on the embedded engine; {how}" + (f"; not proven: {unproven}" if unproven else "")
         yield Validation("Proven by running", result, detail)

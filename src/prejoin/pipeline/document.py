@@ -87,7 +87,7 @@ def read_document(path: str | os.PathLike[str], form: Form | None = None) -> Doc
     if path.is_dir():
         return _unreadable(file, f"{file} is a folder", f"name a file in it, such as {path / DOCUMENT}")
     if form_of(path) is None and path.is_file():
-        fix = "rename it to say what it holds, or pass `--as md`, `--as yaml` or `--as json`"
+        fix = "use one of these suffixes, or pass `--as md`, `--as yaml` or `--as json`"
         return _unreadable(file, f"{file} is not .md, .yaml or .json", fix)
     reading = read_file(path)
     return Document(file, text_of(path), reading)

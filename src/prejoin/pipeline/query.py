@@ -30,7 +30,7 @@ from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, RefusedError, Source
 from prejoin.pipeline.query_arguments import example, parameter, read_value, require_arguments
 from prejoin.proof.package import LoadedPackage, load_package
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
 from prejoin.render.python.package import Options, repository_methods, repository_tenant
@@ -173,13 +173,13 @@ def query(
     hints = _hints(package, method)
     values = {name: _value(name, value, hints[name]) for name, value in given.items()}
     if place is None:
-        with _sample_table(found, package) as bench:
+        with _sample_table(found, package) as sample:
             needed = {param.name for param in method.params if not param.default} - set(values)
-            sample = example(bench, method.pattern, method)
-            made_up = {name: value for name, value in sample.items() if name in needed}
+            known = example(sample, method.pattern, method)
+            made_up = {name: value for name, value in known.items() if name in needed}
             values = {**made_up, **values}
             require_arguments(method, hints, values)
-            return _run(method, package, bench.client, values, bench.calls, frozenset(made_up))
+            return _run(method, package, sample.client, values, sample.calls, frozenset(made_up))
     require_arguments(method, hints, values)
     if method.result == "None" and not confirm(method.pattern):
         message = f"{method.pattern.id} would change data in {place}"
@@ -191,11 +191,11 @@ def query(
 
 
 @contextmanager
-def _sample_table(found: QueryDesign, package: LoadedPackage) -> Iterator[Bench]:
+def _sample_table(found: QueryDesign, package: LoadedPackage) -> Iterator[SampleTable]:
     with Embedded() as engine:
         # The data is the same all day, so that a cursor of one page leads to the next.
         now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        yield Bench.ready(found.document.workload, found.design, engine, now, package=package)
+        yield SampleTable.create(found.document.workload, found.design, engine, now, package=package)
 
 
 def _hints(package: LoadedPackage, method: Method) -> dict[str, Any]:

@@ -16,12 +16,11 @@ import msgspec
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import InvalidArgumentError
 from prejoin.proof.arguments import read_arguments, refer_to_checked, write_arguments
-from prejoin.proof.expected_table import State
-from prejoin.proof.read_cases import cases
-from prejoin.proof.reference import Reference
-from prejoin.proof.sample_table import Bench
-from prejoin.proof.violations import supply
-from prejoin.proof.write_cases import Case, NothingFitsError, steps_of
+from prejoin.proof.brute_force import BruteForce
+from prejoin.proof.expected_table import ExpectedTable
+from prejoin.proof.read_cases import read_cases
+from prejoin.proof.sample_table import SampleTable
+from prejoin.proof.write_cases import NothingFitsError, WriteCase, steps_of
 from prejoin.render.python.method import Method, Param
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern, Read, Write
@@ -198,19 +197,19 @@ def described(hint: Any) -> str:
 # --- Sample --------------------------------------------------------------------------------------------------------
 
 
-def example(bench: Bench, pattern: Pattern, method: Method) -> dict[str, Any]:
+def example(sample: SampleTable, pattern: Pattern, method: Method) -> dict[str, Any]:
     """Arguments for which a read finds something, or a write succeeds. Those that are not known are left out."""
     try:
         if isinstance(pattern, Read):
-            inputs = cases(bench, Reference(pattern, bench.workload, bench.now))[0]
-            return read_arguments(method, inputs, bench.now)
-        operation = bench.design.operation(pattern.id)
+            inputs = read_cases(sample, BruteForce(pattern, sample.workload, sample.now))[0]
+            return read_arguments(method, inputs, sample.now)
+        operation = sample.design.operation(pattern.id)
         if not isinstance(pattern, Write) or operation is None:
             return {}
-        case = Case(bench, pattern, operation)
+        case = WriteCase(sample, pattern, operation)
         steps = refer_to_checked(case, steps_of(case))
-        supply(bench, State(bench), case)
-        found = write_arguments(method, case, steps, bench.package.record)
+        ExpectedTable(sample).prepare(case)
+        found = write_arguments(method, case, steps, sample.package.record)
     except (NothingFitsError, LookupError):
         return {}
     return {name: value for name, value in found.items() if value is not None}

@@ -11,7 +11,7 @@ import msgspec
 import prejoin
 from prejoin.pipeline.output_files import write_file
 from prejoin.pipeline.settings import Overrides, settings_text
-from prejoin.render.keeping import ours
+from prejoin.render.stamp import ours
 
 RECORD = ".prejoin-build.json"
 """The name of its file. It belongs into version control, with the generated files."""

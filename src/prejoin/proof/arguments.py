@@ -9,8 +9,8 @@ from typing import Any
 
 from prejoin.design.mapping.addressing import NEW, links
 from prejoin.design.mapping.shared_values import shared_inputs
-from prejoin.proof.write_cases import Case, Step
-from prejoin.render.python.method import Asked, Known, Method, Option, Param, Whole
+from prejoin.proof.write_cases import WriteCase, WriteStep
+from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
 from prejoin.table import Changes
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Action, ChangeOp, Op, Value, Verb
@@ -28,7 +28,7 @@ def read_arguments(method: Method, inputs: Mapping[str, Any], now: datetime) -> 
     found: dict[str, Any] = {}
     for param in method.params:
         match param.meaning:
-            case Asked(name, end) if name in inputs:
+            case InputValue(name, end) if name in inputs:
                 value = inputs[name]
                 found[param.name] = value[0] if end == "low" else value[1] if end == "high" else value
             case Option("now"):
@@ -36,33 +36,33 @@ def read_arguments(method: Method, inputs: Mapping[str, Any], now: datetime) -> 
     return found
 
 
-def write_arguments(method: Method, case: Case, steps: Sequence[Step], record: Record) -> dict[str, Any]:
+def write_arguments(method: Method, case: WriteCase, steps: Sequence[WriteStep], record: Record) -> dict[str, Any]:
     """The arguments by which a method does these steps."""
     found = {param.name: _argument(param, case, steps, record) for param in method.params}
     optional = {param.name for param in method.params if param.default}
     return {name: value for name, value in found.items() if value is not None or name not in optional}
 
 
-def tenant_of_steps(case: Case, steps: Sequence[Step]) -> Any:
+def tenant_of_steps(case: WriteCase, steps: Sequence[WriteStep]) -> Any:
     """The tenant for whom a write is done; None if the table has none."""
-    tenant = case.bench.workload.tenant
+    tenant = case.sample.workload.tenant
     if tenant is None:
         return None
     items = [item for step in steps for item in (step.after, step.before) if item and tenant.attribute in item]
     return items[0][tenant.attribute] if items else case.given.get(tenant.attribute)
 
 
-def refer_to_checked(case: Case, steps: Sequence[Step]) -> list[Step]:
+def refer_to_checked(case: WriteCase, steps: Sequence[WriteStep]) -> list[WriteStep]:
     """The steps, with references to the items that the write checks: methods take the keys of these from there."""
     return [_referring(case, step) for step in steps]
 
 
-def _referring(case: Case, step: Step) -> Step:
+def _referring(case: WriteCase, step: WriteStep) -> WriteStep:
     named: dict[str, Any] = {}
     for attribute in step.entity.attributes:
-        held = target(case.bench.workload, attribute)
+        held = target(case.sample.workload, attribute)
         for name, item in case.checked.items():
-            ids = {a.name for a in case.bench.entity(name).id}
+            ids = {a.name for a in case.sample.entity(name).id}
             own = held[1].name if held and held[0].name == name else attribute.name if attribute.name in ids else ""
             if own and attribute.name in (step.after or {}):
                 named[attribute.name] = item.get(own)
@@ -73,7 +73,7 @@ def _referring(case: Case, step: Step) -> Step:
     return replace(step, changed=changed, after={**step.after, **sets} if step.after else None)
 
 
-def check_agreement(case: Case, steps: Sequence[Step]) -> None:
+def check_agreement(case: WriteCase, steps: Sequence[WriteStep]) -> None:
     """Raises `NoArgumentsError` where one input would need two values: a broken item may not fit the others."""
     for one in case.write.inputs:
         name = one.attribute
@@ -88,30 +88,30 @@ def check_agreement(case: Case, steps: Sequence[Step]) -> None:
             raise NoArgumentsError(name)
 
 
-def _shares(case: Case, step: Step, name: str) -> bool:
+def _shares(case: WriteCase, step: WriteStep, name: str) -> bool:
     """Whether a new item takes an attribute from the input of that name. Of many, each may have its own value."""
     if step.action.verb not in NEW:
         return False
-    shared = shared_inputs(case.bench.workload, case.write, step.action)
+    shared = shared_inputs(case.sample.workload, case.write, step.action)
     return not step.action.many or any(attribute.name == name for attribute in shared)
 
 
-def _argument(param: Param, case: Case, steps: Sequence[Step], record: Record) -> Any:
+def _argument(param: Param, case: WriteCase, steps: Sequence[WriteStep], record: Record) -> Any:
     match param.meaning:
         case Option(name):
-            return case.bench.now if name == "now" else None
-        case Whole(entity, many):
+            return case.sample.now if name == "now" else None
+        case RecordValue(entity, many):
             own = [s for s in steps if s.entity.name == entity]
             new = [record(entity, s.after or {}) for s in own if s.action.verb in NEW]
             records = new or [record(entity, s.before or {}) for s in own]
             return records if many else records[0]
-        case Known(entity, attribute, many, new_):
+        case KnownValue(entity, attribute, many, new_):
             if entity in case.checked:
                 return case.checked[entity].get(attribute)
             own = [s for s in steps if s.entity.name == entity and s.action.verb not in NEW]
             values = [_new(s, attribute) if new_ else s.item.get(attribute) for s in own]
             return values if many else values[0]
-        case Asked(name, _, many):
+        case InputValue(name, _, many):
             compared = any(c.op is Op.EQ and Value(param=name) in c.values for c in case.write.checks)
             if compared and name in case.given:
                 return case.given[name]  # a condition compares with it: the items may have something else
@@ -121,9 +121,9 @@ def _argument(param: Param, case: Case, steps: Sequence[Step], record: Record) -
             return values[0] if values else case.given.get(name)
 
 
-def _values(name: str, case: Case, steps: Sequence[Step]) -> Iterator[Any]:
+def _values(name: str, case: WriteCase, steps: Sequence[WriteStep]) -> Iterator[Any]:
     """The values of an input, from the items that take theirs from it."""
-    workload = case.bench.workload
+    workload = case.sample.workload
     several = any(one.many for one in case.write.inputs if one.attribute == name)
     for step in steps:
         linked = links(workload, case.write, step.action, step.entity)
@@ -131,7 +131,7 @@ def _values(name: str, case: Case, steps: Sequence[Step]) -> Iterator[Any]:
         if attribute is not None and step.action.verb not in NEW and (step.action.many or not several):
             yield step.item.get(attribute)
     for entity, item in case.checked.items():
-        linked = links(workload, case.write, Action(Verb.UPDATE, entity), case.bench.entity(entity))
+        linked = links(workload, case.write, Action(Verb.UPDATE, entity), case.sample.entity(entity))
         yield from (item.get(a) for a, source in linked.items() if source == name)
     if not several:
         for step in steps:
@@ -139,7 +139,7 @@ def _values(name: str, case: Case, steps: Sequence[Step]) -> Iterator[Any]:
                 yield _new(step, name)
 
 
-def _new(step: Step, attribute: str) -> Any:
+def _new(step: WriteStep, attribute: str) -> Any:
     """What a caller gives for an attribute: its new value, or what is appended to it."""
     new, old = step.changed.sets.get(attribute), (step.before or {}).get(attribute)
     appended = any(c.attribute == attribute and c.op is ChangeOp.APPEND for c in step.action.changes)

@@ -1,6 +1,6 @@
-"""Data for a workload: items of each entity in the document's proportions, whose references hold; by seed.
+"""Sample data for a workload: items of each entity in the document's proportions, with valid references.
 
-Told to be harsh, it takes the values that are hard on keys. What is absent in `Values` is absent in the item.
+The same seed gives the same data. With `edge_values`, values are such as are hard on keys.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from prejoin.proof import edge_values as hard
+from prejoin.proof.edge_values import EMPTY, edge_values_of, moments
 from prejoin.types import Kind, Type
 from prejoin.workload.lookup import target
 from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
 from prejoin.workload.tenants import is_owned, own_id
 
 Values = dict[str, Any]
-"""The attributes of an item, by their names in the workload; what is absent is not there."""
+"""The attributes of an item by the document's names; an absent attribute is left out."""
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _WORDS = ("ash", "birch", "cedar", "elm", "fir", "hazel", "linden", "maple", "oak", "pine", "rowan", "willow")
 _MOST = 48
-"""Items of an entity: enough to page through, few enough to look through for every answer."""
+"""The most items of an entity: enough for several pages, few enough for a search through all of them."""
 _UNEQUAL = (1.0, 0.0, 2.0, 0.5, 1.0)
-"""Parents do not have equally many children, and some have none."""
+"""Factors for the number of children: parents have different numbers of them, and some have none."""
 _TENANTS = 3
-"""Of a table that has tenants: enough for one to see what is another's."""
+"""Tenants of a table that has tenants."""
 _LARGEST = 3_000
-"""Bytes of a value; a document's larger ones are cut to it, or a proof would take minutes."""
+"""The most bytes of a value. With the larger ones of some documents a proof would take minutes."""
 
 _FAR = timedelta(days=40 * 365)
-"""Until the first item ends: engines delete by their own clock, whichever a proof is given."""
+"""Time until the first item expires: an engine deletes by its own clock, whatever time the proof has."""
 
 
 @dataclass(slots=True)
-class Maker:
-    """Makes items. Its clock is given, so that what is made does not depend on when."""
+class DataGenerator:
+    """Generates items. It has no clock of its own, so that the data depends only on `now` and `seed`."""
 
     workload: Workload
     now: datetime
     seed: int = 1
-    harsh: bool = False
+    edge_values: bool = False
     without: str = ""
     """A character that no text may have."""
     filled: frozenset[str] = frozenset()
-    """Attributes that are never empty texts: they are keys as they stand, and DynamoDB has no empty keys."""
-    made: dict[str, list[Values]] = field(default_factory=dict)
+    """Attributes that are never empty, because they are keys and DynamoDB has no empty keys."""
+    items: dict[str, list[Values]] = field(default_factory=dict)
     _chance: random.Random = field(init=False)
     _count: int = 0
     _taken: dict[str, set[Any]] = field(default_factory=dict)
@@ -61,9 +61,9 @@ class Maker:
         self._chance = random.Random(self.seed)  # noqa: S311 - sample data, not secrets
 
     def make_all(self, roots: int = 5) -> Mapping[str, list[Values]]:
-        """Items of every entity: `roots` of those that refer to nothing, and of the others some for each parent."""
+        """Generates items of every entity: `roots` of those without references, some per parent of the others."""
         for entity in _parents_first(self.workload):
-            self.made.setdefault(entity.name, [])
+            self.items.setdefault(entity.name, [])
             leading = self._leading(entity)
             if entity.singleton:
                 self.add(entity)
@@ -72,45 +72,45 @@ class Maker:
                     self.add(entity)
             else:
                 self._add_children(entity, leading)
-        return self.made
+        return self.items
 
     def _leading(self, entity: Entity) -> tuple[Attribute, Entity, Attribute] | None:
-        """The attribute by which items belong to their parent: where the cardinality is told for one, that."""
+        """The attribute that refers to the parent: the one for which the document gives a cardinality, if any."""
         found = []
         for attribute in sorted(entity.attributes, key=lambda a: not a.id):
             held = target(self.workload, attribute)
-            if held and held[0] is not entity and self.made.get(held[0].name):
+            if held and held[0] is not entity and self.items.get(held[0].name):
                 found.append((attribute, *held))
-        told = [one for one in found if any(c.per == one[1].name for c in entity.cardinality)]
-        return next(iter(told or found), None)
+        counted = [one for one in found if any(c.per == one[1].name for c in entity.cardinality)]
+        return next(iter(counted or found), None)
 
     def _add_children(self, entity: Entity, leading: tuple[Attribute, Entity, Attribute]) -> None:
         attribute, parent, name = leading
-        told = next((c for c in entity.cardinality if c.per == parent.name), None)
-        usual = scaled(told)
-        most = told.count if told and told.at_most and told.count else _MOST
-        for at, owner in enumerate(self.made[parent.name]):
+        per_parent = next((c for c in entity.cardinality if c.per == parent.name), None)
+        usual = scaled(per_parent)
+        most = per_parent.count if per_parent and per_parent.at_most and per_parent.count else _MOST
+        for at, owner in enumerate(self.items[parent.name]):
             for _ in range(min(most, math.ceil(usual * _UNEQUAL[at % len(_UNEQUAL)]))):
-                if len(self.made[entity.name]) < _MOST:
+                if len(self.items[entity.name]) < _MOST:
                     self.add(entity, {attribute.name: owner[name.name], **self._same_tenant(entity, parent, owner)})
-        if not self.made[entity.name]:
+        if not self.items[entity.name]:
             self.add(entity)
 
     def _same_tenant(self, entity: Entity, parent: Entity, owner: Values) -> Values:
-        """What belongs to an item belongs to its tenant."""
+        """The tenant of a parent, which its children belong to as well."""
         tenant = self.workload.tenant
         both = is_owned(self.workload, entity.name) and is_owned(self.workload, parent.name)
         return {tenant.attribute: owner[tenant.attribute]} if tenant and both else {}
 
     def add(self, entity: Entity, known: Values | None = None) -> Values | None:
-        """A new item, kept. None where the entity has no further one: all its ids are taken."""
+        """Generates an item and keeps it. None if all ids of the entity are used."""
         item = self.another(entity, known)
         if item is not None:
             self.keep(entity, item)
         return item
 
     def another(self, entity: Entity, known: Values | None = None) -> Values | None:
-        """A new item with an id and unique values that no other has, not kept."""
+        """Generates an item with an id and unique values that no other has, without keeping it."""
         taken = self._taken.setdefault(entity.name, set())
         for _ in range(30):
             item = self.make(entity, known)
@@ -119,21 +119,21 @@ class Maker:
         return None
 
     def reserve(self, entity: Entity, item: Values) -> None:
-        """Counts the ids of an item as taken: they are never made again, also after it was deleted."""
+        """Marks the ids of an item as used. They are not generated again, even after it was deleted."""
         self._taken.setdefault(entity.name, set()).update(identities(entity, item))
 
     def release(self, entity: Entity, item: Values) -> None:
-        """Frees the ids of an item that was deleted to make room."""
+        """Marks the ids of a deleted item as free."""
         self._taken.setdefault(entity.name, set()).difference_update(identities(entity, item))
 
     def keep(self, entity: Entity, item: Values) -> None:
-        """Counts an item as made."""
+        """Adds an item to the data."""
         self.reserve(entity, item)
-        items = self.made.setdefault(entity.name, [])
+        items = self.items.setdefault(entity.name, [])
         items[:] = [*(() if entity.singleton else items), item]
 
     def make(self, entity: Entity, known: Values | None = None) -> Values:
-        """A new item, not kept. `known` are attributes that it has to have."""
+        """Generates an item with the `known` attributes, without keeping it."""
         self._count += 1
         item: Values = dict(known or {})
         owners: dict[str, Values] = {}
@@ -150,7 +150,7 @@ class Maker:
         return {name: value for name, value in item.items() if value is not None}
 
     def _choose_tenant(self, entity: Entity, item: Values) -> None:
-        """One of a few tenants, where they are no entity themselves."""
+        """Gives an item one of a few tenants, if tenants are no entity."""
         tenant = self.workload.tenant
         attribute = entity.attribute(tenant.attribute) if tenant and is_owned(self.workload, entity.name) else None
         if attribute is None or attribute.references or attribute.name in item:
@@ -160,12 +160,12 @@ class Maker:
         item[attribute.name] = self._chance.choice(self._tenants)
 
     def _repeat_id(self, entity: Entity, item: Values) -> None:
-        """Often the id that an item of another tenant has: whatever lets one see the other's then shows."""
+        """Often gives an item the id of another tenant's item, so that a missing separation of tenants shows."""
         tenant = self.workload.tenant
-        if not self.harsh or tenant is None or not is_owned(self.workload, entity.name):
+        if not self.edge_values or tenant is None or not is_owned(self.workload, entity.name):
             return
         mine = item.get(tenant.attribute)
-        others = [one for one in self.made.get(entity.name, []) if one.get(tenant.attribute) != mine]
+        others = [one for one in self.items.get(entity.name, []) if one.get(tenant.attribute) != mine]
         if mine is None or not others or self._chance.random() < 0.5:
             return
         other = self._chance.choice(others)
@@ -174,16 +174,16 @@ class Maker:
                 item.setdefault(part.name, other[part.name])
 
     def _follow(self, entity: Entity, attribute: Attribute, item: Values, owners: dict[str, Values]) -> None:
-        """Takes the item that an attribute refers to, and what this item has of its id under the same names."""
+        """Chooses the item that an attribute refers to, and takes over the parts of its id."""
         held = target(self.workload, attribute)
-        if held is None or not (choices := self.made.get(held[0].name)):
+        if held is None or not (choices := self.items.get(held[0].name)):
             return
         owner, name = held
         if attribute.name in item:
             choices = [one for one in choices if one.get(name.name) == item[attribute.name]]
         same = [a.name for a in owner.id if a.name in item and entity.attribute(a.name) and a is not name]
         choices = [one for one in choices if all(one.get(n) == item[n] for n in same)] or choices
-        if not self.harsh and attribute.name not in item:  # nobody follows themselves, who is only an example
+        if not self.edge_values and attribute.name not in item:  # nobody follows themselves, who is only an example
             others = {item[a.name] for a in entity.attributes if a.name in item and target(self.workload, a) == held}
             choices = [one for one in choices if one.get(name.name) not in others] or choices
         if not choices or (attribute.optional and self._chance.random() < 0.3):
@@ -197,10 +197,10 @@ class Maker:
                 item[own.name] = chosen.get(part.name)
 
     def _repeated(self, attribute: Attribute, owners: Mapping[str, Values]) -> Any:
-        """The value that an attribute repeats of another item."""
+        """The value of an attribute that is a copy of another item's."""
         for reference in filter(None, (attribute.copy_of, attribute.snapshot_of)):
             owner, _, name = reference.partition(".")
-            found = owners.get(owner) or next(iter(self.made.get(owner, [])), None)
+            found = owners.get(owner) or next(iter(self.items.get(owner, [])), None)
             if found is not None:
                 return found.get(name)
         return None
@@ -208,13 +208,13 @@ class Maker:
     # --- Values -----------------------------------------------------------------------------------------------------
 
     def value(self, attribute: Attribute) -> Any:
-        """A value of an attribute's type, readable where it can be; a new one for an id."""
+        """A value of an attribute's type; a new one for an id."""
         if attribute.ttl:
             return self._end(attribute)
         kind = attribute.type.kind
         if attribute.type.numeric and attribute.bounds[0] is not None:
             return self._within(attribute, attribute.bounds[0], attribute.bounds[1])
-        if self.harsh and not attribute.size and not _is_time(attribute):
+        if self.edge_values and not attribute.size and not _is_time(attribute):
             if attribute.id or attribute.unique:
                 return self._next(attribute)
             choices = self._pool(attribute)
@@ -227,52 +227,52 @@ class Maker:
         return self._of(attribute.type)
 
     def _end(self, attribute: Attribute) -> Any:
-        """When an item ends, in whole seconds, as DynamoDB has it."""
+        """The time when an item expires, in whole seconds."""
         moment = self.now.replace(microsecond=0) + _FAR + timedelta(days=self._chance.randint(1, 90))
         return moment if attribute.type.kind is Kind.DATETIME else int(moment.timestamp())
 
     def _within(self, attribute: Attribute, least: int, most: int | None) -> Any:
-        """A number within its bounds, told to be harsh often one of another number of digits.
+        """A number within its bounds; with edge values, often one with another number of digits.
 
-        One that changes keeps away from its bounds: what is added to it may be one or two.
+        A mutable one keeps a distance from its bounds, because writes add to it.
         """
         most = max(least, most if most is not None else least + 1_000_000)
-        if attribute.mutable or not self.harsh:
+        if attribute.mutable or not self.edge_values:
             margin = min(3, (most - least) // 3)
             least, most = least + margin, most - margin
         edges = [n for n in (least, least + 1, 9, 10, 99, 100, 999, 1000, most - 1, most) if least <= n <= most]
-        usual = most if self.harsh or attribute.id or attribute.unique else min(most, least + 500)
+        usual = most if self.edge_values or attribute.id or attribute.unique else min(most, least + 500)
         found = (
             self._chance.choice(edges)
-            if self._chance.random() < 0.5 * self.harsh
+            if self._chance.random() < 0.5 * self.edge_values
             else self._chance.randint(least, usual)
         )
         return Decimal(found) if attribute.type.kind is Kind.DECIMAL else found
 
     def _pool(self, attribute: Attribute) -> Sequence[Any]:
-        """Values that are not ids: few, so that some are equal."""
-        choices = self._hard(attribute.type.kind)
+        """The few values of an attribute that is no id, so that some items have equal ones."""
+        choices = self._edge_values(attribute.type.kind)
         if attribute.type.kind is not Kind.STRING:
             return choices
-        return (*choices[:6], *choices[-4:], *(() if attribute.name in self.filled else (hard.EMPTY,)))
+        return (*choices[:6], *choices[-4:], *(() if attribute.name in self.filled else (EMPTY,)))
 
-    def _hard(self, kind: Kind) -> Sequence[Any]:
-        choices = hard.pool(kind, self.now)
+    def _edge_values(self, kind: Kind) -> Sequence[Any]:
+        choices = edge_values_of(kind, self.now)
         if kind is not Kind.STRING or not self.without:
             return choices
         return [text for text in choices if self.without not in text]
 
     def _next(self, attribute: Attribute) -> Any:
-        """A value that was not given out, as far as the type has one."""
+        """A value that was not used yet, if the type has one."""
         kind = attribute.type.kind
         left = self._fresh.get(kind)
         if left is None:
-            left = self._fresh[kind] = list(dict.fromkeys(self._hard(kind)))
+            left = self._fresh[kind] = list(dict.fromkeys(self._edge_values(kind)))
             self._chance.shuffle(left)
         if left:
             return left.pop()
         if kind is Kind.STRING:
-            return f"{self._chance.choice(self._hard(kind))}{self._count}"
+            return f"{self._chance.choice(self._edge_values(kind))}{self._count}"
         if kind in (Kind.INTEGER, Kind.NUMBER):
             return self._count * self._chance.choice((1, -1, 10))
         if kind is Kind.DECIMAL:
@@ -291,16 +291,16 @@ class Maker:
         return (text + " ") * (min(attribute.size, _LARGEST) // (len(text) + 1)) if attribute.size else text
 
     def _moment(self) -> datetime:
-        """Within the last month, most of them lately; told to be harsh, at an edge or equal to another."""
-        if self.harsh and self._chance.random() < 0.7:
-            return self._chance.choice(hard.moments(self.now))
+        """A time within the last month, most of them recent; with edge values, at an edge or equal to another."""
+        if self.edge_values and self._chance.random() < 0.7:
+            return self._chance.choice(moments(self.now))
         return self.now - timedelta(seconds=int(self._chance.random() ** 2 * 30 * 86_400))
 
     def _of(self, type_: Type) -> Any:
         chance = self._chance
         match type_.kind:
             case Kind.STRING:
-                return chance.choice(self._hard(type_.kind) if self.harsh else _WORDS)
+                return chance.choice(self._edge_values(type_.kind) if self.edge_values else _WORDS)
             case Kind.INTEGER | Kind.NUMBER:
                 return chance.randint(1, 500)
             case Kind.DECIMAL:
@@ -327,19 +327,20 @@ class Maker:
                 return {letter: chance.choice(_WORDS) for letter in string.ascii_lowercase[:2]}
 
 
-def scaled(told: Cardinality | None) -> int:
-    """How many children stand for a document's figure: as many, as long as they are few.
+def scaled(cardinality: Cardinality | None) -> int:
+    """The number of children for a cardinality of the document: scaled down if it is large.
 
     >>> [scaled(Cardinality(count)) for count in (1, 3, 20, 100, 1_000_000, None)]
     [1, 3, 6, 9, 12, 12]
     """
-    if told is None:
+    if cardinality is None:
         return 3
-    return 12 if told.count is None else min(told.count, 12, 2 + round(math.log2(max(1, told.count))))
+    count = cardinality.count
+    return 12 if count is None else min(count, 12, 2 + round(math.log2(max(1, count))))
 
 
 def identities(entity: Entity, item: Values) -> list[tuple[Any, ...]]:
-    """What no other item of the entity may have: its id, and what is said to be unique."""
+    """The values that no other item of the entity may have: its id and unique attributes."""
     groups = [tuple(a.name for a in entity.id), *((a.name,) for a in entity.attributes if a.unique), *entity.unique]
     return [
         (group, *(item[name] for name in group))
@@ -349,14 +350,14 @@ def identities(entity: Entity, item: Values) -> list[tuple[Any, ...]]:
 
 
 def _is_time(attribute: Attribute) -> bool:
-    """Whether text is a time, by its name."""
+    """Whether a text attribute is a time, by its name."""
     name = attribute.name.lower()
-    told = any(part in name for part in ("date", "time", "created", "updated")) or name.endswith("at")
-    return told and attribute.type.kind is Kind.STRING
+    timely = any(part in name for part in ("date", "time", "created", "updated")) or name.endswith("at")
+    return timely and attribute.type.kind is Kind.STRING
 
 
 def _parents_first(workload: Workload) -> list[Entity]:
-    """Entities in an order in which each comes after those it refers to, as far as they do not refer in circles."""
+    """The entities, each after those that it refers to, except in cycles."""
     left = list(workload.entities)
     found: list[Entity] = []
     while left:

@@ -1,4 +1,4 @@
-"""Values that break what is written carelessly: separators, prefixes of each other, edges of days, equal numbers.
+"""Edge values: separators, prefixes of each other, the first and last moments of days, equal numbers.
 
 Each is a value of its type that an application may well have. What sorts, escapes, pads, folds or cuts wrongly is found
 by one of them.
@@ -62,7 +62,7 @@ BYTES = (b"a", b"ab", b"\x00", b"\x00\x00", b"\xff", b"#", bytes(range(16)))
 
 
 def moments(now: datetime) -> tuple[datetime, ...]:
-    """Times up to now: the edges of seconds, days, weeks and months, some equal, one told by another clock."""
+    """Times up to now: at the edges of seconds, days, weeks and months, some equal, one in another time zone."""
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     month = day.replace(day=1)
     tick = timedelta(microseconds=1)
@@ -88,8 +88,8 @@ def dates(now: datetime) -> tuple[date, ...]:
     return tuple(dict.fromkeys(moment.astimezone(UTC).date() for moment in moments(now)))
 
 
-def pool(kind: Kind, now: datetime) -> Sequence[Any]:
-    """The values of a type that are worth trying; none for a type of which all are alike."""
+def edge_values_of(kind: Kind, now: datetime) -> Sequence[Any]:
+    """The edge values of a type; none for a type without any."""
     match kind:
         case Kind.STRING:
             return TEXTS

@@ -1,6 +1,6 @@
-"""What the table should hold: each item with its keys, copies and guards, made from the design; and what it does hold.
+"""The expected content of the table: each item with its keys, copies and guards.
 
-The client's write path has no part in what should be there: keys are built from the design's templates, item by item.
+It is computed from the key templates of the design, independently of the client, and compared with a scan of the table.
 """
 
 from __future__ import annotations
@@ -13,55 +13,91 @@ from prejoin.design.mapping.facets import ending, types_of
 from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template, guard_key
 from prejoin.proof.data import Values
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
+from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
+from prejoin.workload.model import Entity
 
 Json = dict[str, Any]
 Dump = dict[tuple[str, ...], Json]
-"""Items as DynamoDB has them, by the texts of their keys."""
+"""Items in DynamoDB JSON, by their keys."""
 _OWNER = "owner"
 
 
-class State:
-    """The items that should be in the table."""
+class ExpectedTable:
+    """The items that the table has to hold, and the writes that prepare it for a case."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
-        self._names = [k.name for k in (*bench.design.slots[0].pk, *bench.design.slots[0].sk)]
-        self._facets = {(f.entity, f.copy, f.slot): f for f in bench.facets}
+    def __init__(self, sample: SampleTable) -> None:
+        self._sample = sample
+        self._names = [k.name for k in (*sample.design.slots[0].pk, *sample.design.slots[0].sk)]
+        self._facets = {(f.entity, f.copy, f.slot): f for f in sample.facets}
         self.items: Dump = {}
-        for entity, items in bench.items.items():
+        for entity, items in sample.items.items():
             for values in items:
                 self.items |= self.of(entity, values)
 
     def of(self, entity: str, values: Values) -> Dump:
-        """All that is in the table for one item: its own, copies and guards."""
-        return {self.key(item): item for item in self._made(entity, values)}
+        """The items of the table for one item of the data: itself, its copies and its guards."""
+        return {self.key(item): item for item in self._stored(entity, values)}
 
     def key(self, item: Json) -> tuple[str, ...]:
         return tuple(text for name in self._names for text in item[name].values())
 
-    def replace(self, entity: str, before: Values | None, after: Values | None) -> None:
-        """Follows a write."""
+    def apply(self, step: WriteStep) -> None:
+        """Records a step that was done, in the data and in the expected content."""
+        items = self._sample.items[step.entity.name]
+        if step.before is not None:
+            items[:] = [item for item in items if item is not step.before]
+        if step.after is not None:
+            items.append(step.after)
+            self._sample.generator.reserve(step.entity, step.after)
+        self._replace(step.entity.name, step.before, step.after)
+
+    def prepare(self, case: WriteCase) -> None:
+        """Writes the items that a case needs, and deletes those that must not exist."""
+        for entity, item in case.missing:
+            self.insert(entity, item)
+        case.missing.clear()
+        for entity, item in case.obsolete:
+            self._delete(entity, item)
+        case.obsolete.clear()
+
+    def insert(self, entity: Entity, item: Values) -> None:
+        """Writes an item of the data; the only one of its entity may replace another."""
+        sample = self._sample
+        record = sample.package.record(entity.name, item)
+        sample.unobserved.put(record) if entity.singleton else sample.unobserved.insert(record)
+        self._replace(entity.name, None, item)
+
+    def _delete(self, entity: Entity, item: Values) -> None:
+        sample = self._sample
+        key = sample.package.named(entity.name, {name: item.get(name) for name in sample.base(entity)})
+        sample.unobserved.delete(sample.package.classes[entity.name], read=True, **key)
+        items = sample.items[entity.name]
+        items[:] = [one for one in items if one is not item]
+        sample.generator.release(entity, item)
+        self._replace(entity.name, item, None)
+
+    def _replace(self, entity: str, before: Values | None, after: Values | None) -> None:
         for key in self.of(entity, before) if before is not None else ():
             self.items.pop(key, None)
         if after is not None:
             self.items |= self.of(entity, after)
 
     def read(self) -> Dump:
-        """What is in the table."""
+        """Scans the table."""
         found: Dump = {}
         start: Json = {}
         while True:
-            page = self._bench.unobserved.call("Scan", {"ConsistentRead": True, **start})
+            page = self._sample.unobserved.call("Scan", {"ConsistentRead": True, **start})
             found |= {self.key(item): item for item in page["Items"]}
             if "LastEvaluatedKey" not in page:
                 return found
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
     def difference(self, there: Dump | None = None) -> str:
-        """How the table differs from what it should hold; empty where it does not."""
+        """How the table differs from its expected content; empty if it does not."""
         found = self.read() if there is None else there
         for key, item in self.items.items():
             if key not in found:
@@ -72,11 +108,11 @@ class State:
         return "" if strange is None else f"{self._what(found[strange])} {_shown(strange)} should not be there"
 
     def _what(self, item: Json) -> str:
-        return str(item.get(self._bench.design.type_attribute, {}).get("S", "an item"))
+        return str(item.get(self._sample.design.type_attribute, {}).get("S", "an item"))
 
-    def _made(self, entity: str, values: Values) -> Iterator[Json]:
-        bench, design = self._bench, self._bench.design
-        described = bench.entity(entity)
+    def _stored(self, entity: str, values: Values) -> Iterator[Json]:
+        sample, design = self._sample, self._sample.design
+        described = sample.entity(entity)
         own = design.item(entity)
         if own is None:
             return
@@ -94,15 +130,15 @@ class State:
                 keys = self._written(TABLE, pk, sk, values)
                 tag = {"S": f"{own.tag} unique {label}"}
                 ends = {n: values[n] for n in [ending(design, described)] if values.get(n) is not None}
-                until = self._codec(entity).encode_values(bench.package.named(entity, ends))
+                until = self._codec(entity).encode_values(sample.package.named(entity, ends))
                 yield {_OWNER: {"M": base}, **until, **keys, design.type_attribute: tag}
 
     def _item(self, item: Item, tag: str, values: Values, holds: Collection[str]) -> Json:
-        bench = self._bench
+        sample = self._sample
         kept = {name: value for name, value in values.items() if name in holds}
         found = {
-            **self._codec(item.entity).encode_values(bench.package.named(item.entity, kept)),
-            bench.design.type_attribute: {"S": tag},
+            **self._codec(item.entity).encode_values(sample.package.named(item.entity, kept)),
+            sample.design.type_attribute: {"S": tag},
         }
         for facet in item.facets:
             keys = self._facets[item.entity, item.copy, facet.slot]
@@ -111,7 +147,7 @@ class State:
         return found
 
     def _codec(self, entity: str) -> Codec[Any]:
-        return self._bench.package.schema.entity(self._bench.package.classes[entity]).codec
+        return self._sample.package.schema.entity(self._sample.package.classes[entity]).codec
 
     def _keys(self, facet: Facet, values: Values) -> Json:
         return self._written(facet.slot, facet.pk, facet.sk, values)
@@ -119,7 +155,7 @@ class State:
     def _written(
         self, name: str, pk: Template | Natural, sk: Template | Natural | None, values: Mapping[str, Any]
     ) -> Json:
-        slot = self._bench.design.slot(name)
+        slot = self._sample.design.slot(name)
         assert slot is not None  # the facet is in it
         found: Json = {}
         for form, attributes in ((pk, slot.pk), (sk, slot.sk)):

@@ -1,4 +1,4 @@
-"""Every pattern of a workload run on a design: `prove(workload, design, transport)`. None goes missing."""
+"""Proves a design: `prove(workload, design, transport)` runs every access pattern and compares it with brute force."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from prejoin.design.model import Design
 from prejoin.keys import TemplateError
 from prejoin.patterns import audit
-from prejoin.proof.expected_table import State
+from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.package import load_package
-from prejoin.proof.prove_reads import run_read
-from prejoin.proof.prove_writes import run_write
-from prejoin.proof.result import Answer, Proof
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.prove_reads import prove_read
+from prejoin.proof.prove_writes import prove_write
+from prejoin.proof.result import PatternProof, Proof
+from prejoin.proof.sample_table import SampleTable
 from prejoin.render.python.package import Options
 from prejoin.table import SchemaError
 from prejoin.transport import Transport
-from prejoin.workload.model import Workload
+from prejoin.workload.model import Pattern, Workload
 
 
 def prove(
@@ -28,38 +28,51 @@ def prove(
     now: datetime | None = None,
     seed: int = 1,
     options: Options | None = None,
-    told: Callable[[str], None] = lambda how_far: None,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Proof:
-    """A design run on an empty place, with data that is hard on its keys.
+    """Renders the code of a design, loads it, and runs it on an empty table that is filled with edge values.
 
-    Every read is compared with what looking at all the data finds; after every write the whole table is compared with
-    what it should hold. It is the same for the same clock and seed. `told` hears how far it is.
+    The methods of both repositories are called. Every read is compared with a search through all the data; after
+    every write the whole table is compared with its expected content. The result is the same for the same time and
+    seed. `options` are those of the generated code.
 
-    Of a design that no table can be made from, nothing is proven, and each pattern says so.
+    If no table can be created from the design, no pattern is proven.
     """
     now = now or datetime.now(UTC)
     try:
         package = load_package(workload, design, options, lambda: now)
-        bench = Bench.ready(workload, design, transport, now, seed, harsh=True, package=package)
-    except (SchemaError, TemplateError) as problem:
-        nothing = "no table can be made from the design"
-        unasked = tuple(Answer(p.id, p.description, problem=nothing) for p in workload.patterns)
-        return Proof(unasked, findings=(f"{nothing}: {problem}",))
-    state = State(bench)
-    filled = len(state.items)
-    wrong = state.difference()
-    answers: list[Answer] = []
-    for answer in run_all(bench, state):
-        answers.append(answer)
-        told(f"{len(answers)} of {len(workload.patterns)} patterns")
-    findings = [*bench.refused, *([wrong] if wrong else []), *map(str, audit(bench.unobserved))]
-    return Proof(tuple(answers), filled, tuple(findings))
+        sample = SampleTable.create(workload, design, transport, now, seed, edge_values=True, package=package)
+    except (SchemaError, TemplateError) as error:
+        problem = "no table can be made from the design"
+        patterns = tuple(PatternProof(p.id, p.description, problem=problem) for p in workload.patterns)
+        return Proof(patterns, findings=(f"{problem}: {error}",))
+    expected = ExpectedTable(sample)
+    items = len(expected.items)
+    wrong = expected.difference()
+    proofs: list[PatternProof] = []
+    for one in prove_patterns(sample, expected):
+        proofs.append(one)
+        progress(f"{len(proofs)} of {len(workload.patterns)} patterns")
+    findings = [*sample.unwritable, *([wrong] if wrong else []), *map(str, audit(sample.unobserved))]
+    return Proof(tuple(proofs), items, tuple(findings))
 
 
-def run_all(bench: Bench, state: State | None = None) -> Iterator[Answer]:
-    """The answers, reads first: writes change what reads find."""
-    state = state or State(bench)
-    for read in bench.workload.reads:
-        yield run_read(bench, read, state)
-    for write in (*bench.workload.writes, *bench.workload.deletes):
-        yield run_write(bench, write, state)
+def prove_patterns(sample: SampleTable, expected: ExpectedTable | None = None) -> Iterator[PatternProof]:
+    """Proves the patterns one by one; reads first, because writes change the data."""
+    expected = expected or ExpectedTable(sample)
+    for read in sample.workload.reads:
+        yield _unproven(sample, read) or prove_read(sample, read, expected)
+    for write in (*sample.workload.writes, *sample.workload.deletes):
+        yield _unproven(sample, write) or prove_write(sample, write, expected)
+
+
+def _unproven(sample: SampleTable, pattern: Pattern) -> PatternProof | None:
+    """The result for a pattern that the design does not serve; None for one that can be run."""
+    if reason := sample.out_of_scope.get(pattern.id):
+        return PatternProof(pattern.id, pattern.description, problem=reason, out_of_scope=True)
+    operation = sample.design.operation(pattern.id)
+    if operation is None:
+        return PatternProof(pattern.id, pattern.description, problem="it is not in the design")
+    if not operation.served:
+        return PatternProof(pattern.id, pattern.description, problem=operation.problem, remedy=operation.remedy)
+    return None

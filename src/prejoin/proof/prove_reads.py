@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from prejoin.design.mapping.map_reads import followed, map_read
 from prejoin.design.model import TABLE, Operation, Request
 from prejoin.proof.arguments import read_arguments
-from prejoin.proof.expected_table import State
-from prejoin.proof.expected_units import read_units
-from prejoin.proof.read_cases import Given, cases
-from prejoin.proof.reference import Found, Reference, difference
-from prejoin.proof.result import Answer
-from prejoin.proof.sample_table import REFUSALS, Bench, BrokenMethodError
+from prejoin.proof.brute_force import BruteForce, Found, difference
+from prejoin.proof.expected_table import ExpectedTable
+from prejoin.proof.expected_units import read_units, units_difference
+from prejoin.proof.read_cases import Inputs, read_cases
+from prejoin.proof.result import PatternProof
+from prejoin.proof.sample_table import REFUSALS, BrokenMethodError, SampleTable
 from prejoin.render.python.method import Method, Option
 from prejoin.table import Call, Collection, Page, TooMany
 from prejoin.workload.model import Combine, Read, Result
@@ -23,53 +23,46 @@ _PAGE = 2
 """Items per page when pages are walked: small, so that every kind of boundary falls into one."""
 
 
-def run_read(bench: Bench, read: Read, state: State | None = None) -> Answer:
-    """Proves one read, first with the inputs for which most is found, then with others."""
-    operation = bench.design.operation(read.id)
-    if read.id in bench.outside:
-        return Answer(read.id, read.description, problem=bench.outside[read.id], outside=True)
-    if operation is None or not operation.served:
-        problem, remedy = (operation.problem, operation.remedy) if operation else ("it is not in the design", "")
-        return Answer(read.id, read.description, problem=problem, remedy=remedy)
-    method = bench.package.methods.get(read.id)
+def prove_read(sample: SampleTable, read: Read, expected: ExpectedTable | None = None) -> PatternProof:
+    """Proves a read that the design serves: the inputs that find most first, then others."""
+    operation = sample.design.operation(read.id)
+    assert operation is not None  # served
+    method = sample.package.methods.get(read.id)
     if method is None:
-        return Answer(read.id, read.description, problem="no key of the design serves it")
-    asked = Reference(read, bench.workload, bench.now)
-    reading = _Reading(bench, asked, method)
-    tried = cases(bench, asked)
-    state = state or State(bench)
-    items, pages, given = 0, 0, tried[0]
-    calls: tuple[Call, ...] = ()
-    units: float | None = None
+        return PatternProof(read.id, read.description, problem="no key of the design serves it")
+    there = (expected or ExpectedTable(sample)).items
+    brute_force = BruteForce(read, sample.workload, sample.now)
+    reading = _Reading(sample, brute_force, method)
+    inputs = read_cases(sample, brute_force)
+    first, pages, given = PatternProof(read.id, read.description), 0, inputs[0]
     try:
-        for at, given in enumerate(tried):
-            with bench.watched() as seen:
+        for at, given in enumerate(inputs):
+            with sample.watched() as calls:
                 answer = reading.call(given)
-            wrong = reading.difference(given, answer)
-            expected = read_units(bench, operation, seen, state.items)
-            used = sum(call.units for call in seen)
-            if not wrong and expected is not None and expected != used:
-                wrong = f"it used {used:g} units, and {expected:g} were predicted"
+            units = read_units(sample, operation, calls, there)
+            proof = PatternProof(
+                read.id, read.description, tuple(calls), answer.count, given, at + 1, pages, predicted=units
+            )
+            wrong = reading.difference(given, answer) or units_difference(calls, units)
             if at == 0:
-                calls, items, units = tuple(seen), answer.count, expected
-                wrong = (
-                    wrong or _otherwise(bench, read, operation, calls) or reading.async_difference(given, answer, calls)
-                )
+                first = proof
+                wrong = wrong or _design_difference(sample, read, operation, calls)
+                wrong = wrong or reading.async_difference(given, answer, calls)
             if not wrong:
                 wrong, walked = reading.walk(given)
                 pages += walked
             if wrong:
-                return Answer(read.id, read.description, tuple(seen), answer.count, given, at + 1, pages, wrong=wrong)
-    except REFUSALS as problem:
-        return Answer(read.id, read.description, given=given, problem=str(problem))
+                return replace(proof, pages=pages, wrong=wrong)
+    except REFUSALS as error:
+        return PatternProof(read.id, read.description, given=given, problem=str(error))
     except BrokenMethodError as error:
-        return Answer(read.id, read.description, given=given, cases=1, wrong=str(error))
-    return Answer(read.id, read.description, calls, items, tried[0], len(tried), pages, predicted=units)
+        return PatternProof(read.id, read.description, given=given, cases=1, wrong=str(error))
+    return replace(first, cases=len(inputs), pages=pages)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a method has returned, by the document's names."""
+class _Answer:
+    """The answer of a method, by the document's names."""
 
     items: Found
     """Of a read of several entities, those of all; of a join, those of the first."""
@@ -79,7 +72,7 @@ class _Found:
     number: int | None = None
     """Of a count."""
     too_many: bool = False
-    """Whether it has refused to choose one of several."""
+    """Whether it refused to choose one of several items."""
     cursor: str | None = None
 
     @property
@@ -90,38 +83,38 @@ class _Found:
 class _Reading:
     """A read, the method that does it, and the brute-force answer."""
 
-    def __init__(self, bench: Bench, asked: Reference, method: Method) -> None:
-        self.bench = bench
-        self.asked = asked
+    def __init__(self, sample: SampleTable, brute_force: BruteForce, method: Method) -> None:
+        self.sample = sample
+        self.brute_force = brute_force
         self.method = method
-        self.many = any(one.many for one in asked.read.inputs)
+        self.many = any(one.many for one in brute_force.read.inputs)
         self.paged = any(param.meaning == Option("after") for param in method.params)
-        tenant = bench.workload.tenant
+        tenant = sample.workload.tenant
         self._tenant = tenant.attribute if tenant else ""
 
-    def call(self, given: Given, asynchronous: bool = False, **options: Any) -> _Found:
+    def call(self, given: Inputs, asynchronous: bool = False, **options: Any) -> _Answer:
         """Calls the method with the inputs."""
-        arguments = read_arguments(self.method, given, self.bench.now) | options
+        arguments = read_arguments(self.method, given, self.sample.now) | options
         try:
-            result = self.bench.run(self.method, arguments, given.get(self._tenant), asynchronous=asynchronous)
+            result = self.sample.run(self.method, arguments, given.get(self._tenant), asynchronous=asynchronous)
         except TooMany:
-            return _Found([], too_many=True)
+            return _Answer([], too_many=True)
         others: Sequence[Mapping[Any, Any]] = ()
         if isinstance(result, int):
-            return _Found([], number=result)
-        if self.asked.read.combine is Combine.JOIN:
+            return _Answer([], number=result)
+        if self.brute_force.read.combine is Combine.JOIN:
             result, *others = result
         several = isinstance(result, Page | Collection | list)
         records = tuple(result) if several else () if result is None else (result,)
-        items = [self.bench.package.values(record) for record in records]
-        return _Found(items, records, tuple(others), cursor=getattr(result, "cursor", None) if several else None)
+        items = [self.sample.package.values(record) for record in records]
+        return _Answer(items, records, tuple(others), cursor=getattr(result, "cursor", None) if several else None)
 
-    def expected(self, given: Given) -> Found:
-        return self.asked.answer(self.bench.items, given)
+    def expected(self, given: Inputs) -> Found:
+        return self.brute_force.answer(self.sample.items, given)
 
-    def difference(self, given: Given, found: _Found) -> str:
+    def difference(self, given: Inputs, found: _Answer) -> str:
         """How an answer differs from the brute-force one; empty where it does not."""
-        read, expected = self.asked.read, self.expected(given)
+        read, expected = self.brute_force.read, self.expected(given)
         if found.too_many:
             return "" if len(expected) > 1 else "too many items were found"
         if found.number is not None:
@@ -129,45 +122,45 @@ class _Reading:
         limit = 1 if read.result is Result.ONE and not self.many else read.limit or read.page
         wrong = difference(found.items, self.shown(found, expected), None if self.many else limit)
         if not wrong and not self.many and not self.is_view(found):
-            wrong = self.asked.disorder(found.items, expected)
+            wrong = self.brute_force.disorder(found.items, expected)
         for name, named in zip(read.entities[1:], found.others, strict=False):
             wrong = wrong or self._join_difference(name, found.items, named)
         return wrong
 
-    def is_view(self, found: _Found) -> bool:
+    def is_view(self, found: _Answer) -> bool:
         """Whether objects have only some of their entity's attributes."""
         return any(
-            len(self.bench.package.holds(one)) < len(self.bench.package.fields[name])
+            len(self.sample.package.holds(one)) < len(self.sample.package.fields[name])
             for one, (name, _) in zip(found.records[:1], found.items, strict=False)
         )
 
-    def shown(self, found: _Found, expected: Found) -> Found:
+    def shown(self, found: _Answer, expected: Found) -> Found:
         """Expected items with the attributes that a view has."""
         if not self.is_view(found):
             return expected
-        held = self.bench.package.holds(found.records[0])
+        held = self.sample.package.holds(found.records[0])
         return [(name, {k: v for k, v in values.items() if k in held}) for name, values in expected]
 
     def _join_difference(self, name: str, found: Found, named: Mapping[Any, Any]) -> str:
         """How the items that a join has fetched differ from those that the first ones refer to."""
-        links = followed(self.asked.read, self.bench.workload, name)
+        links = followed(self.brute_force.read, self.sample.workload, name)
         ids = [[values.get(link.own.name) for link in links] for _, values in found]
         varying = [link.other.name for link in links if not link.given]
         wanted = {
             values[varying[0]] if len(varying) == 1 else tuple(values[n] for n in varying): values
-            for values in self.bench.items.get(name, [])
+            for values in self.sample.items.get(name, [])
             if [values.get(link.other.name) for link in links] in ids
         }
-        there = {key: self.bench.package.values(one)[1] for key, one in named.items()}
-        held = {key: self.bench.package.holds(one) for key, one in named.items()}
+        there = {key: self.sample.package.values(one)[1] for key, one in named.items()}
+        held = {key: self.sample.package.holds(one) for key, one in named.items()}
         shown = {k: {n: v for n, v in values.items() if n in held.get(k, ())} for k, values in wanted.items()}
         return "" if there == shown else f"{len(there)} of {name} instead of {len(wanted)}"
 
-    def async_difference(self, given: Given, found: _Found, calls: Sequence[Call]) -> str:
+    def async_difference(self, given: Inputs, found: _Answer, calls: Sequence[Call]) -> str:
         """How the async method differs from the other: in its answer, or in what it sends."""
-        if self.bench.package.async_repository is None:
+        if self.sample.package.async_repository is None:
             return ""
-        with self.bench.watched() as seen:
+        with self.sample.watched() as seen:
             answer = self.call(given, asynchronous=True)
         if answer != found:
             return "the async method gives another answer"
@@ -175,12 +168,12 @@ class _Reading:
             return "the async method sends other requests"
         return ""
 
-    def walk(self, given: Given) -> tuple[str, int]:
+    def walk(self, given: Inputs) -> tuple[str, int]:
         """What is wrong with the pages of an answer, read one after the other; and how many there were.
 
         Together they have to be what is read at once, also in the order of items that sort equal.
         """
-        read = self.asked.read
+        read = self.brute_force.read
         expected = self.expected(given)
         if not self.paged or len(expected) < 2:
             return "", 0
@@ -190,7 +183,7 @@ class _Reading:
         if not wrong and limited and self.call(given, limit=limited).items != whole.items[:limited]:
             wrong = f"the first {limited} items are not the first of all"
         if not wrong and not self.is_view(whole):
-            wrong = self.asked.disorder(whole.items, expected)
+            wrong = self.brute_force.disorder(whole.items, expected)
         paged: Found = []
         cursor, pages = None, 0
         while not wrong and (cursor is not None or not pages):
@@ -210,9 +203,9 @@ def _sent(call: Call) -> str:
     return f"{call.operation} {call.request}"
 
 
-def _otherwise(bench: Bench, read: Read, operation: Operation, calls: tuple[Call, ...]) -> str:
+def _design_difference(sample: SampleTable, read: Read, operation: Operation, calls: Sequence[Call]) -> str:
     """How the requests sent differ from those of the design; empty where they do not."""
-    mapped = map_read(read, bench.workload, bench.facets)
+    mapped = map_read(read, sample.workload, sample.facets)
     for request, other in zip(operation.requests, mapped.requests, strict=False):
         if _place(request) != _place(other):
             return f"the design says {' '.join(_place(request))}, and its keys give {' '.join(_place(other))}"

@@ -2,76 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from prejoin.proof.arguments import refer_to_checked, tenant_of_steps, write_arguments
-from prejoin.proof.expected_table import State
-from prejoin.proof.expected_units import write_units
-from prejoin.proof.result import Answer
-from prejoin.proof.sample_table import REFUSALS, Bench, BrokenMethodError
-from prejoin.proof.violations import keep, provoke, supply
-from prejoin.proof.write_cases import Case, NothingFitsError, steps_of
-from prejoin.table import Call, TooMany
+from prejoin.proof.expected_table import ExpectedTable
+from prejoin.proof.expected_units import units_difference, write_units
+from prejoin.proof.result import PatternProof
+from prejoin.proof.sample_table import REFUSALS, BrokenMethodError, SampleTable
+from prejoin.proof.violations import prove_violations
+from prejoin.proof.write_cases import NothingFitsError, WriteCase, steps_of
+from prejoin.table import TooMany
 from prejoin.workload.model import Verb, Write
 
 _CASES = 2
+"""How often a write is done: the second time by the async repository."""
 _ATTEMPTS = 6
+"""How many cases are tried until so many could be run."""
 
 
-def run_write(bench: Bench, write: Write, state: State | None = None) -> Answer:
-    """Proves one write: the table holds what it should, and each broken condition is refused."""
-    operation = bench.design.operation(write.id)
-    if write.id in bench.outside:
-        return Answer(write.id, write.description, problem=bench.outside[write.id], outside=True)
-    if operation is None or not operation.served:
-        problem, remedy = (operation.problem, operation.remedy) if operation else ("it is not in the design", "")
-        return Answer(write.id, write.description, problem=problem, remedy=remedy)
-    if all(a.verb is Verb.EXPIRE for a in write.actions):
-        return Answer(write.id, write.description, predicted=0.0)  # DynamoDB deletes expired items: nothing is sent
-    method = bench.package.methods[write.id]
-    state = state or State(bench)
-    calls: tuple[Call, ...] = ()
-    units: float | None = None
-    given = {}
+def prove_write(sample: SampleTable, write: Write, expected: ExpectedTable | None = None) -> PatternProof:
+    """Proves a write that the design serves: the table holds what it should, and broken conditions are refused."""
+    operation = sample.design.operation(write.id)
+    assert operation is not None  # served
+    if all(action.verb is Verb.EXPIRE for action in write.actions):
+        return PatternProof(write.id, write.description, predicted=0.0)  # DynamoDB deletes by itself: nothing is sent
+    method = sample.package.methods[write.id]
+    expected = expected or ExpectedTable(sample)
+    first: PatternProof | None = None
     count = 0
     try:
         for turn in range(_ATTEMPTS):
-            case = Case(bench, write, operation, turn)
+            case = WriteCase(sample, write, operation, turn)
             steps = refer_to_checked(case, steps_of(case, replacing=count > 0))
-            supply(bench, state, case)
-            there = dict(state.items)
-            arguments = write_arguments(method, case, steps, bench.package.record)
+            expected.prepare(case)
+            there = dict(expected.items)
+            arguments = write_arguments(method, case, steps, sample.package.record)
+            asynchronous = count > 0 and sample.package.async_repository is not None
             try:
-                with bench.watched() as seen:
-                    bench.run(
-                        method,
-                        arguments,
-                        tenant_of_steps(case, steps),
-                        asynchronous=count > 0 and bench.package.async_repository is not None,
-                    )
+                with sample.watched() as calls:
+                    sample.run(method, arguments, tenant_of_steps(case, steps), asynchronous=asynchronous)
             except TooMany:
                 if turn == _ATTEMPTS - 1 or not case.found_first:
                     raise
-                continue  # several items fit what the caller knows, and it refuses to choose
+                continue  # several items fit what the caller knows, and the method refuses to choose
             for step in steps:
-                keep(bench, state, step)
-            expected = write_units(case, steps, seen, state, there)
-            if not count:
-                calls, given, units = tuple(seen), case.given | case.lists, expected
+                expected.apply(step)
+            units = write_units(case, steps, calls, expected, there)
             count += 1
-            used = sum(call.units for call in seen)
-            wrong = state.difference()
-            if not wrong and expected is not None and expected != used:
-                wrong = f"it used {used:g} units, and {expected:g} were predicted"
-            if wrong:
-                return Answer(write.id, write.description, tuple(seen), len(steps), case.given, count, wrong=wrong)
+            written = sum(call.items for call in calls if call.operation not in ("GetItem", "Query"))
+            given = case.given | case.lists
+            proof = PatternProof(write.id, write.description, tuple(calls), written, given, count, predicted=units)
+            first = first or proof
+            if wrong := expected.difference() or units_difference(calls, units):
+                return replace(proof, wrong=wrong)
             if count == _CASES:
                 break
-        provoked, wrong = provoke(bench, state, Case(bench, write, operation, _CASES), method)
-    except (NothingFitsError, LookupError, *REFUSALS) as problem:
-        return Answer(write.id, write.description, calls, given=given, cases=count, problem=str(problem))
+        refused, wrong = prove_violations(sample, expected, WriteCase(sample, write, operation, _CASES), method)
+    except (NothingFitsError, LookupError, *REFUSALS) as error:
+        unproven = first or PatternProof(write.id, write.description)
+        return replace(unproven, items=0, cases=count, predicted=None, problem=str(error))
     except BrokenMethodError as error:
-        return Answer(write.id, write.description, calls, given=given, cases=count + 1, wrong=str(error))
-    written = sum(call.items for call in calls if call.operation not in ("GetItem", "Query"))
-    wrong = wrong or state.difference()
-    return Answer(
-        write.id, write.description, calls, written, given, count, provoked=provoked, predicted=units, wrong=wrong
-    )
+        unproven = first or PatternProof(write.id, write.description)
+        return replace(unproven, cases=count + 1, wrong=str(error))
+    assert first is not None  # the last attempt has run, or raised
+    return replace(first, cases=count, refused=refused, wrong=wrong or expected.difference())

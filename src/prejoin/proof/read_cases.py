@@ -1,33 +1,33 @@
-"""The inputs that a read is run with: those for which most is found, others, none at all, and the ends of ranges."""
+"""Cases of a read: inputs that find most, others, optional ones left out, the ends of ranges, and unknown ids."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from prejoin.proof.brute_force import BruteForce
 from prejoin.proof.data import Values
-from prejoin.proof.reference import Reference
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.types import Kind
 from prejoin.workload.model import RANGES, Input, Op, Result
 
-Given = dict[str, Any]
+Inputs = dict[str, Any]
 _OTHERS = 2
-"""Cases beside the one that finds most, for which something else is found."""
+"""Cases that find something, beside the first."""
 
 
-def cases(bench: Bench, asked: Reference) -> list[Given]:
-    """What the caller gives, case by case; the first is the one for which most is found."""
-    name = asked.entities[0]
-    taken: list[Given] = []
-    for item in bench.items.get(name, []):
-        given = _from_item(bench, asked, item)
+def read_cases(sample: SampleTable, brute_force: BruteForce) -> list[Inputs]:
+    """The inputs of each case. The first finds most; of a read of one item, exactly one if possible."""
+    name = brute_force.entities[0]
+    taken: list[Inputs] = []
+    for item in sample.items.get(name, []):
+        given = _from_item(sample, brute_force, item)
         if given is not None and given not in taken:
             taken.append(given)
     if not taken:
-        return [_never(bench, asked, {})]
-    found = [(len(asked.answer(bench.items, given)), given) for given in taken]
-    if asked.read.result is Result.ONE:  # a method for one item refuses several
+        return [_never(sample, brute_force, {})]
+    found = [(len(brute_force.answer(sample.items, given)), given) for given in taken]
+    if brute_force.read.result is Result.ONE:  # a method for one item refuses several
         found.sort(key=lambda one: (one[0] != 1, one[0]))
     else:
         found.sort(key=lambda one: -one[0])
@@ -39,9 +39,9 @@ def cases(bench: Bench, asked: Reference) -> list[Given]:
     for given in [others[len(others) // 2], others[-1]] if others else []:
         if given not in chosen and len(chosen) <= _OTHERS:
             chosen.append(given)
-    chosen += _ends(bench, asked, best)
-    chosen += [{k: v for k, v in best.items() if k != i.attribute} for i in asked.read.inputs if i.optional]
-    never = _never(bench, asked, best)
+    chosen += _ends(sample, brute_force, best)
+    chosen += [{k: v for k, v in best.items() if k != i.attribute} for i in brute_force.read.inputs if i.optional]
+    never = _never(sample, brute_force, best)
     return [*chosen, never] if never not in chosen else chosen
 
 
@@ -49,70 +49,70 @@ def _by_caller(one: Input) -> bool:
     return not one.values and one.op not in {Op.EXISTS, Op.NOT_EXISTS}
 
 
-def _from_item(bench: Bench, asked: Reference, item: Values) -> Given | None:
-    """Inputs that find an item. None where it has no value for one of them."""
-    given: Given = {}
-    for one in asked.read.inputs:
-        name = asked.bound[one].get(asked.entities[0])
+def _from_item(sample: SampleTable, brute_force: BruteForce, item: Values) -> Inputs | None:
+    """Inputs that find an item; None if it lacks an attribute that is needed."""
+    given: Inputs = {}
+    for one in brute_force.read.inputs:
+        name = brute_force.bound[one].get(brute_force.entities[0])
         if not _by_caller(one):
             continue
         if name is None or item.get(name) is None:
-            name, value = _elsewhere(bench, asked, one)
+            name, value = _elsewhere(sample, brute_force, one)
             if name is None:
                 if one.optional:
                     continue
                 return None
         else:
             value = item[name]
-        given[one.attribute] = _given(bench, asked, one, name, value)
+        given[one.attribute] = _given(sample, brute_force, one, name, value)
     return given
 
 
-def _elsewhere(bench: Bench, asked: Reference, one: Input) -> tuple[str | None, Any]:
-    """The value of an input that only another of the entities has."""
-    for entity, name in asked.bound[one].items():
-        if entity != asked.entities[0]:
-            for item in bench.items.get(entity, []):
+def _elsewhere(sample: SampleTable, brute_force: BruteForce, one: Input) -> tuple[str | None, Any]:
+    """The value of an input that only another entity of the read has."""
+    for entity, name in brute_force.bound[one].items():
+        if entity != brute_force.entities[0]:
+            for item in sample.items.get(entity, []):
                 if item.get(name) is not None:
                     return name, item[name]
     return None, None
 
 
-def _given(bench: Bench, asked: Reference, one: Input, name: str, value: Any) -> Any:
+def _given(sample: SampleTable, brute_force: BruteForce, one: Input, name: str, value: Any) -> Any:
     if one.many:
-        return [value, *(v for v in _all(bench, asked, one, name) if v != value)][:3]
+        return [value, *(v for v in _all(sample, brute_force, one, name) if v != value)][:3]
     match one.op:
         case Op.BETWEEN:
-            return (min(_all(bench, asked, one, name)), value)
+            return (min(_all(sample, brute_force, one, name)), value)
         case Op.BEGINS_WITH:
             return str(value)[:4] or "a"
         case Op.CONTAINS:
-            return next(iter(value), "")
+            return value[:1] if isinstance(value, str) else min(value, key=str, default="")
         case Op.IN:
             return [value]
         case _:
             return value
 
 
-def _all(bench: Bench, asked: Reference, one: Input, name: str) -> list[Any]:
-    """The values that an attribute has in the data."""
-    entity = next(e for e, n in asked.bound[one].items() if n == name)
+def _all(sample: SampleTable, brute_force: BruteForce, one: Input, name: str) -> list[Any]:
+    """The different values of an attribute in the data."""
+    entity = next(e for e, n in brute_force.bound[one].items() if n == name)
     values: list[Any] = []
-    for item in bench.items[entity]:
+    for item in sample.items[entity]:
         if item.get(name) is not None and item[name] not in values:
             values.append(item[name])
     return values
 
 
-def _ends(bench: Bench, asked: Reference, best: Given) -> list[Given]:
-    """The ranges of the case that finds most, from one value to the same, over all there is, and past it."""
-    found: list[Given] = []
-    for one in asked.read.inputs:
+def _ends(sample: SampleTable, brute_force: BruteForce, best: Inputs) -> list[Inputs]:
+    """The first case with other ranges: a single value, all values, and the ends."""
+    found: list[Inputs] = []
+    for one in brute_force.read.inputs:
         if one.op not in RANGES or not _by_caller(one) or one.attribute not in best:
             continue
-        entity, name = next(iter(asked.bound[one].items()))
+        entity, name = next(iter(brute_force.bound[one].items()))
         free = {k: v for k, v in best.items() if k != one.attribute}
-        same = asked.answer(bench.items, {**free, one.attribute: _whole(bench, asked, one, name)})
+        same = brute_force.answer(sample.items, {**free, one.attribute: _whole(sample, brute_force, one, name)})
         values = sorted({v[name] for e, v in same if e == entity and v.get(name) is not None})
         if not values:
             continue
@@ -126,8 +126,8 @@ def _ends(bench: Bench, asked: Reference, best: Given) -> list[Given]:
     return found
 
 
-def _whole(bench: Bench, asked: Reference, one: Input, name: str) -> Any:
-    values = sorted(_all(bench, asked, one, name))
+def _whole(sample: SampleTable, brute_force: BruteForce, one: Input, name: str) -> Any:
+    values = sorted(_all(sample, brute_force, one, name))
     match one.op:
         case Op.BETWEEN:
             return (values[0], values[-1])
@@ -139,20 +139,20 @@ def _whole(bench: Bench, asked: Reference, one: Input, name: str) -> Any:
             return values[-1]
 
 
-def _never(bench: Bench, asked: Reference, best: Given) -> Given:
-    """The case with ids that nobody has: nothing is found, and nobody else's items either."""
+def _never(sample: SampleTable, brute_force: BruteForce, best: Inputs) -> Inputs:
+    """The first case with ids that do not exist: nothing may be found."""
     given = dict(best)
-    for one in asked.read.inputs:
-        bound = next(iter(asked.bound[one].items()), None)
-        attribute = bench.entity(bound[0]).attribute(bound[1]) if bound else None
+    for one in brute_force.read.inputs:
+        bound = next(iter(brute_force.bound[one].items()), None)
+        attribute = sample.entity(bound[0]).attribute(bound[1]) if bound else None
         if attribute is None or not _by_caller(one) or one.op is not Op.EQ:
             continue
         if attribute.type.kind in (Kind.ENUM, Kind.BOOLEAN) and given:
             continue
-        taken = _all(bench, asked, one, attribute.name)
+        taken = _all(sample, brute_force, one, attribute.name)
         value = taken[0] if taken else None
         for _ in range(20):
-            value = bench.maker.value(attribute)
+            value = sample.generator.value(attribute)
             if value not in taken:
                 break
         given[one.attribute] = [value, *taken[:1]] if one.many else value

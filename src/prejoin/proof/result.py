@@ -1,4 +1,4 @@
-"""What came of running a pattern, and of running all."""
+"""The result of a proof: one `PatternProof` per access pattern, together a `Proof`."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ from prejoin.table import Call
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PatternProof:
+    """The proof of one access pattern."""
+
     pattern: str
     description: str = ""
     calls: tuple[Call, ...] = ()
-    """Of the first case: the one for which most is found."""
+    """The calls of the first case."""
     items: int = 0
-    """Read, or written."""
+    """Items read or written in the first case."""
     given: Mapping[str, Any] = field(default_factory=dict)
+    """The inputs of the first case."""
     cases: int = 0
-    """How often it was run, each time with other inputs; what it should refuse not counted."""
+    """How often the method was called with different inputs, without the calls that have to be refused."""
     pages: int = 0
-    """Pages that were walked through, cursor by cursor."""
-    provoked: tuple[str, ...] = ()
-    """The conditions that were broken on purpose. Each was refused, and nothing was written."""
+    """Pages read, cursor by cursor."""
+    refused: tuple[str, ...] = ()
+    """The conditions that were broken on purpose. Each call was refused, and nothing was written."""
     predicted: float | None = None
-    """Units, by the design's prediction for the items there are."""
+    """The units that the design predicts for the first case."""
     wrong: str = ""
-    """How the answer differs from what the data says; empty where it does not."""
+    """How the answer differs from the data; empty if it does not."""
     problem: str = ""
-    """Why the pattern was not run."""
+    """Why the pattern could not be run."""
     remedy: str = ""
-    outside: bool = False
-    """The document says that this table does not answer it."""
+    out_of_scope: bool = False
+    """Whether the document excludes the pattern from this table."""
 
     @property
     def right(self) -> bool:
-        return self.outside or (not self.wrong and not self.problem)
+        return self.out_of_scope or (not self.wrong and not self.problem)
 
     @property
     def units(self) -> float:
@@ -45,31 +48,28 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A design run: every pattern, and the table as all the writes have left it."""
+    """The proof of a design: every pattern, and the table after all writes."""
 
-    answers: tuple[Answer, ...]
+    patterns: tuple[PatternProof, ...]
     items: int = 0
-    """Items of the table, with copies and guards, before the writes."""
+    """Items in the table before the writes, with copies and guards."""
     findings: tuple[str, ...] = ()
-    """What of the data could not be written, and what an audit of the table found at the end."""
+    """Sample data that could not be written, and what an audit of the table found at the end."""
 
     @property
     def right(self) -> bool:
-        return not self.findings and all(answer.right for answer in self.answers)
+        return not self.findings and all(one.right for one in self.patterns)
 
     @property
-    def asked(self) -> tuple[Answer, ...]:
-        """The patterns that the table is to answer; one that could not be run is among them, and is not proven."""
-        return tuple(answer for answer in self.answers if not answer.outside)
+    def in_scope(self) -> tuple[PatternProof, ...]:
+        """The patterns that the table has to serve, also those that could not be run."""
+        return tuple(one for one in self.patterns if not one.out_of_scope)
 
     @property
     def proven(self) -> int:
-        """How many of these were run, and were right."""
-        return sum(answer.right for answer in self.asked)
+        """How many patterns in scope are right."""
+        return sum(one.right for one in self.in_scope)
 
     @property
-    def failed(self) -> tuple[Answer, ...]:
-        return tuple(answer for answer in self.answers if not answer.right)
-
-    def answer(self, pattern: str) -> Answer | None:
-        return next((a for a in self.answers if a.pattern == pattern), None)
+    def failed(self) -> tuple[PatternProof, ...]:
+        return tuple(one for one in self.patterns if not one.right)

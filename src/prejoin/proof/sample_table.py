@@ -14,7 +14,7 @@ from typing import Any
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design
 from prejoin.keys import Facet, KeyValueError, Natural
-from prejoin.proof.data import Maker, Values
+from prejoin.proof.data import DataGenerator, Values
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.render.python.method import Method
@@ -31,7 +31,7 @@ class BrokenMethodError(Exception):
 
 
 @dataclass(slots=True)
-class Bench:
+class SampleTable:
     """A table filled with sample data, and the generated code to read and write it."""
 
     workload: Workload
@@ -41,26 +41,26 @@ class Bench:
     client: Client
     async_client: AsyncClient
     unobserved: Client
-    """For what is no part of a pattern: `calls` has only those of the other two."""
+    """Prepares and scans the table. Its calls are not in `calls`."""
     facets: Sequence[Facet]
-    maker: Maker
+    generator: DataGenerator
     calls: list[Call] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    unwritable: list[str] = field(default_factory=list)
     """Items of the data that could not be written, and why."""
     _loop: _EventLoop = field(default_factory=lambda: _EventLoop())
 
     @classmethod
-    def ready(
+    def create(
         cls,
         workload: Workload,
         design: Design,
         transport: Transport,
         now: datetime,
         seed: int = 1,
-        harsh: bool = False,
+        edge_values: bool = False,
         package: LoadedPackage | None = None,
-    ) -> Bench:
-        """Creates the table of a design and fills it through the client; `harsh`, with values that are hard on keys."""
+    ) -> SampleTable:
+        """Creates the table of a design and fills it with data; with `edge_values`, such as are hard on keys."""
         package = package or load_package(workload, design, clock=lambda: now)
         calls: list[Call] = []
         client = Client(package.schema, design.table, transport, observe=calls.append)
@@ -68,29 +68,31 @@ class Bench:
         async_client = AsyncClient(package.schema, design.table, _Awaitable(transport), observe=calls.append)
         # Raw keys cannot hold the separator, and are refused with it: that is documented and needs no proof.
         facets = planner_facets(design, workload)
-        maker = Maker(workload, now, seed, harsh, design.separator if design.raw_keys else "", natural_keys(facets))
-        bench = cls(workload, design, now, package, client, async_client, unobserved, facets, maker, calls)
+        generator = DataGenerator(
+            workload, now, seed, edge_values, design.separator if design.raw_keys else "", natural_keys(facets)
+        )
+        sample = cls(workload, design, now, package, client, async_client, unobserved, facets, generator, calls)
         unobserved.create_table()
-        for name, items in maker.make_all().items():
-            items[:] = [values for values in items if bench._filled(name, values)]
-        return bench
+        for name, items in generator.make_all().items():
+            items[:] = [values for values in items if sample._filled(name, values)]
+        return sample
 
     def _filled(self, entity: str, values: Values) -> bool:
         """Writes an item of the data. One that cannot be written is a finding about the design."""
         try:
             self.unobserved.insert(self.package.record(entity, values))
         except REFUSALS as problem:
-            self.refused.append(f"{entity} {values} cannot be written: {problem}")
+            self.unwritable.append(f"{entity} {values} cannot be written: {problem}")
             return False
         return True
 
     @property
     def items(self) -> Mapping[str, list[Values]]:
         """The items in the table, by entity."""
-        return self.maker.made
+        return self.generator.items
 
     @property
-    def outside(self) -> dict[str, str]:
+    def out_of_scope(self) -> dict[str, str]:
         """The patterns that the document excludes from this table, with the reason."""
         found: dict[str, str] = {}
         for decision in self.workload.decisions:
@@ -147,7 +149,7 @@ def natural_keys(facets: Iterable[Facet]) -> frozenset[str]:
 
 
 class _Awaitable:
-    """A transport as an async one. It answers at once, so that it depends on no event loop."""
+    """A transport for the async client. It answers at once, and depends on no event loop."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -158,7 +160,7 @@ class _Awaitable:
 
 
 class _EventLoop:
-    """An event loop for coroutines that are run one by one; in a thread, if the caller has a running one already."""
+    """Runs coroutines one by one; in a thread, if the caller has a running event loop."""
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None

@@ -42,14 +42,16 @@ PATH = PurePosixPath("workbench.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class WorkbenchOptions:
     author: str = ""
 
 
-def render_workbench(workload: Workload, design: Design, options: Options | None = None) -> Mapping[PurePosixPath, str]:
+def render_workbench(
+    workload: Workload, design: Design, options: WorkbenchOptions | None = None
+) -> Mapping[PurePosixPath, str]:
     """The file of the model; a DesignError where the design is not one for this workload."""
     must_fit(design, workload)
-    options = options or Options()
+    options = options or WorkbenchOptions()
     facets = tuple(_facets(workload, design))
     table = WorkbenchTable(
         design.table,

@@ -1,4 +1,4 @@
-"""The run time: typed entities on one table. Attributes in, objects out, no key strings in application code."""
+"""The client: typed entities on one DynamoDB table. Attributes in, objects out, no key strings in application code."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,7 @@ __all__ = [
     "ulid",
 ]
 
-# A cold start is for the user to wait for: what only some programs use is imported by those that do.
+# Imported at first use, because a cold start needs none of it.
 _HOMES = {
     "read.decode": ("Unreadable",),
     "client.async_client": ("AsyncClient", "AsyncTransaction"),

@@ -1,4 +1,4 @@
-"""What can go wrong between an application and its table: one small family of exceptions."""
+"""The exceptions of `prejoin.table`. All derive from `TableError`."""
 
 from __future__ import annotations
 
@@ -34,36 +34,36 @@ class TableError(PrejoinError):
 
 
 class ArgumentError(TableError, ValueError):
-    """An argument that cannot be: a limit below 1, no segment."""
+    """An invalid argument, such as a limit below 1."""
 
 
 class SchemaError(TableError, ValueError):
-    """A schema that cannot work: it is refused when it is built."""
+    """An invalid schema. It is raised when the schema is built."""
 
 
 class CodecError(TableError, ValueError):
-    """A value that does not fit its attribute, on the way in or out."""
+    """A value that does not fit the type of its attribute, in a write or a read."""
 
     entity: str = ""
-    """Of an item that was read and is no object of its class: what its tag says."""
+    """The type tag of the item that was read."""
     attribute: str = ""
-    """The attribute that does not fit, or is missing."""
+    """The attribute that does not fit or is missing."""
     key: Mapping[str, Any] | None = None
     """The key of that item, in DynamoDB JSON."""
     item: Mapping[str, Any] | None = None
     """The item as it was read, in DynamoDB JSON."""
 
 
-class UnknownAttribute(TableError, AttributeError):  # noqa: N818 - the family is named by what happened
-    """A name that is no attribute of the entity."""
+class UnknownAttribute(TableError, AttributeError):  # noqa: N818 - these names say what happened
+    """The entity has no attribute of this name."""
 
 
 class NotAValue(TableError, TypeError):  # noqa: N818
-    """An attribute of a draft or of a condition, which has a name and no value, was used as a value."""
+    """An attribute inside an update or a condition, which has no value there, was used as a value."""
 
 
 class NotServed(TableError):  # noqa: N818
-    """No key serves what is asked. `refusal` has the keys there are, and why each does not."""
+    """No key or index serves the query. `refusal` lists the keys, each with the reason."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(str(refusal))
@@ -71,45 +71,45 @@ class NotServed(TableError):  # noqa: N818
 
 
 class UnknownValue(TableError):  # noqa: N818
-    """A write that would leave a key, a copy or a guard stale, because it does not say what these are made of.
+    """A write that would leave a key, a copy or a unique value stale, because it lacks an attribute that decides it.
 
-    Say it, and it is checked; or let it be read first, with `read=True`.
+    Pass the current value of the attribute, which is then checked, or `read=True` to read the item first.
     """
 
 
 class ConditionFailed(TableError):  # noqa: N818
-    """A write whose condition was false; nothing was written."""
+    """The condition of a write was false. Nothing was written."""
 
     item: Mapping[str, Any] | None = None
-    """What was there instead, in DynamoDB JSON; None where nothing was, or where it is not known."""
+    """The stored item in DynamoDB JSON; None if there is none, or if it is not known."""
     elsewhere: bool = False
-    """Whether it was not the condition of the item itself, but of a copy, a guard, or what a pattern adds."""
+    """Whether it was the condition of another item, such as a copy or a guard, not of the item itself."""
 
 
 class AlreadyExists(ConditionFailed):
-    """An insert of what is there already."""
+    """An insert of an item whose key exists."""
 
 
 class NotUnique(ConditionFailed):
-    """An attribute that must be unique has this value elsewhere already."""
+    """Another item has the same value of a unique attribute."""
 
 
 class NotFound(ConditionFailed):
-    """An update or delete of an item that is not there."""
+    """An update or delete of an item that does not exist."""
 
 
 class VersionConflict(ConditionFailed):
-    """A write over a version that is not the stored one any more: read again, and decide again."""
+    """The stored version is not the expected one. Read the item again, and repeat the change."""
 
 
 class Conflict(TableError):  # noqa: N818
-    """Others were writing the same items at the same time, again and again. Nothing was written: try later."""
+    """Other writers changed the same items at each attempt. Nothing was written; try again later."""
 
 
 class TransactionCancelled(TableError):  # noqa: N818
-    """A transaction of which nothing was written. `failures` says what was wrong, in the order of the writes.
+    """A transaction was cancelled. Nothing was written. `failures` has the reasons, in the order of the writes.
 
-    Each has `write`, what was to be written, and `position`, which of the transaction's writes that is.
+    Each failure has `write`, the write that failed, and `position`, its number in the transaction.
     """
 
     def __init__(self, failures: Sequence[TableError]) -> None:
@@ -118,17 +118,17 @@ class TransactionCancelled(TableError):  # noqa: N818
 
 
 class TooMany(TableError):  # noqa: N818
-    """More than one item where one was asked for, or more than a request takes."""
+    """There is more than one item, or more items than a request can have."""
 
 
 class ItemTooLarge(TooMany):
-    """An item of more than 400 KB. `size` is that of the item in bytes; 0 where only DynamoDB knows it."""
+    """An item of more than 400 KB. `size` is its size in bytes, or 0 if only DynamoDB knows it."""
 
     size: int = 0
 
 
 class NoSuchTable(TableError, DynamoDBError):  # noqa: N818
-    """The table is not there: a ResourceNotFoundException that names it."""
+    """The table does not exist: a ResourceNotFoundException with its name."""
 
     def __init__(self, table: str, error: DynamoDBError) -> None:
         DynamoDBError.__init__(
@@ -138,8 +138,8 @@ class NoSuchTable(TableError, DynamoDBError):  # noqa: N818
 
     def __str__(self) -> str:
         return (
-            f"there is no table {self.table!r} ({DynamoDBError.__str__(self)}): create it with create_table(), or "
-            "check its name, the region and the endpoint"
+            f"the table {self.table!r} does not exist ({DynamoDBError.__str__(self)}). Create it with create_table(), "
+            "or check its name, the region and the endpoint"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -150,28 +150,28 @@ class NoSuchTable(TableError, DynamoDBError):  # noqa: N818
 
 
 class Failure(NamedTuple):
-    """One of many objects that was not written, or of which it is not known."""
+    """One of many objects that was not written, or whose outcome is unknown."""
 
     position: int
-    """Which of those given it is, from 0."""
+    """Its number among the given objects, from 0."""
     given: Any
     """The object, or the key of a delete."""
     error: Exception
-    """What a write of this object alone would have raised: AlreadyExists, NotUnique, Conflict, OutcomeUnknown, …"""
+    """The error that a write of this object alone would raise: AlreadyExists, NotUnique, OutcomeUnknown, …"""
 
 
 class PartlyWritten(TableError):  # noqa: N818
-    """Many writes of which some were refused, or have an unknown outcome; all the others were done.
+    """Some of many writes failed, or have an unknown outcome. The others were written.
 
-    `written` says how many were, `failures` which were not, and why. `rest` yields those that were not tried, because
-    DynamoDB could not be reached; else it is empty.
+    `written` is the number of objects that were written, and `failures` lists the others with their errors. `rest`
+    yields the objects that were not tried because DynamoDB could not be reached.
     """
 
     def __init__(self, written: int, failures: Sequence[Failure], rest: Iterator[Any] | None = None) -> None:
         first = failures[0]
         super().__init__(
-            f"{written} were written, {len(failures)} were not or are unknown; the first is number {first.position}: "
-            f"{type(first.error).__name__}: {first.error}"
+            f"{written} objects were written, and {len(failures)} failed or are unknown. The first is number "
+            f"{first.position}: {type(first.error).__name__}: {first.error}"
         )
         self.written = written
         self.failures = tuple(failures)
@@ -179,9 +179,9 @@ class PartlyWritten(TableError):  # noqa: N818
 
 
 class Unprocessed(TableError):  # noqa: N818
-    """A batch that DynamoDB did not take completely, however often it was tried.
+    """DynamoDB did not process a whole batch, after several attempts.
 
-    `written` says how many were written. `rest` yields all the others, in order: it can be given to `put_many` or
+    `written` is the number of objects that were written. `rest` yields the others in order; pass it to `put_many` or
     `delete_many` again.
     """
 
@@ -192,15 +192,15 @@ class Unprocessed(TableError):  # noqa: N818
 
 
 class OtherTenant(TableError):  # noqa: N818
-    """What a client of one tenant was asked to do, and is not confined to that tenant. Nothing was sent."""
+    """A client of one tenant was asked for something of another tenant. Nothing was sent."""
 
 
 class CursorError(TableError, ValueError):
-    """A cursor that is damaged, or of another query."""
+    """A cursor that is damaged, expired, or of another query."""
 
 
 class Unanswered(TableError):  # noqa: N818
-    """Keys that DynamoDB did not answer, however often they were asked for. `keys` has them, in DynamoDB JSON."""
+    """DynamoDB did not process some keys, after several attempts. `keys` has them in DynamoDB JSON."""
 
     def __init__(self, message: str, keys: Sequence[Mapping[str, Any]]) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Modules imported when something of them is first used: what a program does not use it does not wait for."""
+"""Lazy modules for the methods of the clients: a cold start imports only what its first call needs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 
 class Lazy:
-    """A module that is not imported yet. Once something of it was used, that is as quick as if it had been.
+    """A module that is imported at the first use of a name. After that, the name is an ordinary attribute.
 
     >>> times = Lazy("datetime")
     >>> times.date(2026, 5, 4).isoformat(), vars(times).keys() - {"_name"}
     ('2026-05-04', {'date'})
 
-    An `import` in a function would take longer than some of our functions do. To a type checker it is the module:
-    `if TYPE_CHECKING: from . import asks`, and `else: asks = Lazy(…)`.
+    An `import` statement in a method would run at each call, and take longer than some calls. For type checkers it is
+    the module itself: `if TYPE_CHECKING: from . import query`, and `else: query = Lazy(…)`.
     """
 
     def __init__(self, name: str) -> None:

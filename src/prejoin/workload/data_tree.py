@@ -172,7 +172,7 @@ class _Tree:
         elif not isinstance(value, str):
             raise NotATreeError("a key is not a word", where)
         elif value in node:
-            raise NotATreeError(f"the key `{value}` stands twice in one place", where)
+            raise NotATreeError(f"the key `{value}` is there twice", where)
         else:
             keys.append(value)
 

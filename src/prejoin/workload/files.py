@@ -30,7 +30,7 @@ def read_file(path: Path) -> WorkloadReading:
     """The workload in a file and its diagnostics. An unreadable file gives a diagnostic."""
     form = form_of(path)
     if form is None:
-        return _unreadable(f"{path} is not .md, .yaml or .json", "name it by what it holds")
+        return _unreadable(f"{path} is not .md, .yaml or .json", "use one of these suffixes")
     try:
         if path.stat().st_size > 4 * MOST_CHARACTERS:
             return _unreadable(

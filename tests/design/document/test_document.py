@@ -174,7 +174,7 @@ def test_each_part_has_its_place(workload: Workload) -> None:
         ("| Sort key      | `sk` (S) |", "| Sort key      | `sk` (S) |\n| Separator | `##` |", "PJ500", "cannot separate"),
     ],
 )  # fmt: skip
-def test_what_is_not_exact_is_said_with_its_place(workload: Workload, old: str, new: str, code: str, said: str) -> None:
+def test_inexact_cell_is_reported_with_its_place(workload: Workload, old: str, new: str, code: str, said: str) -> None:
     assert old in EXAMPLE
     text = EXAMPLE.replace(old, new, 1)
     found = [d for d in read_document(text, workload).diagnostics if d.code == code and said in d.message]
@@ -185,7 +185,7 @@ def test_what_is_not_exact_is_said_with_its_place(workload: Workload, old: str, 
         assert found[0].text in text.split("\n")[found[0].line - 1].replace("\\|", "|")
 
 
-def test_a_placeholder_of_another_spelling_is_told_as_ours(workload: Workload) -> None:
+def test_other_placeholder_syntax_is_reported(workload: Workload) -> None:
     text = EXAMPLE.replace("`AUTHOR#{authorId}`   |", "`AUTHOR#<authorId>`   |")
     (problem,) = read_document(text, workload).diagnostics
     assert problem.fix == "write `AUTHOR#{authorId}`"
@@ -206,7 +206,7 @@ def test_a_table_of_patterns_that_is_not_what_the_keys_say_is_a_warning(workload
 # --- Written --------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_person_reviews_is_there() -> None:
+def test_document_has_everything_for_review() -> None:
     design = shop_design()
     text = write_document(design, shop_workload())
     for slot in design.indexes:
@@ -254,7 +254,7 @@ def test_a_pattern_that_no_key_serves_is_there_with_what_would_serve_it(workload
     assert "2 of 3 access patterns served" in text
 
 
-def test_what_was_checked_stands_in_the_document(workload: Workload) -> None:
+def test_document_lists_the_checks(workload: Workload) -> None:
     design = read_document(EXAMPLE, workload).design
     checked = [Validation("proof", "3 of 3 right", "on the embedded engine"), Validation("checks", "nothing found")]
     text = write_document(design, workload, validation=checked)
@@ -282,7 +282,7 @@ def _own() -> str:
     return text.replace("| Sort key      | `sk` (S) |\n\n| Region", "| Sort key      | `sk` (S) |\n| Region")
 
 
-def test_what_people_added_survives(workload: Workload) -> None:
+def test_authors_text_survives(workload: Workload) -> None:
     before = read_document(_own(), workload)
     assert before.diagnostics == ()
     again = rewrite_document(_own(), before.design, workload)
@@ -306,7 +306,7 @@ def test_an_approved_design_with_other_keys_is_a_draft_again_and_unchecked(workl
     assert "Notes are short." in other
 
 
-def test_what_was_written_about_an_entity_that_is_no_more_is_not_lost(workload: Workload) -> None:
+def test_text_about_a_removed_entity_is_kept(workload: Workload) -> None:
     before = read_document(_own(), workload).design
     fewer = replace(before, items=before.items[:1])
     again = rewrite_document(_own(), fewer, workload)
@@ -363,7 +363,7 @@ def test_the_document_begins_with_a_page_for_its_reviewer() -> None:
     assert dollars == sorted(dollars, reverse=True)
 
 
-def test_what_a_reviewer_adds_to_their_page_stays_and_what_we_say_is_written_anew() -> None:
+def test_reviewers_text_stays_and_generated_text_is_rewritten() -> None:
     workload, design = shop_workload(), shop_design()
     text = write_document(design, workload)
     noted = text.replace("- **Structures**: one table", "- **Structures**: 99 tables").replace(

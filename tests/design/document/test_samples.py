@@ -66,7 +66,7 @@ def of(name: str, entity: str) -> tuple[Workload, Entity, Design]:
 
 
 @pytest.mark.parametrize("name", ["blog", "social"])
-def test_what_comes_with_a_state_is_not_there_before(name: str) -> None:
+def test_attribute_of_a_state_is_absent_before_it(name: str) -> None:
     workload, post, design = of(name, "Post")
     assert sample_values(workload, post, design)["status"] == "PUBLISHED"
     assert "publishedAt" in sample_values(workload, post, design)
@@ -79,7 +79,7 @@ def test_what_comes_with_a_state_is_not_there_before(name: str) -> None:
         assert "publishedAt" not in draft
 
 
-def test_what_may_be_given_at_the_beginning_or_comes_without_a_state_is_there_in_any() -> None:
+def test_attribute_without_a_state_is_always_present() -> None:
     workload, post, _ = of("blog", "Post")
     (found,) = state_attributes(workload, post)
     assert (found.attribute, found.state, found.then, found.before) == (
@@ -100,7 +100,7 @@ def test_what_may_be_given_at_the_beginning_or_comes_without_a_state_is_there_in
         assert list(state_attributes(other, entity)) == []
 
 
-def test_a_state_to_which_something_leads_back_says_nothing() -> None:
+def test_state_that_can_be_left_and_entered_again_is_ignored() -> None:
     text = (EXAMPLES / "blog" / "access-patterns.md").read_text("utf-8")
     row = "| AP-024 | Comment, Post |"
     back = "| AP-026 | Post | Take it back | postId | update Post (status = DRAFT) | No | - | Cold |\n"
@@ -111,7 +111,7 @@ def test_a_state_to_which_something_leads_back_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("others", [[], ["follower"], ["followed"], ["follower", "followed"]])
-def test_nobody_follows_themselves(others: list[str]) -> None:
+def test_roles_of_one_entity_are_two_items(others: list[str]) -> None:
     workload, follow, design = of("social", "Follow")
     first = sample_values(workload, follow, design)
     values = sample_values(workload, follow, design, others)
@@ -137,5 +137,5 @@ def test_two_samples_have_no_unique_value_in_common(path: Path) -> None:
                     )
 
 
-def test_ten_people_have_ten_addresses() -> None:
+def test_unique_values_differ_between_samples() -> None:
     assert len({_text("email", number) for number in range(1, 11)}) == 10

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import misfits
@@ -66,7 +67,7 @@ ORDERS = (
 )
 
 
-def test_kinds_come_from_the_type_attribute_and_keys_from_the_samples() -> None:
+def test_types_come_from_the_type_attribute_and_keys_from_samples() -> None:
     found = read(model(*CUSTOMERS, *ORDERS, GlobalSecondaryIndexes=[index("gsi1", "GSI1PK", "GSI1SK")]))
     assert [(i.entity, i.tag) for i in found.design.items] == [("Customer", "customer"), ("Order", "order")]
     assert found.design.type_attribute == "EntityType"
@@ -79,7 +80,7 @@ def test_kinds_come_from_the_type_attribute_and_keys_from_the_samples() -> None:
     assert codes(found) == {"PJ644", "PJ646", "PJ648"}
 
 
-def test_who_holds_the_id_of_another_refers_to_it() -> None:
+def test_attribute_with_another_entitys_id_becomes_a_reference() -> None:
     found = read(model(*CUSTOMERS, *ORDERS))
     order = found.workload.entity("Order")
     assert order is not None
@@ -98,14 +99,14 @@ def test_there_is_a_read_for_each_key_and_each_item_collection() -> None:
     assert [d.message for d in check(found.workload) if d.severity is Severity.ERROR] == []
 
 
-def test_what_was_read_is_proven_to_work() -> None:
+def test_design_read_from_a_model_is_proven() -> None:
     found = read(model(*CUSTOMERS, *ORDERS, GlobalSecondaryIndexes=[index("gsi1", "GSI1PK", "GSI1SK")]))
     proof = prove(found.workload, map_patterns(found.design, found.workload), Embedded())
     assert proof.findings == ()
     assert [(answer.pattern, answer.wrong, answer.problem) for answer in proof.failed] == []
 
 
-def test_what_lies_in_an_index_without_words_is_not_asked_for_alone() -> None:
+def test_type_without_words_in_an_index_has_no_read_of_its_own() -> None:
     """Two kinds in one partition of an index, told apart by nothing: only both can be read."""
     samples = [
         row(PK="o#1", SK="o#1", Type="order", GSI1PK="c#7", GSI1SK="2026-01-15", day="2026-01-15"),
@@ -115,14 +116,14 @@ def test_what_lies_in_an_index_without_words_is_not_asked_for_alone() -> None:
     assert [read.entities for read in found.workload.reads] == [("Order",), ("Invoice",), ("Order", "Invoice")]
 
 
-def test_of_an_index_that_holds_some_attributes_only_those_are_asked_for() -> None:
+def test_read_of_a_narrow_index_asks_for_its_attributes_only() -> None:
     projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["PK", "total"]}
     sample = row(PK="o#1", SK="o#1", room="a", total=5, note="long")
     found = read(model(sample, GlobalSecondaryIndexes=[index("by-room", "room", **projection)]))
     assert [read.needs for read in found.workload.reads if read.inputs[0].attribute == "room"] == [("room", "total")]
 
 
-def test_without_a_type_attribute_kinds_come_from_the_words_of_the_keys() -> None:
+def test_without_type_attribute_types_come_from_key_words() -> None:
     found = read(
         model(
             row(PK="u#1", SK="info", name="Ann"),
@@ -137,7 +138,7 @@ def test_without_a_type_attribute_kinds_come_from_the_words_of_the_keys() -> Non
     ]
 
 
-def test_a_facet_is_a_kind_and_what_it_calls_its_keys_is_what_they_are_called() -> None:
+def test_facet_is_a_type_and_names_its_keys() -> None:
     samples = [row(PK="p1", SK="ITEMS#001", name="Potion"), row(PK="p1", SK="ITEMS#002", name="Sword")]
     facet = {
         "FacetName": "Items",
@@ -148,7 +149,7 @@ def test_a_facet_is_a_kind_and_what_it_calls_its_keys_is_what_they_are_called() 
     assert item(found.design, "Items").facets == (Facet("table", ("{playerID}",), ("ITEMS#{ItemID}",)),)
 
 
-def test_a_facet_that_shows_several_kinds_is_taken_apart() -> None:
+def test_facet_with_several_types_is_split() -> None:
     samples = [row(PK="VIN#7", SK="#META#"), row(PK="VIN#7", SK="FEATURE#RADIO"), row(PK="VIN#7", SK="FEATURE#MIRROR")]
     found = read(model(TableFacets=[{"FacetName": "vehicle", "TableData": samples}]))
     assert [(i.entity, i.facets[0].pk, i.facets[0].sk) for i in found.design.items] == [
@@ -157,7 +158,7 @@ def test_a_facet_that_shows_several_kinds_is_taken_apart() -> None:
     ]
 
 
-def test_attributes_that_are_keys_as_they_stand_stay_so() -> None:
+def test_attributes_that_are_keys_stay_attributes() -> None:
     samples = [
         row(PK="User:ann", SK="2026-01-15T10:30:00Z", RoomID="music", CreatedAt="2026-01-15T10:30:00Z"),
         row(PK="User:bob", SK="2026-01-15T10:31:00Z", RoomID="films", CreatedAt="2026-01-15T10:31:00Z"),
@@ -171,14 +172,14 @@ def test_attributes_that_are_keys_as_they_stand_stay_so() -> None:
     )
 
 
-def test_an_index_that_turns_the_key_round_has_the_same_templates() -> None:
+def test_inverted_index_has_the_same_templates() -> None:
     samples = [row(PK="g#1", SK="u#7"), row(PK="g#2", SK="u#8")]
     found = read(model(*samples, GlobalSecondaryIndexes=[index("inverse", "SK", "PK")]))
     (only,) = found.design.items
     assert (only.facets[0].pk, only.facets[0].sk) == (only.facets[1].sk, only.facets[1].pk)
 
 
-def test_what_samples_do_not_show_is_said_and_the_key_stays_an_attribute() -> None:
+def test_unrecognised_key_is_reported_and_stays_an_attribute() -> None:
     found = read(model(row(PK="a#1", SK="x"), row(PK="a#1#2#3", SK="x"), TableFacets=[]))
     assert "PJ643" in codes(read(model(row(PK="u#1", SK="2026-01-01T00:00:00Z", n=1), row(PK="u#1", SK="later", n=2))))
     assert not has_errors(found.diagnostics)
@@ -220,7 +221,7 @@ def test_a_sample_without_a_whole_key_is_left_aside() -> None:
     assert all(line for _, line in said)
 
 
-def test_a_line_of_the_description_that_was_broken_is_said() -> None:
+def test_broken_line_of_the_description_is_reported() -> None:
     broken = model(*CUSTOMERS)
     broken["ModelMetadata"]["Description"] = "Keys (separator `#`, type attribute `EntityType`):\n- Customer somewhere"
     assert "PJ649" in codes(read(broken))
@@ -229,7 +230,7 @@ def test_a_line_of_the_description_that_was_broken_is_said() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "{", "{}", '{"ModelName": "x"}', '{"ModelName": 5, "DataModel": []}', "[" * 99]
 )
-def test_what_is_no_model_is_an_error_that_says_so(text: str) -> None:
+def test_file_that_is_no_model_is_an_error(text: str) -> None:
     found = read_workbench(text)
     assert codes(found) == {"PJ640"}
     assert not is_model(text) or found.diagnostics
@@ -260,9 +261,9 @@ def ways(tree: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 WAYS = ways(WHOLE)[1:]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.tuples(st.sampled_from(WAYS), anything | st.just("REMOVE")), min_size=1, max_size=5))
-def test_whatever_is_done_to_a_model_it_is_read_or_said_what_is_wrong(
+def test_changed_model_is_read_or_reported(
     changes: list[tuple[tuple[Any, ...], Any]],
 ) -> None:
     tree = json.loads(json.dumps(WHOLE))
@@ -285,5 +286,5 @@ def test_whatever_is_done_to_a_model_it_is_read_or_said_what_is_wrong(
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_read_or_said_what_is_wrong(text: str) -> None:
+def test_any_text_is_read_or_reported(text: str) -> None:
     assert read_workbench(text).diagnostics

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 from tests.design.document.strategies import designs
+from tests.place import examples
 from tests.render.designed import NAMES, designed
 from tests.workload.strategies import workloads
 
@@ -201,7 +202,7 @@ def test_the_files_and_that_they_are_stable() -> None:
 
 # Making a workload up takes longer than writing about it.
 @settings(
-    max_examples=12,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(workloads(), designs())

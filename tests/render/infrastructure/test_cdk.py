@@ -46,6 +46,7 @@ def test_the_python_names_every_index_key_and_condition(path: Path, name: str) -
             assert {statement.sid, *keys} <= set(map(str, said))
 
 
+@pytest.mark.slow
 def test_the_python_is_laid_out_as_ruff_lays_it_out(tmp_path: Path) -> None:
     for number, (path, name) in enumerate(CASES):
         workload, design = designed(path)

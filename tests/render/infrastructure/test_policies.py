@@ -15,7 +15,7 @@ from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Slot
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
-from prejoin.proof.result import Answer
+from prejoin.proof.result import PatternProof
 from prejoin.render.infrastructure.errors import InfrastructureError
 from prejoin.render.infrastructure.options import Encryption, Infrastructure, Role
 from prejoin.render.infrastructure.policies import MOST_CHARACTERS, Policy, policies_of, policy_document
@@ -30,17 +30,17 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 @cache
-def ran(path: Path) -> tuple[Answer, ...]:
+def ran(path: Path) -> tuple[PatternProof, ...]:
     workload, design = designed(path)
     return answers(workload, design)
 
 
-def answers(workload: Workload, design: Design) -> tuple[Answer, ...]:
+def answers(workload: Workload, design: Design) -> tuple[PatternProof, ...]:
     with Embedded() as engine:
-        return tuple(a for a in prove(workload, design, engine, now=NOW).answers if a.calls)
+        return tuple(a for a in prove(workload, design, engine, now=NOW).patterns if a.calls)
 
 
-def asks(answer: Answer, design: Design) -> Iterator[Asked]:
+def asks(answer: PatternProof, design: Design) -> Iterator[Asked]:
     """What IAM is asked while a pattern runs."""
     pk = {"" if slot.name == TABLE else slot.name: slot.pk[0].name for slot in design.slots}
     for call in answer.calls:
@@ -375,6 +375,7 @@ def test_a_role_reaches_no_other_table_index_or_partition(path: Path) -> None:
     assert tried
 
 
+@pytest.mark.slow
 def test_a_projecting_role_reads_no_other_attribute() -> None:
     tried = 0
     for path in DOCUMENTS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 
 from prejoin.design.solver.solve import solve
 from prejoin.render.infrastructure.languages import LANGUAGES
@@ -80,7 +81,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 @given(workloads())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_the_table_is_the_run_times_and_each_role_may_run_its_patterns(workload: Workload) -> None:
     design = solve(workload).design
     assert drifted(workload, design) == []

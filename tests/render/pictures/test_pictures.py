@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.design.document.strategies import designs, texts
 from tests.design.test_cardinality import helpdesk
+from tests.place import examples
 from tests.render.designed import NAMES, designed
 from tests.workload.strategies import workloads
 
@@ -21,7 +22,7 @@ from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Proje
 from prejoin.render.pictures.collections import draw_slot
 from prejoin.render.pictures.drawing import Box, Drawing, Words, write_svg
 from prejoin.render.pictures.layered import Arrow, place
-from prejoin.render.pictures.links import Link, links_of
+from prejoin.render.pictures.links import RelationLink, links_of
 from prejoin.render.pictures.measure import ELLIPSIS, Font, elided, width, wrapped
 from prejoin.render.pictures.mermaid import mermaid_relations, mermaid_routes, mermaid_slot
 from prejoin.render.pictures.palette import (
@@ -262,7 +263,7 @@ def test_indexes_whose_names_differ_in_case_have_files_of_their_own() -> None:
 
 # Making a workload up takes longer than picturing it.
 @settings(
-    max_examples=12,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(workloads(), designs())
@@ -364,26 +365,26 @@ def relationship(left: str, kind: RelationshipKind, right: str, *via: str) -> Wo
 
 def test_many_to_many_goes_through_the_entity_between() -> None:
     found = links_of(relationship("User", RelationshipKind.MANY_TO_MANY, "Post", "Like"))
-    assert found == (Link("User", "Like", "userId"), Link("Post", "Like", "postId"))
+    assert found == (RelationLink("User", "Like", "userId"), RelationLink("Post", "Like", "postId"))
 
 
 def test_many_to_many_with_nothing_between_is_one_link() -> None:
     found = links_of(relationship("User", RelationshipKind.MANY_TO_MANY, "Post"))
-    assert Link("User", "Post", both=True) in found
+    assert RelationLink("User", "Post", both=True) in found
 
 
 def test_a_hierarchy_is_a_link_to_itself() -> None:
     found = links_of(relationship("Folder", RelationshipKind.HIERARCHY, "Folder", "parentId"))
-    assert Link("Folder", "Folder", "parentId", optional=True) in found
+    assert RelationLink("Folder", "Folder", "parentId", optional=True) in found
     assert_all_within(draw_relations(relationship("Folder", RelationshipKind.HIERARCHY, "Folder", "id"), Design("t")))
 
 
 def test_what_is_said_twice_is_one_link() -> None:
     assert links_of(designed("shop")[0]) == (
-        Link("User", "Address", "userId"),
-        Link("User", "Order", "userId"),
-        Link("Order", "OrderItem", "orderId"),
-        Link("Product", "OrderItem", "productId"),
+        RelationLink("User", "Address", "userId"),
+        RelationLink("User", "Order", "userId"),
+        RelationLink("Order", "OrderItem", "orderId"),
+        RelationLink("Product", "OrderItem", "productId"),
     )
 
 

@@ -18,7 +18,7 @@ from prejoin.design.solver.solve import solve
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.proof.result import Proof
-from prejoin.proof.sample_table import Bench
+from prejoin.proof.sample_table import SampleTable
 from prejoin.render.python import Options
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
@@ -67,21 +67,21 @@ def unproven(proof: Proof) -> list[tuple[str, str, str]]:
 class Driver:
     """A generated repository on a table with sample data."""
 
-    bench: Bench
+    sample: SampleTable
     repository: Any
 
     def record(self, entity: str, **known: object) -> Any:
         """An object that is not in the table, with these values of attributes."""
-        found = self.bench.maker.another(self.bench.entity(entity), known)
+        found = self.sample.generator.another(self.sample.entity(entity), known)
         assert found is not None
-        return self.bench.package.record(entity, found)
+        return self.sample.package.record(entity, found)
 
     def get(self, entity: str, **key: object) -> Any:
-        return self.bench.client.get(self.bench.package.classes[entity], **key)
+        return self.sample.client.get(self.sample.package.classes[entity], **key)
 
 
 @contextmanager
 def driven(workload: Workload, design: Design) -> Iterator[Driver]:
     with Embedded() as engine:
-        bench = Bench.ready(workload, design, engine, NOW)
-        yield Driver(bench, bench.package.repository(bench.client))
+        sample = SampleTable.create(workload, design, engine, NOW)
+        yield Driver(sample, sample.package.repository(sample.client))

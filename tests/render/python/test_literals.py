@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 from tests.render.python.driving import written
 
 from prejoin.design.solver.solve import solve
@@ -62,7 +63,7 @@ def test_docstrings_and_comments_hold_any_text(first: str, second: str) -> None:
     assert isinstance(ast.get_docstring(tree), str)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(words, min_size=2, max_size=3, unique=True), words, words)
 @example(["a  # b", "B"], "t", "d")
 @example(['"""', "\\"], "$(id)\n`x`", '"""\n\\')

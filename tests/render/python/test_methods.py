@@ -9,13 +9,14 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.place import examples
 from tests.render.python.driving import DOCUMENTS, NAMES, designed, driven, proven, unproven
 from tests.render.python.workloads import random_workload
 
 from prejoin.design.solver.solve import solve
 from prejoin.render.python import Options
 from prejoin.render.python.entities import Style
-from prejoin.render.python.method import Asked, Known, Option, Whole
+from prejoin.render.python.method import InputValue, KnownValue, Option, RecordValue
 from prejoin.render.python.package import repository_methods
 from prejoin.table import ConditionFailed, CursorError, NotServed, OtherTenant, TransactionCancelled
 from prejoin.workload.lookup import addressed
@@ -51,7 +52,7 @@ def test_every_pattern_has_a_method_that_is_proven(name: str) -> None:
 
 def test_who_comments_on_a_post_need_not_be_its_author() -> None:
     with driven(*designed("blog")) as driver:
-        items = driver.bench.items
+        items = driver.sample.items
         post = next(p for p in items["Post"] if p["status"] == "PUBLISHED")
         other = next(u for u in items["User"] if u["userId"] != post["userId"])
         driver.repository.comment_on_post(driver.record("Comment", postId=post["postId"], userId=other["userId"]))
@@ -59,7 +60,7 @@ def test_who_comments_on_a_post_need_not_be_its_author() -> None:
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(["dataclass", "msgspec"]))
-@settings(max_examples=min(settings().max_examples, 12), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow])
 def test_random_workloads_are_proven(chance: Random, style: Style) -> None:
     workload = random_workload(chance)
     design = solve(workload).design
@@ -80,14 +81,14 @@ def test_a_method_takes_what_the_document_gives(name: str) -> None:
         taken: set[str] = set()
         for param in method.params:
             match param.meaning:
-                case Asked(name):
+                case InputValue(name):
                     assert name in wanted, f"{pattern.id} takes {param.name}"
                     taken.add(name)
-                case Whole(entity):
+                case RecordValue(entity):
                     held = workload.entity(entity)
                     assert held is not None
                     taken |= {entity, *(a.name for a in held.attributes)}
-                case Known(entity, attribute):
+                case KnownValue(entity, attribute):
                     owner = workload.entity(entity)
                     assert owner is not None
                     assert isinstance(pattern, Write)
@@ -104,9 +105,9 @@ def test_a_method_takes_what_the_document_gives(name: str) -> None:
 def test_a_write_finds_what_it_is_not_given() -> None:
     """An order is found by its id, though the table has it under its user; in one request."""
     with driven(*designed("finding")) as driver:
-        order = driver.bench.items["Order"][0]
+        order = driver.sample.items["Order"][0]
         driver.repository.update_status(order["orderId"], "DELIVERED")
-        found = driver.repository.order_with_notes(order["orderId"]).one(driver.bench.package.classes["Order"])
+        found = driver.repository.order_with_notes(order["orderId"]).one(driver.sample.package.classes["Order"])
         assert (found.status, found.user_id) == ("DELIVERED", order["userId"])
         with pytest.raises(LookupError, match="there is no such Order"):
             driver.repository.update_status("nobody's", "DELIVERED")
@@ -115,15 +116,15 @@ def test_a_write_finds_what_it_is_not_given() -> None:
 
 def test_a_write_of_somebody_elses_item_is_refused_also_where_it_is_found_first() -> None:
     with driven(*designed("finding")) as driver:
-        order = driver.bench.items["Order"][0]
-        other = next(u for u in driver.bench.items["User"] if u["userId"] != order["userId"])
+        order = driver.sample.items["Order"][0]
+        other = next(u for u in driver.sample.items["User"] if u["userId"] != order["userId"])
         with pytest.raises((LookupError, ConditionFailed)):
             driver.repository.correct_total(order["orderId"], other["userId"], Decimal(1))
 
 
 def test_an_item_that_must_not_be_there_is_checked_for() -> None:
     with driven(*designed("finding")) as driver:
-        ban = driver.bench.items["Ban"][0]
+        ban = driver.sample.items["Ban"][0]
         order = driver.record("Order", userId=ban["userId"])
         with pytest.raises(TransactionCancelled, match=r"Ban .* exists already"):
             driver.repository.place_order(order)
@@ -134,14 +135,14 @@ def test_an_item_that_must_not_be_there_is_checked_for() -> None:
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_objects_that_do_not_belong_together_are_refused_before_anything_is_sent(asynchronous: bool) -> None:
     with driven(*designed("belonging")) as driver:
-        bench, made = driver.bench, driver.record
+        sample, made = driver.sample, driver.record
 
         def call(pattern: str, *objects: object) -> object:
-            method = bench.package.methods[pattern]
+            method = sample.package.methods[pattern]
             names = [param.name for param in method.params if not param.default]
-            return bench.run(method, dict(zip(names, objects, strict=True)), asynchronous=asynchronous)
+            return sample.run(method, dict(zip(names, objects, strict=True)), asynchronous=asynchronous)
 
-        one, other = (item["tenantId"] for item in bench.items["Tenant"][:2])
+        one, other = (item["tenantId"] for item in sample.items["Tenant"][:2])
         ticket = made("Ticket", tenantId=one)
         event = made("AuditEvent", tenantId=other, ticketId=ticket.ticket_id)
         lines = [made("OrderLine", orderId="here", lineNumber=1), made("OrderLine", orderId="there", lineNumber=2)]
@@ -154,7 +155,7 @@ def test_objects_that_do_not_belong_together_are_refused_before_anything_is_sent
         ):
             with pytest.raises(ValueError, match=re.escape(said)):
                 call(pattern, *objects)
-        assert bench.calls == []
+        assert sample.calls == []
         call("AP-020", ticket, made("AuditEvent", tenantId=one, ticketId=ticket.ticket_id))
         call("AP-026", made("User"), made("Invitation"))  # who invites is somebody else
 
@@ -162,13 +163,13 @@ def test_objects_that_do_not_belong_together_are_refused_before_anything_is_sent
 def test_a_repository_is_of_one_tenant() -> None:
     """It takes no tenant, finds no other's items, and takes no other's cursors."""
     with driven(*designed("tenants")) as driver:
-        projects = [dict(one) for one in driver.bench.items["Project"]]
+        projects = [dict(one) for one in driver.sample.items["Project"]]
         first = projects[0]["workspaceId"]
         second = next(one["workspaceId"] for one in projects if one["workspaceId"] != first)
-        record = driver.bench.package.record
+        record = driver.sample.package.record
         for number in range(3):
             project = {**projects[0], "projectId": f"01ARZ3NDEKTSV4RRFFQ69G5FA{number}"}
-            driver.bench.client.insert(record("Project", project))
+            driver.sample.client.insert(record("Project", project))
         page = driver.repository.of_tenant(first).projects(limit=1)
         assert {one.workspace_id for one in page} == {first}
         with pytest.raises(CursorError):

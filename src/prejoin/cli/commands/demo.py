@@ -25,7 +25,7 @@ from prejoin.pipeline.design_file import structures
 from prejoin.pipeline.document import DOCUMENT, read_document
 from prejoin.pipeline.examples import folder, installed
 from prejoin.pipeline.summary import contents
-from prejoin.proof.result import Answer
+from prejoin.proof.result import PatternProof
 
 _HEADER = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "A month", "Right")
 _CUT = (("Key", SHORTEST), ("", SHORTEST))
@@ -73,7 +73,7 @@ def _keys(design: Design) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(answers: Sequence[Answer], paid: Bill) -> list[dict[str, Any]]:
+def _figures(answers: Sequence[PatternProof], paid: Bill) -> list[dict[str, Any]]:
     return [
         {
             "id": a.pattern,
@@ -116,7 +116,7 @@ def _page(found: Demonstration, solved: bool) -> list[Line]:
     styles = {"Pattern": "bold", "Operation": "green", "Index": "cyan"}
     lines += titled(header, rows, tuple(styles.get(title, "") for title in header))
     lines.append(())
-    asked = [a for a in answers if not a.outside]
+    asked = [a for a in answers if not a.out_of_scope]
     right = sum(a.right for a in asked)
     lines += [
         (
@@ -130,7 +130,7 @@ def _page(found: Demonstration, solved: bool) -> list[Line]:
     return lines
 
 
-def _next(file: str, answers: Sequence[Answer]) -> list[Line]:
+def _next(file: str, answers: Sequence[PatternProof]) -> list[Line]:
     """The next commands."""
     first = next(
         (answer.pattern for answer in answers if answer.items > 1), answers[0].pattern if answers else "AP-001"
@@ -152,10 +152,10 @@ def _next(file: str, answers: Sequence[Answer]) -> list[Line]:
     return lines + [("  ", *line) for line in table(rows, ("bold", ""))]
 
 
-def _row(answer: Answer, paid: Bill) -> Row:
+def _row(answer: PatternProof, paid: Bill) -> Row:
     if answer.problem:
-        what = "out of scope" if answer.outside else "not served" if answer.remedy else "not run"
-        return answer.pattern, answer.description, what, "", "", "", "", "", "-" if answer.outside else "✗"
+        what = "out of scope" if answer.out_of_scope else "not served" if answer.remedy else "not run"
+        return answer.pattern, answer.description, what, "", "", "", "", "", "-" if answer.out_of_scope else "✗"
     first, more = next(iter(answer.calls), None), len(answer.calls)
     if first is None:
         return answer.pattern, answer.description, "(TTL)", "", "", "", "", "", "✓"

@@ -255,9 +255,9 @@ def _proven(result: DesignResult) -> Line:
     proof = result.proof
     if proof is None:
         return ("Not proven: ", *coded("`--no-proof` was given."))
-    cases = sum(answer.cases for answer in proof.asked)
+    cases = sum(answer.cases for answer in proof.in_scope)
     whole = proof.right
-    number = counted(len(proof.asked), "pattern")
+    number = counted(len(proof.in_scope), "pattern")
     return (
         ("Proven" if whole else "Not proven", "bold green" if whole else "bold red"),
         f": {number if whole else f'{proof.proven} of {number}'} run {cases} times on the embedded engine, ",

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from prejoin.cli.text.design_answers import DesignAnswers, OtherDesign, Why, Without
 from prejoin.design.explain import Explanation
 from prejoin.pipeline.design import ConflictSet, DesignResult, alternatives_of
-from prejoin.proof.result import Answer
+from prejoin.proof.result import PatternProof
 from prejoin.workload.grammar.statements import write_pin
 
 
@@ -111,21 +111,21 @@ def _proof(result: DesignResult) -> dict[str, Any] | None:
         "right": found.right,
         "items": found.items,
         "findings": list(found.findings),
-        "patterns": [_answer(answer) for answer in found.answers],
+        "patterns": [_answer(answer) for answer in found.patterns],
     }
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer(answer: PatternProof) -> dict[str, Any]:
     return {
         "pattern": answer.pattern,
         "right": answer.right,
         "cases": answer.cases,
         "pages": answer.pages,
-        "refused": list(answer.provoked),
+        "refused": list(answer.refused),
         "items": answer.items,
         "units": answer.units,
         "predicted": answer.predicted,
         "wrong": answer.wrong,
         "problem": answer.problem,
-        "outside": answer.outside,
+        "outside": answer.out_of_scope,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.design.checks.fit import Fit, check_fit, fit
+from prejoin.design.checks.fit import TableFit, check_fit, fit
 from prejoin.design.checks.indexes import check_indexes
 from prejoin.design.checks.load import check_load
 from prejoin.design.checks.names import check_names
@@ -41,4 +41,4 @@ def check_design(design: Design, workload: Workload, at: At | None = None) -> tu
     return in_order(report.diagnostics)
 
 
-__all__ = ["At", "Fit", "check_design", "fit", "new_attributes"]
+__all__ = ["At", "TableFit", "check_design", "fit", "new_attributes"]

@@ -56,19 +56,19 @@ class Elsewhere(msgspec.Struct, frozen=True):
     use: str
 
 
-class Fit(msgspec.Struct, frozen=True):
+class TableFit(msgspec.Struct, frozen=True):
     verdict: FitVerdict
     speaks_for: tuple[str, ...] = ()
     speaks_against: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
 
 
-def fit(workload: Workload) -> Fit:
+def fit(workload: Workload) -> TableFit:
     """Whether a single table fits the application of a workload.
 
     >>> from prejoin.workload.model import Context
     >>> fit(Workload(context=Context(teams=4, ad_hoc=True))).verdict
-    <Verdict.DOUBT: 'may not fit'>
+    <FitVerdict.DOUBT: 'may not fit'>
     """
     context = workload.context or Context()
     elsewhere = tuple(found for read in workload.reads for found in _elsewhere(read, workload))
@@ -81,7 +81,7 @@ def fit(workload: Workload) -> Fit:
     if joins * 2 > len(workload.reads) > 0:
         against += (f"{joins} of {len(workload.reads)} reads join entities",)
     verdict = FitVerdict.DOUBT if len(against) > 1 else FitVerdict.CARE if against or left else FitVerdict.FITS
-    return Fit(verdict, _for(context, workload), against, elsewhere)
+    return TableFit(verdict, _for(context, workload), against, elsewhere)
 
 
 def _for(context: Context, workload: Workload) -> tuple[str, ...]:
@@ -122,10 +122,10 @@ def _against(context: Context, workload: Workload) -> tuple[str, ...]:
     if context.graphql:
         found.append("GraphQL resolvers ask for one entity at a time, so reading several at once is seldom used")
     if context.experience is Experience.NONE:
-        found.append("nobody in the team has done it before: plan time for it, and let the keys be made and checked")
+        found.append("nobody in the team has done it before: plan time for it, and use the checks")
     simple = [r for r in workload.reads if len(r.entities) == 1 and r.result is Result.ONE]
     if len(workload.entities) > 1 and workload.reads and len(simple) == len(workload.reads):
-        found.append("every read is of one item by its id: a table for each entity does as well, and is simpler")
+        found.append("every read gets one item by its id: a table for each entity is simpler")
     return tuple(found)
 
 
@@ -138,12 +138,12 @@ def _elsewhere(read: Read, workload: Workload) -> list[Elsewhere]:
         found.append(Elsewhere(read.id, codes.SEARCH, what, "OpenSearch, fed by the table's stream"))
     counted = read.result is Result.COUNT and not any(i.op is Op.EQ and not i.filter for i in read.inputs)
     if _REPORT.search(text) or (counted and not _kept(workload, read)):
-        what = "it counts everything there is" if counted else "it is a figure over many items"
-        use = "a counter that the writes keep" if counted else "an export to S3 with Athena, or a warehouse"
+        what = "it counts all items" if counted else "it is a figure over many items"
+        use = "a counter that the writes maintain" if counted else "an export to S3 with Athena, or a warehouse"
         found.append(Elsewhere(read.id, codes.ANALYTICS, what, use))
     optional = [i.attribute for i in read.inputs if i.optional or i.filter]
     if len(optional) > MOST_OPTIONAL:
-        what = f"{len(optional)} conditions may be there or not"
+        what = f"{len(optional)} conditions are optional"
         found.append(Elsewhere(read.id, codes.BY_ANYTHING, what, "OpenSearch or a relational database"))
     if read.combine is Combine.JOIN:
         what = f"it follows {read.entities[0]} to {' and '.join(read.entities[1:])}"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer, nearest
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import finds, known_to
 from prejoin.design.cost.bill import bill
 from prejoin.design.layout.projection import WORTH
@@ -19,6 +19,7 @@ from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, Whe
 from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.keys import Lookup, fields_of
 from prejoin.protocol import limits
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import Op, Read
@@ -48,7 +49,7 @@ def _number(r: Report) -> None:
         message = f"there are {many} global and {len(local)} local indexes; 20 and 5 are allowed"
         r.say(codes.TOO_MANY_INDEXES, message, "let entities share an index")
     elif many > MANY:
-        r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "look which patterns are worth theirs")
+        r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "check whether each pattern is worth its index")
 
 
 def _named(r: Report) -> None:
@@ -68,8 +69,8 @@ def _named(r: Report) -> None:
 def _decided(r: Report) -> None:
     """Decisions that the design violates or ignores."""
     for one in violations(r.design, r.workload):
-        message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {listed(one.there)}"
-        r.say(codes.BEYOND, message, "take out what is too much, or leave out the decision", one.name, one.slot)
+        message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {name_list(one.there)}"
+        r.say(codes.BEYOND, message, "remove what is too much, or remove the decision", one.name, one.slot)
     for other in ignored_decisions(r.design, r.workload):
         sentence = write_pin(other.pin)
         r.say(codes.NO_EFFECT, f"the decision `{sentence}` has no effect: {other.why}", other.fix, sentence)
@@ -124,18 +125,18 @@ def _needed(r: Report) -> None:
 
     for slot in reversed(r.design.indexes):
         if spared(lambda key, name=slot.name: key.slot == name):  # type: ignore[misc]
-            r.say(codes.UNUSED_INDEX, f"nothing needs the index {slot.name}", "leave it out", slot.name, slot.name)
+            r.say(codes.UNUSED_INDEX, f"no pattern needs the index {slot.name}", "leave it out", slot.name, slot.name)
     for copy in reversed(r.design.copies):
         if any(key.item == copy for key in left) and spared(lambda key, copy=copy: key.item == copy):  # type: ignore[misc]
-            message = f"nothing needs the copy `{copy.copy}` of {copy.entity}"
+            message = f"no pattern needs the copy `{copy.copy}` of {copy.entity}"
             r.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
     for entry in [key for key in left if key.slot != TABLE and not _unavoidable(r, key.place)]:
         if spared(lambda key, entry=entry: key is entry):  # type: ignore[misc]
             names = [attribute.name for attribute in (*entry.place.pk, *entry.place.sk)]
             r.say(
                 codes.UNUSED_ENTRY,
-                f"nothing reads {entry.name} in {entry.slot}",
-                f"leave out {listed(names)} of {entry.name}",
+                f"no pattern reads {entry.name} in {entry.slot}",
+                f"remove {name_list(names)} from {entry.name}",
                 entry.item.entity,
                 entry.slot,
             )
@@ -167,8 +168,8 @@ def _merged(r: Report) -> None:
     for group in groups:
         if len(group) > 1:
             names = [slot.name for slot in group]
-            message = f"no entity is in more than one of {listed(names)}"
-            fix = f"give them the key attributes of one index: {len(group) - 1} less"
+            message = f"no entity is in more than one of {name_list(names)}"
+            fix = f"let them share the key attributes of one index, which saves {len(group) - 1}"
             r.say(codes.COULD_BE_ONE, message, fix, names[1], names[1])
 
 
@@ -190,7 +191,7 @@ def _projections(r: Report) -> None:
         if len(needed) * 2 <= len(whole):
             r.say(
                 codes.HOLDS_MORE,
-                f"{slot.name} holds all attributes, and only {listed(sorted(needed))} are read from it",
+                f"{slot.name} holds all attributes, and only {name_list(sorted(needed))} are read from it",
                 "project these only",
                 slot.name,
                 slot.name,
@@ -207,7 +208,7 @@ def _amplified(r: Report) -> None:
                 codes.MANY_WRITES,
                 f"a new {entity.name} is written {places} times: {len(items)} items, {guards} guards, "
                 f"{places - len(items) - guards} index entries",
-                "look which patterns are worth theirs",
+                "check whether each pattern is worth its index",
                 entity.name,
             )
 
@@ -259,7 +260,7 @@ def _holding_less(r: Report, sparse: Design, entity: str, facet: Facet, reads: S
         if (before := r.design.operation(o.pattern)) and len(o.requests) > len(before.requests)
         if (pattern := r.workload.pattern(o.pattern))
     }
-    given = " and ".join(f"{listed(names)} to {write}" for write, names in reading.items() if names)
+    given = " and ".join(f"{name_list(names)} to {write}" for write, names in reading.items() if names)
     r.say(
         codes.NOT_SPARSE,
         f"{facet.slot} holds every {entity}, and {', '.join(reads)} wants only those where `{when.attribute}` is "

@@ -45,7 +45,7 @@ def answer(bound: Sequence[BoundKey], ask: Lookup) -> KeyAnswer | None:
         return KeyAnswer(found, 1, codes.FINDS_MORE, "also finds copies of the same items")
     unfolded = [_unfolded(form) for form in forms]
     if unfolded != forms and (found := planned(unfolded, ask)):
-        text = "also finds what is the same in another case, for the key holds it folded"
+        text = "also finds values in another case, because the key is case-folded"
         return KeyAnswer(found, 2, codes.FINDS_MORE, text)
     dense = [_dense(one) for one in bound]
     if dense != forms and (found := planned(dense, ask)):
@@ -75,7 +75,7 @@ def _between(forms: Sequence[keys.Facet], found: Plan) -> str:
         if form.slot == found.slot and form.entity not in found.lookup.entities
         if not keys.disjoint(form.pk, found.facets[0].pk)
     }
-    return f"also reads {' and '.join(sorted(others))}, which may lie between in {found.slot}"
+    return f"also reads {' and '.join(sorted(others))}, which may be between them in {found.slot}"
 
 
 def _dense(one: BoundKey) -> keys.Facet:
@@ -126,7 +126,7 @@ def obstacles(bound: Sequence[BoundKey], ask: Lookup) -> list[Obstacle]:
     if missing:
         return [Obstacle(codes.NOT_TOGETHER, f"{' and '.join(missing)} has no item that could be read")]
     if len(ask.entities) > 1 and all(answer(bound, _alone(ask, name)) for name in ask.entities):
-        why = "each of them has a key for it, but they are not side by side in one partition"
+        why = "each of them has a key for it, but they are not neighbours in one partition"
         return [Obstacle(codes.NOT_TOGETHER, why)]
     return [Obstacle(codes.NOT_SERVED, "only a scan of the whole table would answer it")]
 
@@ -152,7 +152,7 @@ def _alone(ask: Lookup, entity: str) -> Lookup:
 def _easier(ask: Lookup) -> Iterator[tuple[Code, str, Callable[[Lookup], Lookup]]]:
     """The demands of a question, each with a function that drops it."""
     if ask.consistent:
-        yield codes.STRONG_INDEX, "an index is never read consistently", lambda one: replace(one, consistent=False)
+        yield codes.STRONG_INDEX, "an index cannot be read consistently", lambda one: replace(one, consistent=False)
     text = "the index does not hold all attributes that are asked for"
     yield codes.NOT_HELD, text, lambda one: replace(one, needs=frozenset())
     if ask.order:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.reads import expected
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import check_appends
 from prejoin.design.cost.assumptions import count_of, per_second, size_of
 from prejoin.design.layout.sharding import Heat, heat
@@ -14,6 +14,7 @@ from prejoin.design.solver.candidates import Candidate
 from prejoin.protocol import limits
 from prejoin.protocol.prices import read_units, write_units
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Entity, Rate, Read, Result, Verb
 
@@ -91,7 +92,7 @@ def _hot_writes(r: Report, key: BoundKey) -> None:
         codes.HOT,
         f"{key.name}: {found.writes:,.0f} writes/s are {found.units:,.0f} write units/s, of which {found.share:.0%} go "
         f"to one partition of {where}: {found.hottest:,.0f}, and 1,000 is the limit",
-        f"cut it into {enough} shards",
+        f"split it into {enough} shards",
         key.item.entity,
         key.slot,
     )
@@ -160,10 +161,10 @@ def _few_partitions(r: Report) -> None:
             continue  # reported as hot already
         r.say(
             codes.FEW_PARTITIONS,
-            f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it bears "
+            f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it takes "
             f"{limits.PARTITION_WRITE_UNITS / each:,.0f} writes/s"
             + (f", and has {found.writes:,.1f}" if found.writes else ""),
-            "shard it before it gets near",
+            "shard it before that",
             key.item.entity,
             key.slot,
         )
@@ -187,7 +188,7 @@ def _unbounded(r: Report) -> None:
             how = "without bound" if open_ended else f"to {size / limits.GB:,.0f} GB"
             r.say(
                 codes.LOCAL_LIMIT,
-                f"{key.name}: a partition `{key.facet.pk[0]}` grows {how}, and {listed(local)} limits it to 10 GB",
+                f"{key.name}: a partition `{key.facet.pk[0]}` grows {how}, and {name_list(local)} limits it to 10 GB",
                 "use a global index instead",
                 key.item.entity,
                 TABLE,
@@ -195,8 +196,8 @@ def _unbounded(r: Report) -> None:
         elif open_ended and not any(a.ttl for a in key.entity.attributes):
             r.say(
                 codes.UNBOUNDED,
-                f"{key.name}: nothing limits how many lie under one `{key.facet.pk[0]}`",
-                "cut it by time, or let old items expire",
+                f"{key.name}: nothing limits the number of items under one `{key.facet.pk[0]}`",
+                "split it by time, or let old items expire",
                 key.item.entity,
                 TABLE,
             )

@@ -6,11 +6,12 @@ import re
 
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.model import TABLE
 from prejoin.keys import Natural, Template, disjoint
 from prejoin.protocol.expressions.reserved import is_reserved
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -33,13 +34,13 @@ def _reserved(r: Report) -> None:
     if found:
         what = "are reserved words" if len(found) > 1 else "is a reserved word"
         fix = "use a placeholder in expressions, `#name`; the client does"
-        r.say(codes.RESERVED, f"{listed(found, 12)} {what}", fix)
+        r.say(codes.RESERVED, f"{name_list(found, 12)} {what}", fix)
 
 
 def _key_names(r: Report) -> None:
     odd = {k.name: slot.name for slot in r.design.slots for k in (*slot.pk, *slot.sk) if not _PLAIN.fullmatch(k.name)}
     if odd:
-        message = f"{listed(sorted(odd))} cannot stand in an expression"
+        message = f"{name_list(sorted(odd))} cannot stand in an expression"
         r.say(codes.KEY_NAME, message, "use letters, digits and `_`", *list(odd.values())[:1])
     for key in r.keys:
         attributes = (*key.place.pk, *key.place.sk)
@@ -48,8 +49,8 @@ def _key_names(r: Report) -> None:
             if own and own.type.values != (text,) and not text.startswith(f"{{{attribute.name}}}"[:-1]):
                 r.say(
                     codes.TAKEN_NAME,
-                    f"{key.name}: `{attribute.name}` is to hold `{text}` as a key, and the attribute itself",
-                    "give the key attribute a name of its own",
+                    f"{key.name}: `{attribute.name}` would hold both the key `{text}` and the attribute",
+                    "rename the key attribute",
                     key.item.entity,
                     key.slot,
                 )
@@ -66,7 +67,7 @@ def _index_names(r: Report) -> None:
             if _alike(attribute.name, slot.name) and not all(other.attribute(attribute.name) for other in found)
         ]
         if len(found) > 1 and named:
-            message = f"{slot.name} is named after `{named[0]}`, and {listed([e.name for e in found])} are in it"
+            message = f"{slot.name} is named after `{named[0]}`, and {name_list([e.name for e in found])} are in it"
             r.say(codes.INDEX_NAME, message, "call it by a number, `gsi1`", slot.name, slot.name)
 
 
@@ -81,21 +82,21 @@ def _ttl(r: Report) -> None:
     name = r.design.ttl_attribute
     if not found:
         if name and not any(e.attribute(name) for e in r.workload.entities):
-            r.say(codes.TTL, f"nothing has the attribute `{name}` that items expire by", "name one that they have")
+            r.say(codes.TTL, f"no entity has the TTL attribute `{name}`", "name one that they have")
         return
     names = sorted({a.name for _, a in found})
     if len(names) > 1:
         fix = "give them one name"
-        r.say(codes.TTL, f"{listed(names)} are to be the time to live, and a table has one attribute for it", fix)
+        r.say(codes.TTL, f"{name_list(names)} are TTL attributes, and a table has only one", fix)
     elif name != names[0]:
-        message = f"`{names[0]}` is a time to live, and the table's is {f'`{name}`' if name else 'not set'}"
-        r.say(codes.TTL, message, f"let items expire by `{names[0]}`")
+        message = f"`{names[0]}` is a TTL attribute, and the table's is {f'`{name}`' if name else 'not set'}"
+        r.say(codes.TTL, message, f"make `{names[0]}` the TTL attribute of the table")
     for entity, attribute in found:
         if not attribute.type.numeric and attribute.type.kind is not Kind.DATETIME:
             r.say(
                 codes.TTL,
-                f"{entity}.{attribute.name} is a {attribute.type}, and DynamoDB expires by a number of seconds",
-                "describe it as `integer` or `datetime`, stored as seconds since 1970",
+                f"{entity}.{attribute.name} is a {attribute.type}, and a TTL is a number of seconds",
+                "declare it as `integer` or `datetime`, stored as seconds since 1970",
                 entity,
             )
 
@@ -106,14 +107,14 @@ def _type(r: Report) -> None:
     physical = {k.name for slot in r.design.slots for k in (*slot.pk, *slot.sk)}
     having = [e.name for e in r.workload.entities if e.attribute(name)] if name else []
     if not name and len(kinds) > 1:
-        r.say(codes.NO_TYPE, f"{len(kinds)} kinds of items, and none says which it is", "add an attribute `entityType`")
+        r.say(codes.NO_TYPE, f"{len(kinds)} types of items, and no type attribute", "add an attribute `entityType`")
     elif name in physical or having:
-        whose = f"an attribute of {listed(having)}" if having else "a key attribute"
-        r.say(codes.NO_TYPE, f"the type attribute `{name}` is {whose} already", "give it a name that nothing else has")
+        whose = f"an attribute of {name_list(having)}" if having else "a key attribute"
+        r.say(codes.NO_TYPE, f"the type attribute `{name}` is {whose} already", "give it an unused name")
     tags = [item.tag for item in r.design.items]
     twice = sorted({tag for tag in tags if tags.count(tag) > 1})
     if twice and name:
-        r.say(codes.NO_TYPE, f"{listed(twice)} is the type of two kinds of items", "give each its own")
+        r.say(codes.NO_TYPE, f"{name_list(twice)} is the type of two items", "give each its own")
 
 
 def _words(r: Report) -> None:
@@ -131,7 +132,7 @@ def _words(r: Report) -> None:
         folded.setdefault(word.lower(), set()).add(word)
     differing = sorted({one for same in folded.values() if len(same) > 1 for one in same})
     if differing:
-        r.say(codes.WORDS, f"{listed(differing)} differ only in case", "choose one way to write them")
+        r.say(codes.WORDS, f"{name_list(differing)} differ only in case", "choose one way to write them")
 
 
 def _says(r: Report, key: BoundKey) -> None:
@@ -146,9 +147,10 @@ def _says(r: Report, key: BoundKey) -> None:
         if not disjoint(one.form.pk, key.form.pk)
     ]
     if others:
+        shared = name_list(sorted(set(others)))
         r.say(
             codes.NO_WORD,
-            f"{key.name}: `{key.text}` does not say what it is, and {listed(sorted(set(others)))} can be beside it",
+            f"{key.name}: `{key.text}` has no literal word, and shares partitions with {shared}",
             f"begin the sort key with a word, `{key.item.entity.upper()}{r.design.separator}`",
             key.item.entity,
             key.slot,
@@ -178,6 +180,6 @@ def _together(r: Report) -> None:
     if by_parent:
         r.say(
             codes.NOTHING_TOGETHER,
-            f"each entity has its own partitions, and {listed(sorted(by_parent))} finds children by an index",
-            "let children lie under their parent",
+            f"each entity has its own partitions, and {name_list(sorted(by_parent))} finds children by an index",
+            "put children into the partition of their parent",
         )

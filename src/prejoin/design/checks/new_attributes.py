@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from prejoin.design import codes
-from prejoin.design.checks.report import At, Report, listed
+from prejoin.design.checks.report import At, Report
 from prejoin.design.layout.growth import NewAttribute, new_attributes_of
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.model import Workload
 
@@ -39,7 +40,7 @@ def _new(r: Report, one: NewAttribute) -> None:
     elif one.keyed and one.attribute.default is not None:
         r.say(
             codes.NOT_BACKFILLED,
-            f"{name} is new and in the key of {listed(list(one.keyed))}: items that were written before have its "
+            f"{name} is new and in the key of {name_list(list(one.keyed))}: items that were written before have its "
             "default when they are read, and are not in the index",
             "write them again, or run `prejoin audit --repair` with the new schema",
             one.entity,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import KeyAnswer, answer, obstacles
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import KEPT, count_of, count_said, size_of
 from prejoin.design.cost.bill import pattern_cost
 from prejoin.design.cost.units import predict_units
@@ -18,6 +18,7 @@ from prejoin.design.model import TABLE, Call, Request, Units
 from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import bare_name
 from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
 
@@ -25,8 +26,8 @@ MOST_REQUESTS = 10
 """The most parallel requests that are not reported."""
 _FIXES = {
     codes.FINDS_MORE.id: "leave them out when reading, or give them another place",
-    codes.ABSENT.id: "write `{attribute?}`, which gives what is absent a place in the order",
-    codes.READS_OTHERS.id: "begin the sort key with a word for each kind of item",
+    codes.ABSENT.id: "write `{attribute?}`, which gives a missing value a place in the order",
+    codes.READS_OTHERS.id: "begin the sort key of each type with its own word",
 }
 _PAST = re.compile(r"(?i)overdue|expired|past.?due|elapsed|(?<![a-z])late(?![a-z])")
 _FUTURE = re.compile(r"(?i)upcoming|future|not yet due")
@@ -121,8 +122,8 @@ def _whole_key(r: Report, read: Read, ask: Lookup, request: Request, found: KeyA
     instead = f"; {found.plan.operation} of {found.plan.slot} would do" if found else ""
     r.say(
         codes.NOT_AS_ASKED,
-        f"{read.id} is a {request.call}, which needs the whole key, and {listed(least)} is not given",
-        f"give {listed(least)} too{instead}",
+        f"{read.id} is a {request.call}, which needs the whole key, and {name_list(least)} is not given",
+        f"give {name_list(least)} too{instead}",
         read.id,
     )
 
@@ -180,7 +181,7 @@ def _prefix(r: Report, read: Read, ask: Lookup, request: Request) -> None:
     if others:
         r.say(
             codes.LOOSE_PREFIX,
-            f"{read.id}: `begins_with {prefix}` also finds {listed(sorted(others))}",
+            f"{read.id}: `begins_with {prefix}` also finds {name_list(sorted(others))}",
             f"write `begins_with {prefix}{r.design.separator}`",
             read.id,
         )
@@ -223,8 +224,8 @@ def _several(r: Report, read: Read, found: KeyAnswer) -> None:
     if found.plan.shards > MOST_REQUESTS:
         r.say(
             codes.SEVERAL_REQUESTS,
-            f"{read.id} reads {found.plan.shards} shards of {found.plan.slot} for one answer",
-            "use as few shards as bear the writes",
+            f"{read.id} reads {found.plan.shards} shards of {found.plan.slot} for one result",
+            "use only as many shards as the writes need",
             read.id,
         )
 
@@ -271,8 +272,8 @@ def _unasked(r: Report, read: Read) -> None:
     names = " and ".join(f"`{filter_text(one)}`" for one in tested)
     r.say(
         codes.UNASKED_FILTER,
-        f"no key finds {names}: {read.id} reads the others, too, and filters them out: {paid.units.read:g} read units "
-        f"a call and ${paid.dollars:,.2f} a month, where only what it wants would be {less.units.read:g} and "
+        f"no key finds {names}: {read.id} reads all items and filters: {paid.units.read:g} read units "
+        f"a call and ${paid.dollars:,.2f} a month, where reading only the matches would cost {less.units.read:g} and "
         f"${less.dollars:,.2f}",
         _instead(tested[0]),
         read.id,
@@ -306,7 +307,7 @@ def _pages(r: Report, read: Read, found: KeyAnswer) -> None:
     if total > limits.PAGE_SIZE:
         r.say(
             codes.PAGES,
-            f"{read.id} has {total / limits.MB:,.1f} MB in one answer, and a page has 1 MB",
+            f"{read.id} has {total / limits.MB:,.1f} MB in one result, and a page has 1 MB",
             "say `Yes` under Paginated, or give a limit",
             read.id,
         )

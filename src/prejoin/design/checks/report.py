@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -103,13 +103,3 @@ class Report:
             if action.verb is Verb.UPDATE
             and any(change.attribute == attribute for change in changes(write, action, entity))
         ]
-
-
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names in a list, cut after `most`.
-
-    >>> listed(["User", "Order"])
-    '`User`, `Order`'
-    """
-    shown = ", ".join(f"`{name}`" for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

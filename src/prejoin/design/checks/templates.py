@@ -7,12 +7,13 @@ from itertools import combinations
 
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey, FlawKind
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.mapping.facets import types_of
 from prejoin.design.model import TABLE
 from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateError, disjoint, guard_key
 from prejoin.protocol import limits
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.model import CheckKind, Entity
 from prejoin.workload.tenants import common_tenant
 
@@ -21,14 +22,14 @@ _PADDED = re.compile(r"0?([1-9]\d?)d?(?:,|\Z)")
 _FLAWS = {
     FlawKind.TOGETHER: (
         codes.RUN_TOGETHER,
-        "where `{about}` ends in `{text}` cannot be told",
+        "`{about}` in `{text}` has no separator after it",
         "put the separator after it",
     ),
     FlawKind.PICTURE: (codes.DATE_FORM, "dates written as `{about}` do not sort by time", "write them as `YYYY-MM-DD`"),
     FlawKind.LOSSY: (
         codes.ROUNDED,
-        "`{about}` in `{text}` is rounded: what differs only after the point is in no order",
-        "put as many digits into the key as the order depends on",
+        "`{about}` in `{text}` is rounded: values that differ only after the point have no order",
+        "use all digits that the order depends on",
     ),
 }
 
@@ -99,8 +100,8 @@ def _told_apart(r: Report) -> None:
         if strictly:
             r.say(
                 codes.HARDLY_APART,
-                f"{one} ({text}) and {other} ({theirs_text}) have the same key for values spelled like the other's",
-                "begin each sort key with a word of its own",
+                f"{one} ({text}) and {other} ({theirs_text}) have the same key if a value equals the word of the other",
+                "begin each sort key with its own word",
                 name,
                 TABLE,
             )
@@ -108,7 +109,7 @@ def _told_apart(r: Report) -> None:
             r.say(
                 codes.SAME_KEY,
                 f"{one} ({text}) and {other} ({theirs_text}) can have the same key",
-                "begin each sort key with a word of its own",
+                "begin each sort key with its own word",
                 name,
                 TABLE,
             )
@@ -194,8 +195,8 @@ def check_dates(r: Report) -> None:
         if name not in pictured:
             r.say(
                 codes.DATE_AS_TEXT,
-                f"{listed(sorted(patterns))}: the order of `{name}` depends on how it is written",
-                "describe it as `date` or `datetime`, or write it as 2026-05-04T12:00:00Z",
+                f"{name_list(sorted(patterns))}: the order of `{name}` depends on how it is written",
+                "declare it as `date` or `datetime`, or write it as 2026-05-04T12:00:00Z",
                 name.partition(".")[0],
             )
 
@@ -256,7 +257,7 @@ def _unchanging(r: Report, key: BoundKey) -> None:
         by = r.changers(key.entity, name)
         if not by and not attribute.mutable:
             continue
-        how = f"{listed(by)} changes it: a delete and a put under another key" if by else "it is said to change"
+        how = f"{name_list(by)} changes it: a delete and a put under another key" if by else "it is mutable"
         r.say(
             codes.CHANGING_KEY,
             f"{key.name}: `{name}` is in the table's key `{key.text}`, and {how}",
@@ -272,7 +273,7 @@ def _whole(r: Report, key: BoundKey) -> None:
         if lacking and not key.facet.when and not key.item.copy:
             r.say(
                 codes.ABSENT,
-                f"{key.name}: {listed(lacking)} may be absent, and is in the table's key `{key.text}`",
+                f"{key.name}: {name_list(lacking)} may be absent, and is in the table's key `{key.text}`",
                 "write `{attribute?}`, or use one that is always there",
                 key.item.entity,
                 TABLE,
@@ -290,7 +291,7 @@ def _whole(r: Report, key: BoundKey) -> None:
         if missing:
             r.say(
                 codes.ABSENT,
-                f"{key.name}: an item without `{field.attribute}` is not in {key.slot}, so {listed(missing)} misses it",
+                f"{key.name}: {key.slot} lacks items without `{field.attribute}`: {name_list(missing)} misses them",
                 f"write `{{{field.attribute}?}}`, which gives it a place in the order",
                 key.item.entity,
                 key.slot,
@@ -319,7 +320,7 @@ def _identifying(r: Report, key: BoundKey) -> None:
     if lacking:
         r.say(
             codes.NOT_APART,
-            f"{key.name}: {listed(lacking)} is not in the table's key `{key.text}`, so several items have the same",
+            f"{key.name}: {name_list(lacking)} is not in the table's key `{key.text}`, so several items share a key",
             "add it to the end of the sort key",
             key.item.entity,
             TABLE,
@@ -330,8 +331,8 @@ def _identifying(r: Report, key: BoundKey) -> None:
             more = sorted(set(key.form.attributes) - set(ids))
             r.say(
                 codes.LONGER_THAN_ID,
-                f"{key.name}: two items with the same {listed(ids)} and another {listed(more)} can both be",
-                "mark the id `generated`, make the key of the id alone, or add a guard",
+                f"{key.name}: two items with the same {name_list(ids)} and different {name_list(more)} can both exist",
+                "mark the id `generated`, use the id alone as the key, or add a guard",
                 key.item.entity,
                 TABLE,
             )
@@ -357,7 +358,7 @@ def _unique(r: Report) -> None:
             if set(group) != key and set(group) not in guards:
                 r.say(
                     codes.NOT_UNIQUE,
-                    f"nothing keeps {listed(list(group))} of {entity.name} unique",
+                    f"nothing keeps {name_list(list(group))} of {entity.name} unique",
                     f"add a guard, an item whose key is the {' and '.join(group)}",
                     entity.name,
                 )

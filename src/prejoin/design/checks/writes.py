@@ -8,13 +8,14 @@ from collections import Counter
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
-from prejoin.design.checks.report import Report, listed
+from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
 from prejoin.design.mapping.facets import ending
 from prejoin.design.model import TABLE, Call, Did, ItemAction, Operation
 from prejoin.keys import Lookup, Template, fields_of
 from prejoin.protocol import limits
 from prejoin.types import Kind
+from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.values import write_value
 from prejoin.workload.lookup import bare_name, chain, changes
 from prejoin.workload.model import Action, Attribute, Change, ChangeOp, Entity, Op, Value, Verb, Write
@@ -94,8 +95,8 @@ def _addressed(r: Report, write: Write, action: Action, base: BoundKey, known: f
     first = f"it has to be found first, in {found.plan.slot}" if found else "no key finds it first"
     r.say(
         codes.KEY_NOT_GIVEN,
-        f"{write.id} writes {base.entity.name} without {listed(lacking)}, which is in its key `{base.text}`; {first}",
-        f"give {listed(lacking)} too",
+        f"{write.id} writes {base.entity.name} without {name_list(lacking)} of its key `{base.text}`; {first}",
+        f"give {name_list(lacking)} too",
         write.id,
     )
 
@@ -120,15 +121,15 @@ def _index_keys(r: Report, write: Write, action: Action, entity: Entity, known: 
         where = ", ".join(f"`{place}" for place in dict.fromkeys(places))
         r.say(
             codes.REST_NOT_GIVEN,
-            f"{write.id} changes {entity.name}, and {where} also needs {listed(more)}",
-            f"give {listed(more)} too, or read the item first",
+            f"{write.id} changes {entity.name}, and {where} also needs {name_list(more)}",
+            f"give {name_list(more)} too, or read the item first",
             write.id,
         )
     if moved:
         r.say(
             codes.MOVES,
-            f"{write.id} moves {entity.name} in {listed(moved)}: two index writes each",
-            "leave it so if the index is worth it",
+            f"{write.id} moves {entity.name} in {name_list(moved)}: two index writes each",
+            "keep it if the index is worth it",
             write.id,
         )
 
@@ -150,7 +151,7 @@ def _as_written(r: Report, write: Write, action: Action, entity: Entity, operati
         guarded = any("attribute_not_exists" in condition for condition in one.conditions)
         if one.action is Did.PUT and chosen and not guarded:
             fix = f"add the condition `attribute_not_exists({r.design.slots[0].pk[0].name})`"
-            r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over one that is there", fix, write.id)
+            r.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over an existing one", fix, write.id)
     _copies(r, write, action, entity, changed, {one.item for one in done})
 
 
@@ -166,8 +167,8 @@ def _rewritten(r: Report, write: Write, entity: Entity, one: ItemAction, changed
             if not any(re.search(rf"(?<![\w-]){re.escape(attribute.name)}(?![\w-])", c) for c in one.changes):
                 r.say(
                     codes.STALE_INDEX,
-                    f"{write.id} changes {listed(sorted(changed & set(key.form.placing)))} and leaves "
-                    f"`{attribute.name}` of {key.slot} as it was",
+                    f"{write.id} changes {name_list(sorted(changed & set(key.form.placing)))} without "
+                    f"updating `{attribute.name}` of {key.slot}",
                     f"add `SET {attribute.name} = {text}`",
                     write.id,
                 )
@@ -184,7 +185,7 @@ def _copies(
         if action.verb is not Verb.UPDATE or not copy.attributes or names & held:
             r.say(
                 codes.STALE_COPY,
-                f"{write.id} writes {entity.name} and leaves its copy `{copy.copy}` as it was",
+                f"{write.id} writes {entity.name} without updating its copy `{copy.copy}`",
                 f"add the {action.verb} of {copy.name} to the transaction",
                 write.id,
             )
@@ -194,7 +195,7 @@ def _copies(
         if guard.entity == entity.name and touches and item not in done:
             r.say(
                 codes.STALE_COPY,
-                f"{write.id} writes {entity.name} and not the guard of {listed(list(guard.attributes))}",
+                f"{write.id} writes {entity.name} without the guard of {name_list(list(guard.attributes))}",
                 "write the guard in the same transaction",
                 write.id,
             )
@@ -231,7 +232,7 @@ def _twice(r: Report, write: Write, operation: Operation | None) -> None:
 
 def _sparse(r: Report, name: str) -> set[str]:
     """The attributes that decide whether a copy exists."""
-    return {when.attribute for item in r.design.items if item.name == name for when in item.facets[0].when}
+    return {when.attribute for copy in r.design.copies if copy.name == name for when in copy.facets[0].when}
 
 
 def _same(one: Action, other: Action) -> bool:
@@ -245,9 +246,9 @@ def _atomic(r: Report, write: Write, operation: Operation) -> None:
     batch = Call.BATCH_WRITE in calls
     if batch and (write.atomic or conditional):
         what = "must be atomic" if write.atomic else "has conditions"
-        r.say(codes.NOT_ATOMIC, f"{write.id} {what}, and is a BatchWriteItem", "use TransactWriteItems", write.id)
+        r.say(codes.NOT_ATOMIC, f"{write.id} {what}, but is a BatchWriteItem", "use TransactWriteItems", write.id)
     elif write.atomic and len(write.actions) > 1 and len(calls) > 1 and Call.TRANSACT_WRITE not in calls:
-        message = f"{write.id} must be atomic, and is {len(calls)} requests"
+        message = f"{write.id} must be atomic, but is {len(calls)} requests"
         r.say(codes.NOT_ATOMIC, message, "use TransactWriteItems", write.id)
 
 
@@ -296,7 +297,7 @@ def _repeated(r: Report, write: Write) -> None:
                         r.say(
                             codes.STALE_ATTRIBUTE,
                             f"{write.id} changes {entity.name}.{change.attribute}, and "
-                            f"{other.name}.{attribute.name}, a copy of it, stays as it was",
+                            f"{other.name}.{attribute.name}, a copy of it, is not updated",
                             _copied(write, change, other, attribute.name),
                             write.id,
                         )
@@ -345,8 +346,8 @@ def _size(r: Report, write: Write) -> None:
     elif unknown and write.atomic:
         r.say(
             codes.TRANSACTION_MAY_BE,
-            f"{write.id} writes many {unknown} in one transaction, and nothing says how many at most",
-            f"say it under Cardinality of {unknown}: `at most 50 per …`",
+            f"{write.id} writes many {unknown} in one transaction, without a limit on their number",
+            f"declare it under Cardinality of {unknown}: `at most 50 per …`",
             write.id,
         )
 
@@ -367,7 +368,7 @@ def check_appends(r: Report) -> None:
         for name, by in grown.items():
             r.say(
                 codes.LARGE_ATTRIBUTE,
-                f"{entity.name}.{name} grows with every {listed(by)}, and an item has at most 400 KB",
-                "make each element an item of its own, or keep only the last few",
+                f"{entity.name}.{name} grows with every {name_list(by)}, and an item has at most 400 KB",
+                "make each element an item, or keep only the last few",
                 entity.name,
             )

@@ -207,7 +207,7 @@ def _configuration(block: MarkdownBlock, place: str, draft: DesignDraft) -> None
                 draft.notes.say(codes.NEAR, name, f"`{name.text}` is not read", f"did you mean `{near}`?")
             draft.own_settings[name.text] = value.text
         elif known in draft.settings:
-            draft.notes.say(codes.REPEATED, name, f"`{known}` stands there twice", "leave one of them")
+            draft.notes.say(codes.REPEATED, name, f"`{known}` is there twice", "leave one of them")
         else:
             draft.settings[known] = value
 
@@ -294,7 +294,7 @@ def _item(head: MarkdownSection, place: str, draft: DesignDraft) -> None:
     entity, copy = _item_name(head.title.text)
     if any((i.entity, i.copy) == (entity, copy) and i.tag is not None for i in draft.items):
         fix = "put its keys into one table; a second item of it is a copy, `### Order (copy by-user)`"
-        draft.notes.say(codes.REPEATED, head.title, f"`{head.title.text}` stands there twice", fix)
+        draft.notes.say(codes.REPEATED, head.title, f"`{head.title.text}` is there twice", fix)
     stored, path = draft.stored(entity, copy, head.title)
     sample = False
     for block in head.blocks:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from prejoin.design.explain.costs import total
 from prejoin.design.explain.model import Alternative, Explanation
-from prejoin.design.explain.phrases import count, in_order, listed, money
+from prejoin.design.explain.phrases import count, listed, money, natural_order
 from prejoin.design.layout.key_words import upper
 from prejoin.design.model import Design
 from prejoin.design.solver.candidates import Candidate, base_candidates
@@ -144,7 +144,7 @@ def _other_keys(tries: _Tries, name: str) -> Iterator[Alternative]:
     chosen = next(p.candidate for p in solution.chosen.placed if (p.entity, p.item, p.slot) == (name, OWN, BASE))
 
     def served(candidate: Candidate) -> list[str]:
-        return in_order(n.read for n in needs if placement_answers(Placement(name, OWN, BASE, candidate), n))
+        return natural_order(n.read for n in needs if placement_answers(Placement(name, OWN, BASE, candidate), n))
 
     now = served(chosen)
     others = [(reads, c) for c in base_candidates(workload, entity, needs) if (reads := served(c)) and reads != now]
@@ -176,12 +176,12 @@ def _compared(
     what: str, before: Solution, after: Solution, paid: float, then: float, aside: Iterable[str] = ()
 ) -> Alternative:
     structures = _structures(after.design) - _structures(before.design)
-    lost = tuple(in_order(_unserved(after.design) - _unserved(before.design) - set(aside)))
+    lost = tuple(natural_order(_unserved(after.design) - _unserved(before.design) - set(aside)))
     now = [f"{count(len(after.design.indexes), 'GSI')} and {count(len(after.design.copies), 'copy', 'copies')}"]
     now.append(_difference(structures, then - paid))
     if lost:
         now.append(f"{listed(lost)} not served")
-    if gained := in_order(_unserved(before.design) - _unserved(after.design) - set(aside)):
+    if gained := natural_order(_unserved(before.design) - _unserved(after.design) - set(aside)):
         now.append(f"{listed(gained)} served")
     return Alternative(f"{what}: {', '.join(now)}", structures, then - paid, lost)
 

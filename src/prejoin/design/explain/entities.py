@@ -9,7 +9,7 @@ from prejoin.design.cost.upkeep import writes_of
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.keys import key_shape
 from prejoin.design.explain.model import AboutEntity, AboutKey
-from prejoin.design.explain.phrases import coded, count, in_order, listed, size, verb
+from prejoin.design.explain.phrases import coded, count, listed, natural_order, size, verb
 from prejoin.design.model import TABLE, Design
 from prejoin.keys import Plan
 from prejoin.protocol.prices import STORAGE_OVERHEAD
@@ -48,7 +48,7 @@ def _together(own: AboutKey, keys: Sequence[AboutKey], planned: Mapping[str, Pla
         for k in keys
         if k is not own and k.slot == own.slot and key_shape(k.pk) == key_shape(own.pk) and k.entity != own.entity
     ]
-    wanted = in_order(read for read in own.patterns if read in planned and len(planned[read].lookup.entities) > 1)
+    wanted = natural_order(read for read in own.patterns if read in planned and len(planned[read].lookup.entities) > 1)
     if wanted:
         others = dict.fromkeys(e for read in wanted for e in planned[read].lookup.entities if e != own.entity)
         reads = f"{listed(wanted)} {verb(wanted, 'reads', 'read')}"

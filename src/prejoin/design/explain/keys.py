@@ -11,7 +11,7 @@ from prejoin import keys
 from prejoin.design.cost.assumptions import count_of
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.explain.model import AboutKey, Because, KeyPart
-from prejoin.design.explain.phrases import coded, in_order, listed, share, verb
+from prejoin.design.explain.phrases import coded, listed, natural_order, share, verb
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_reads import ask_of
 from prejoin.design.model import TABLE, Design, ItemName, Request
@@ -62,7 +62,7 @@ def _also(design: Design, facet: keys.Facet, planned: Mapping[str, Plan]) -> lis
             same = not request.actions and request.slot == facet.slot and facet.entity in request.entities
             if same and _meant(facet, request):
                 found.append(operation.pattern)
-    return in_order(found)
+    return natural_order(found)
 
 
 def _meant(facet: keys.Facet, request: Request) -> bool:
@@ -91,7 +91,7 @@ def _about(entity: Entity, facet: keys.Facet, mine: Mapping[str, Plan], also: Se
         copy=facet.copy,
         partition=tuple(part for field in facet.pk.fields for part in _parts(entity, field, mine, also)),
         sort=tuple(part for field in (facet.sk.fields if facet.sk else ()) for part in _parts(entity, field, mine)),
-        patterns=tuple(in_order((*mine, *also))),
+        patterns=tuple(natural_order((*mine, *also))),
         share=part,
         sparse=" and ".join(map(str, facet.when)),
     )
@@ -116,7 +116,7 @@ def _parts(
         if any(asked == order.attribute and order.entity in ("", entity.name) for order in plan.lookup.order):
             why.setdefault(Because.ORDER, []).append(read)
     for because, reads in sorted(why.items(), key=lambda one: list(Because).index(one[0])):
-        yield KeyPart(field.attribute, because, tuple(in_order(reads)))
+        yield KeyPart(field.attribute, because, tuple(natural_order(reads)))
     if not why:
         attribute = entity.attribute(field.attribute)
         yield KeyPart(field.attribute, Because.UNIQUE if attribute and attribute.id else Because.ABOVE)
@@ -145,7 +145,7 @@ def _sentences(about: AboutKey, entity: Entity) -> Iterator[str]:
 
 def _partition_words(about: AboutKey, entity: Entity) -> Iterator[str]:
     kept = [part for part in about.partition if part.because is not Because.SPREAD]
-    reads = in_order(read for part in kept for read in part.patterns)
+    reads = natural_order(read for part in kept for read in part.patterns)
     names = coded(dict.fromkeys(part.attribute for part in kept))
     cut = "".join(f", cut by `{p.attribute}`" for p in about.partition if p.because is Because.SPREAD)
     if not kept and entity.singleton:

@@ -35,10 +35,10 @@ def verb(of: Sequence[object], one: str, many: str) -> str:
     return one if len(of) == 1 else many
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def natural_order(names: Iterable[str]) -> list[str]:
     """Unique names in order, with numbers in them by value.
 
-    >>> in_order(["AP10", "AP2", "AP2"])
+    >>> natural_order(["AP10", "AP2", "AP2"])
     ['AP2', 'AP10']
     """
     return sorted(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from prejoin.design.explain.costs import Costs
 from prejoin.design.explain.model import AboutCopy, AboutIndex, AboutKey
-from prejoin.design.explain.phrases import coded, in_order, listed, money, verb
+from prejoin.design.explain.phrases import coded, listed, money, natural_order, verb
 from prejoin.design.layout.projection import WORTH, with_projections
 from prejoin.design.model import Design, Projection, ProjectionKind, Slot
 from prejoin.workload.model import Consistency, Read, Workload
@@ -16,7 +16,7 @@ def indexes(workload: Workload, design: Design, keys: Sequence[AboutKey], costs:
     found = []
     for slot in design.indexes:
         there = tuple(key for key in keys if key.slot == slot.name)
-        patterns = tuple(in_order(read for key in there for read in key.patterns))
+        patterns = tuple(natural_order(read for key in there for read in key.patterns))
         dollars = costs.indexes[slot.name]
         said = tuple(_index_words(workload, design, slot, there, patterns, dollars))
         found.append(AboutIndex(slot.name, patterns, there, _projected(slot.projection), dollars, said))
@@ -68,7 +68,7 @@ def copies(workload: Workload, design: Design, keys: Sequence[AboutKey], costs: 
     found = []
     for item in design.copies:
         mine = tuple(key for key in keys if (key.entity, key.copy) == (item.entity, item.copy))
-        patterns = tuple(in_order(read for key in mine for read in key.patterns))
+        patterns = tuple(natural_order(read for key in mine for read in key.patterns))
         name = item.name
         kept = tuple(o.pattern for o in design.operations if any(a.item == name for r in o.requests for a in r.actions))
         dollars = costs.copies[name]

@@ -3,11 +3,11 @@
 In a sort key the type comes first, `ORDER#{orderId}`. If several types are read together from a part of the partition,
 the type follows the attributes of that part: `ORDER#{orderId}` and `ORDER#{orderId}#ITEM#{itemId}`.
 
-Words also decide the order of types in a partition, so they decide whether types that are read together are neighbours.
-For each partition, each read of several types is a set that must be contiguous. Finding such an order is the
-consecutive-ones problem (Booth and Lueker, 1976). The sets are few and small, so a bounded depth-first search
-(`in_order`) is enough. Where there is no order, `apart` names a minimal set of reads that exclude each other: the
-solver gets it as a cut.
+Words also decide the order of types in a partition, so they decide whether types that are read together are
+neighbours. For each partition, each read of several types is a set that must be contiguous. Finding such an order is
+the consecutive-ones problem (Booth and Lueker, 1976). The sets are few and small, so a bounded depth-first search
+(`contiguous_order`) is enough. Where there is no order, `apart` names a minimal set of reads that exclude each other;
+the solver gets it as a cut.
 """
 
 from __future__ import annotations
@@ -136,14 +136,17 @@ class KeyWords:
                 found = [next((p for p in there if _is_meant(p, question, n, way)), None) for n in question.needs]
                 meant = frozenset(p for p in found if p)
                 if len(meant) == len(question.needs):
-                    sets.append((bool(way.rest) or any(n.mingled for n in question.needs), meant))
+                    sets.append((bool(way.rest) or any(n.interleaved for n in question.needs), meant))
                     ways[meant] = way
                     for one in meant if question.read.paginated else ():
                         if not one.candidate.sk:
                             ends.setdefault(one, set()).add(_end(question))
             self._name(there, sets, {one: min(wanted) for one, wanted in ends.items() if len(wanted) == 1})
             whole = [meant for deep, meant in sets if not deep]
-            if all(p.item == OWN and not p.candidate.mingled for p in there) and in_order(there, whole) is None:
+            if (
+                all(p.item == OWN and not p.candidate.type_position for p in there)
+                and contiguous_order(there, whole) is None
+            ):
                 self.apart.append(frozenset(ways[one] for one in _fewest(there, whole)))
 
     def facet(self, placed: Placement, slot: str) -> Facet:
@@ -152,9 +155,10 @@ class KeyWords:
             return self._fixed.facets[placed.entity, placed.item, placed.slot]
         entity = self._entity(candidate.entity)
         sparse = self._sparse(placed)
-        late = candidate.mingled
+        late = candidate.type_position
         fields = [
-            self._field(entity, one, one.attribute in sparse, mingled=at < late) for at, one in enumerate(candidate.sk)
+            self._field(entity, one, one.attribute in sparse, interleaved=at < late)
+            for at, one in enumerate(candidate.sk)
         ]
         head, word = self._words[placed]
         sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
@@ -224,24 +228,24 @@ class KeyWords:
         alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
         return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
 
-    def _field(self, entity: Entity, one: SortAttribute, sparse: bool, mingled: bool) -> str:
+    def _field(self, entity: Entity, one: SortAttribute, sparse: bool, interleaved: bool) -> str:
         attribute = entity.attribute(one.attribute)
         assert attribute is not None
         missing = "?" if attribute.optional and not sparse else ""
         if self._is_plain(entity, attribute) and not one.descending:
             specs = ["plain"]
         else:
-            digits = self._digits(entity, attribute, mingled)
+            digits = self._digits(entity, attribute, interleaved)
             specs = [*([f"0{digits}d"] if digits else []), *(["desc"] if one.descending else [])]
         return f"{{{one.attribute}{missing}{':' * bool(specs)}{','.join(specs)}}}"
 
-    def _digits(self, entity: Entity, attribute: Attribute, mingled: bool) -> int:
+    def _digits(self, entity: Entity, attribute: Attribute, interleaved: bool) -> int:
         """The number of digits for padding, if the document gives bounds; 0 if it does not.
 
         Several entities in one order must use the same padding, and a design in use keeps its format.
         """
         alike = [(entity, attribute)]
-        if mingled:
+        if interleaved:
             alike += [(e, a) for e in self._workload.entities if (a := e.attribute(attribute.name))]
         bounds = {padded_to(self._workload, *one) for one in alike}
         return 0 if self._fixed.facets or len(bounds) > 1 else bounds.pop()
@@ -330,7 +334,7 @@ class KeyWords:
                 plain[one] += "_2"
         groups: dict[str, list[Placement]] = {}
         for one in there:
-            label = self._label(one) if one.candidate.mingled else ""
+            label = self._label(one) if one.candidate.type_position else ""
             groups.setdefault(label or f" {plain[one]}", []).append(one)
         heads = {label: self._head(label, members, plain) for label, members in groups.items()}
         for label in [label for label in heads if not label.startswith(" ")]:
@@ -351,11 +355,11 @@ class KeyWords:
                 self._words[members[0]] = ("", head)
                 continue
             inner = [found for deep, found in sets if deep and found <= set(members)]
-            first = sorted(members, key=lambda one: (len(one.candidate.sk) > one.candidate.mingled, plain[one]))
+            first = sorted(members, key=lambda one: (len(one.candidate.sk) > one.candidate.type_position, plain[one]))
             within = side_by_side(first, inner)
             for at, one in enumerate(within):
                 # The part consists of the id of the first type, which needs no word of its own.
-                own = at == 0 and len(one.candidate.sk) == one.candidate.mingled
+                own = at == 0 and len(one.candidate.sk) == one.candidate.type_position
                 word = "" if own else plain[one] if within == first else f"{at}{plain[one]}"
                 self._words[one] = (head, word)
 
@@ -369,7 +373,7 @@ class KeyWords:
     def _label(self, placed: Placement) -> str:
         """The words before the type: the same for all types that are read together."""
         entity = self._entity(placed.entity)
-        names = [one.attribute for one in placed.candidate.sk[: placed.candidate.mingled]]
+        names = [one.attribute for one in placed.candidate.sk[: placed.candidate.type_position]]
         return self._separator.join(self._word(entity, name) for name in names)
 
     def _head(self, label: str, members: Sequence[Placement], plain: dict[Placement, str]) -> str:
@@ -378,7 +382,7 @@ class KeyWords:
         if label.startswith(" "):
             return label[1:]
         first = label.split(self._separator)[0]
-        alone = {plain[one] for one in plain if not one.candidate.mingled}
+        alone = {plain[one] for one in plain if not one.candidate.type_position}
         return f"{first}S" if first in alone else first
 
 
@@ -439,13 +443,13 @@ def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list
     >>> side_by_side("abc", [frozenset("ac"), frozenset("bc")])
     ['a', 'c', 'b']
     """
-    return in_order(usual, sets) or list(usual)
+    return contiguous_order(usual, sets) or list(usual)
 
 
-def in_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit] | None:
+def contiguous_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit] | None:
     """The first order in which each set is contiguous; None if there is none within the step limit.
 
-    >>> in_order("abcd", [frozenset("ab"), frozenset("ac"), frozenset("ad")])
+    >>> contiguous_order("abcd", [frozenset("ab"), frozenset("ac"), frozenset("ad")])
     """
     steps = 0
     wanted = [one for one in dict.fromkeys(sets) if 1 < len(one) < len(usual)]
@@ -471,7 +475,7 @@ def _fewest(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[froz
     left = list(dict.fromkeys(sets))
     for one in list(left):
         rest = [other for other in left if other != one]
-        if in_order(usual, rest) is None:
+        if contiguous_order(usual, rest) is None:
             left = rest
     return left
 

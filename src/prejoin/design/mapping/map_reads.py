@@ -156,7 +156,7 @@ def wanted_of(read: Read, workload: Workload, entities: tuple[str, ...]) -> tupl
     return tuple(n for n in map(bare_name, read.needs) if any(e.attribute(n) for e in having))
 
 
-class Link(msgspec.Struct, frozen=True):
+class JoinLink(msgspec.Struct, frozen=True):
     """An attribute of a join's first entity and the attribute of the other entity whose value it holds."""
 
     own: Attribute
@@ -165,7 +165,7 @@ class Link(msgspec.Struct, frozen=True):
     """Whether the read gives its value, so that all items found share it."""
 
 
-def followed(read: Read, workload: Workload, name: str) -> tuple[Link, ...]:
+def followed(read: Read, workload: Workload, name: str) -> tuple[JoinLink, ...]:
     """The attributes that lead from a join's first entity to another; empty if none does.
 
     `via` names one of them; otherwise it is the first reference to the other entity that is not an input. If it holds a
@@ -186,7 +186,7 @@ def followed(read: Read, workload: Workload, name: str) -> tuple[Link, ...]:
     if held[1].id:
         parts |= {part.name: a for part, a in foreign_parts(workload, first, other, lead)}
     return tuple(
-        Link(own, theirs, own.name in asked - lists)
+        JoinLink(own, theirs, own.name in asked - lists)
         for theirs in (other.id if held[1].id else (held[1],))
         if (own := parts.get(theirs.name))
     )
@@ -272,7 +272,7 @@ def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -
     )
 
 
-def varying(links: Sequence[Link]) -> tuple[Link, ...]:
+def varying(links: Sequence[JoinLink]) -> tuple[JoinLink, ...]:
     """The links whose values differ between the items of a read; all, if every value is given."""
     return tuple(link for link in links if not link.given) or tuple(links)
 

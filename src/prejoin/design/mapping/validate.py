@@ -97,7 +97,7 @@ class _Fitting:
         if entity is None:
             yield self._no_entity(item.entity, path)
         if self._design.item(item.entity, item.copy) is not item:
-            yield self._say(path, f"`{title}` stands there twice", "name the second one as a copy", REPEATED)
+            yield self._say(path, f"`{title}` is there twice", "name the second one as a copy", REPEATED)
         if item.copy and self._design.item(item.entity) is None:
             yield self._say(
                 path, f"there is a copy of `{item.entity}`, and no item", "give the entity a key of its own"
@@ -123,7 +123,7 @@ class _Fitting:
                 names = ", ".join(s.name for s in self._design.slots)
                 yield self._say(where, f"there is no slot `{facet.slot}`", f"the slots are {names}")
             elif (len(facet.pk), len(facet.sk)) != (len(slot.pk), len(slot.sk)):
-                message = f"`{title}` has not as many keys in `{slot.name}` as that has attributes"
+                message = f"`{title}` has another number of keys in `{slot.name}` than that has attributes"
                 yield self._say(where, message, "give one each")
             elif slot.local and facet.pk != item.facets[0].pk:
                 message = f"`{slot.name}` is a local index, and `{title}` has another partition there than in the table"
@@ -171,7 +171,9 @@ class _Fitting:
             yield self._no_entity(guard.entity, path)
             return
         if not guard.attributes:
-            yield self._say(path, f"it is not said what is unique of `{guard.entity}`", "name its attributes")
+            yield self._say(
+                path, f"no attributes are given for the unique value of `{guard.entity}`", "name its attributes"
+            )
             return
         unknown = [d for name in guard.attributes for d in self._attribute(name, entity, path)]
         yield from unknown

@@ -53,7 +53,7 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     sk: tuple[SortAttribute, ...] = ()
     when: tuple[tuple[str, str], ...] = ()
     """Constants that an item must have to be in this key: the key is sparse."""
-    mingled: int = 0
+    type_position: int = 0
     """The number of sort attributes before the word that names the type."""
     fixed: bool = False
     """The key exists already. The planner decides which reads it serves."""
@@ -65,7 +65,7 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     def __str__(self) -> str:
         sk = ", ".join(("-" if one.descending else "") + one.attribute for one in self.sk)
         when = "".join(f" when {a} = {v}" for a, v in self.when)
-        late = f" type after {self.mingled}" if self.mingled else ""
+        late = f" type after {self.type_position}" if self.type_position else ""
         return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{late})"
 
 
@@ -95,12 +95,12 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
     # Leaving everything to a filter would read all items of a tenant.
     if need.tenant and need.left and need.given <= need.tenant and need.left.isdisjoint({*candidate.pk, *rest}):
         return False
-    return candidate.mingled in _types(need, len(rest)) and _runs(candidate.sk[len(rest) :], need.tail)
+    return candidate.type_position in _types(need, len(rest)) and _runs(candidate.sk[len(rest) :], need.tail)
 
 
 def _types(need: Need, known: int) -> range:
     """The positions in the sort key where the type may stand, if `known` attributes precede it."""
-    if need.mingled:
+    if need.interleaved:
         return range(known + len(need.tail), known + len(need.tail) + 1)
     if need.shared and known:
         return range(known, known + 1)
@@ -124,7 +124,7 @@ def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) 
         for candidate in sorted(_for_need(entity, need)):
             served = frozenset(n.read for n in needs if serves(candidate, n))
             if served:
-                best.setdefault((served, candidate.pk, candidate.when, candidate.mingled), candidate)
+                best.setdefault((served, candidate.pk, candidate.when, candidate.type_position), candidate)
     found = sorted(best.values())
     found = _within_tenant(workload, entity, found)
     return [one for one in found if not any(_beats(other, one, needs) for other in found)]
@@ -139,7 +139,7 @@ def _within_tenant(workload: Workload, entity: Entity, candidates: Iterable[Cand
 
 
 def _beats(other: Candidate, one: Candidate, needs: list[Need]) -> bool:
-    if (other.pk, other.when, other.mingled) != (one.pk, one.when, one.mingled) or other == one:
+    if (other.pk, other.when, other.type_position) != (one.pk, one.when, one.type_position) or other == one:
         return False
     mine = {n.read for n in needs if serves(one, n)}
     theirs = {n.read for n in needs if serves(other, n)}
@@ -162,7 +162,7 @@ def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
             orders = permutations(rest) if len(rest) <= MOST_PERMUTED else [tuple(rest)]
             for order in orders:
                 sk = (*map(SortAttribute, order), *(one for one in tail if one.attribute not in pk))
-                late = len(sk) if need.mingled else len(order) if need.shared else 0
+                late = len(sk) if need.interleaved else len(order) if need.shared else 0
                 yield _unique(entity, Candidate(entity.name, pk, sk, when, late))
 
 
@@ -279,8 +279,8 @@ def _late(plain: Candidate, needs: Iterable[Need]) -> Iterator[Candidate]:
     """The same key with the type in a later position, for reads of several entities."""
     for need in needs:
         if need.shared:
-            late = len(need.given - set(plain.pk)) + (len(need.tail) if need.mingled else 0)
-            one = msgspec.structs.replace(plain, mingled=late)
+            late = len(need.given - set(plain.pk)) + (len(need.tail) if need.interleaved else 0)
+            one = msgspec.structs.replace(plain, type_position=late)
             if serves(one, need):
                 yield one
 

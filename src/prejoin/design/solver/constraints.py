@@ -11,7 +11,7 @@ MOST_INDEXES = 20
 UNLIMITED = 1_000
 
 
-class Constraints(msgspec.Struct, frozen=True):
+class DesignConstraints(msgspec.Struct, frozen=True):
     """The decisions that constrain the solver."""
 
     indexes: int = MOST_INDEXES
@@ -27,7 +27,7 @@ class Constraints(msgspec.Struct, frozen=True):
     """Patterns that no key has to serve."""
 
 
-def constraints_of(workload: Workload) -> Constraints:
+def constraints_of(workload: Workload) -> DesignConstraints:
     pins: list[Pin] = [d.pin for d in workload.decisions if d.pin is not None]
 
     def most(what: str, otherwise: int) -> int:
@@ -38,7 +38,7 @@ def constraints_of(workload: Workload) -> Constraints:
 
     # A pattern with an accepted filter still needs a key; the other accepted patterns do not.
     aside = {p.pattern for p in pins if isinstance(p, OutOfScope) or (isinstance(p, Accept) and p.how != "filter")}
-    return Constraints(
+    return DesignConstraints(
         most("GSIs", MOST_INDEXES),
         most("copies", UNLIMITED),
         most("structures", UNLIMITED),

@@ -37,7 +37,7 @@ class Need(msgspec.Struct, frozen=True):
     """Whether the first attribute of the tail has a range."""
     shared: bool = False
     """Whether the read asks for other entities, too."""
-    mingled: bool = False
+    interleaved: bool = False
     """Whether several entities come in one order, so that the type follows the attributes they are sorted by."""
     tenant: frozenset[str] = frozenset()
     """The tenant attribute, if the entity belongs to tenants. Knowing it says nothing about a single item."""
@@ -129,7 +129,7 @@ def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
         if order.entity in ("", name) and (attribute := own(order.attribute)) and attribute not in given:
             # An order has a direction; a range has none.
             tail[attribute] = SortAttribute(attribute, order.descending)
-    mingled = len(ask.entities) > 1 and (bool(ask.within) or any(not order.entity for order in ask.order))
+    interleaved = len(ask.entities) > 1 and (bool(ask.within) or any(not order.entity for order in ask.order))
     known = frozenset(given) | {a for a, _ in constants}
     return Need(
         read.id,
@@ -140,6 +140,6 @@ def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
         tuple(one for one in tail.values() if one.attribute not in known),
         ask.within is not None and own(ask.within.attribute) is not None,
         len(ask.entities) > 1,
-        mingled,
+        interleaved,
         frozenset(common_tenant(workload, name)),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from prejoin.design.solver.candidates import Candidate, serves
-from prejoin.design.solver.constraints import Constraints
+from prejoin.design.solver.constraints import DesignConstraints
 from prejoin.design.solver.fixed_keys import FixedKeys
 from prejoin.design.solver.integer_program import TimeLimit
 from prejoin.design.solver.needs import Need, ReadNeeds
@@ -80,7 +80,7 @@ class Problem(msgspec.Struct, frozen=True):
     workload: Workload
     reads: tuple[ReadNeeds, ...]
     finds: tuple[ReadNeeds, ...]
-    constraints: Constraints
+    constraints: DesignConstraints
     fixed: FixedKeys
     told: Callable[[str], None]
     """Called with the progress of the search."""

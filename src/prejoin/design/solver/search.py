@@ -18,7 +18,7 @@ from zlib import crc32
 import msgspec
 
 from prejoin.design.model import Design
-from prejoin.design.solver.constraints import UNLIMITED, Constraints, constraints_of
+from prejoin.design.solver.constraints import UNLIMITED, DesignConstraints, constraints_of
 from prejoin.design.solver.fixed_keys import fixed_keys
 from prejoin.design.solver.formulation import ComponentProgram, Formulation
 from prejoin.design.solver.integer_program import InfeasibleError, TimeLimit
@@ -144,7 +144,7 @@ def _copies(pieces: Sequence[_Search], indexes: int, room: int) -> int | None:
     return total
 
 
-def _cheapest(pieces: Sequence[_Search], limits: Constraints) -> Selection | None:
+def _cheapest(pieces: Sequence[_Search], limits: DesignConstraints) -> Selection | None:
     """The selection of the least cost, with any number of structures; None if that exceeds a limit."""
     most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
     found = msgspec.structs.replace(_joined([piece.solve(most, cheapest=True) for piece in pieces]), least=0)
@@ -321,7 +321,7 @@ def _placement_text(placement: Placement) -> str:
     sort = [f"Tail(attribute={one.attribute!r}, descending={one.descending})" for one in key.sk]
     sk = f"({', '.join(sort)}{',' * (len(sort) == 1)})"
     candidate = (
-        f"Candidate(entity={key.entity!r}, pk={key.pk!r}, sk={sk}, when={key.when!r}, mingled={key.mingled}, "
+        f"Candidate(entity={key.entity!r}, pk={key.pk!r}, sk={sk}, when={key.when!r}, mingled={key.type_position}, "
         f"fixed={key.fixed})"
     )
     return f"Placed(entity={placement.entity!r}, item={placement.item}, slot={placement.slot}, candidate={candidate})"

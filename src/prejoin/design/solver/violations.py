@@ -128,15 +128,15 @@ def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[key
     if pin.shards:
         made = list(dict.fromkeys(name for facet in facets for name in facet.pk.attributes))
         return (
-            f"each of its partitions is of one {' or '.join(made)}, and none gets more writes than it bears",
+            f"each of its partitions is of one {' or '.join(made)}, and none gets more writes than it takes",
             f"{leave}; a partition that many items share, such as one for each status, would be cut",
         )
     reads = [read for read in workload.reads if pin.entity in read.entities]
     without = [read.id for read in reads if not starts_of(entity, read)]
     if len(without) == len(reads):
-        return "no read of it says from when on", "ask with a start, such as `createdAt between`, or " + leave
+        return "no read of it gives a start time", "ask with a start, such as `createdAt between`, or " + leave
     if without:
-        return f"{' and '.join(without)} does not say from when on", f"give it a start, `… between`, or {leave}"
+        return f"{' and '.join(without)} does not give a start time", f"give it a start, `… between`, or {leave}"
     return "its reads are by different times, or by one that the key does not hold", leave
 
 

@@ -1,4 +1,4 @@
-"""What aggregates share: what an item counts for and where, and how a write changes that."""
+"""Aggregates: the share of an item in the aggregate of its parent, and how writes change it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from prejoin.patterns.parents import Entities, Owner, Parent, parent_of
+from prejoin.patterns.parents import Entities, Parent, ParentPattern, parent_of
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import And, Condition, Exists, Not, Or, Path, Relate, Size, both, recorded
@@ -23,31 +23,31 @@ from prejoin.types import Kind
 
 Number = int | Decimal
 When = Callable[[Any], Any] | None
-"""A condition on the item: it counts only while this is true."""
+"""A condition on the child: it counts only while this is true."""
 Share = tuple[dict[str, Any], Number]
 """The key of a parent, and an amount."""
 
 RECOUNTING = Beside("recounting")
-"""The mark that a recount leaves on what it counts. Whatever changes a count takes it away, so that it is noticed."""
+"""The mark that a recount sets. Each write that changes a count removes it, so the recount notices the write."""
 
 
-class Tally(BoundPattern):
-    """An aggregate of the items of one entity, kept for each of their parents.
+class Aggregate(BoundPattern):
+    """An aggregate of the items of one entity, for each of their parents.
 
-    What an item counts for is its share: none where it has no parent, or where `when` is not true of it.
+    The share of an item is what it adds. An item without a parent, or for which `when` is false, has none.
     """
 
     parent: Parent
     nothing: Any = 0
-    """What it is where there are no items."""
+    """The aggregate of no items."""
     lasts = False
-    """Whether it stays right when DynamoDB deletes an item by its time."""
+    """Whether the aggregate stays right when DynamoDB deletes an expired item."""
 
     def __init__(
         self, entity: Bound[Any], cls: type[Any], attribute: str, of: str, when: When, by: Mapping[str, str]
     ) -> None:
         self.entity, self.cls, self.attribute, self.of, self._by = entity, cls, attribute, of, by
-        self.what = f"{cls.__name__}.{attribute}, in which it counts,"
+        self.what = f"{cls.__name__}.{attribute}"
         self._when = self._lasting(recorded(when, entity.codec))
         self._tested = tuple(dict.fromkeys(_names(self._when))) if self._when is not None else ()
 
@@ -57,7 +57,10 @@ class Tally(BoundPattern):
         return self.settle(said)
 
     def settle(self, said: str) -> Mapping[type[Any], BoundPattern]:
-        """What is to be done once the parent is known; what the parent has to keep. `said` names it in an error."""
+        """Check the aggregate when the parent is known, and return the patterns for the parent.
+
+        `said` is for errors.
+        """
         return {}
 
     def counts(self, parent: Parent) -> bool:
@@ -65,7 +68,7 @@ class Tally(BoundPattern):
 
     @property
     def _placing(self) -> tuple[str, ...]:
-        """The attributes that say where an item counts, and whether."""
+        """The attributes that decide where an item counts, and whether."""
         return (*self.parent.names.values(), *self._tested)
 
     @property
@@ -73,7 +76,7 @@ class Tally(BoundPattern):
         return (*self._placing, self.of) if self.of else self._placing
 
     def share(self, values: Mapping[str, Any]) -> Share | None:
-        """What an item with these values counts for."""
+        """Return the share of an item with these values; None if it does not count."""
         key = self.parent.key(values)
         if key is None or not self.included(values):
             return None
@@ -88,22 +91,22 @@ class Tally(BoundPattern):
         )
 
     def joined(self, found: Any, amount: Any) -> Any:
-        """It, with what one more item counts for."""
+        """Return the aggregate with one more share."""
         return found + amount
 
     def stored(self, value: Any) -> Any:
-        """It, where that is the value of the attribute that holds it."""
+        """Return the aggregate for the value of its attribute."""
         return self.nothing if value is None else value
 
     def json(self, value: Any) -> Json:
         return {"N": str(value)}
 
     def is_wrong(self, stored: Any, counted: Any) -> bool:
-        """Whether it cannot be what is stored, given what was counted."""
+        """Return whether the stored aggregate is wrong, given the counted one."""
         return bool(stored != counted)
 
     def _lasting(self, when: Condition | None) -> Condition | None:
-        """The condition with which an item counts, where others end it: what is deleted softly does not."""
+        """Return `when` with the condition that the item is not marked as deleted."""
         if self.entity.expiry and not self.lasts:
             raise SchemaError(
                 f"{self.cls.__name__}.{self.attribute} would be wrong when DynamoDB deletes a {self.entity.tag} by its "
@@ -112,10 +115,10 @@ class Tally(BoundPattern):
         mark = self.entity.deletion_mark
         return both(when, Exists((mark,), present=False)) if mark else when
 
-    # --- How a write changes it -------------------------------------------------------------------------------------
+    # --- Writes -------------------------------------------------------------------------------------
 
     def rewrite(self, write: Write) -> Write:
-        # What is deleted twice must not be taken off twice. Where it is read first, that is known anyway.
+        # A second delete must not change the count. If the item is read first, it is known to exist.
         if write.verb == "delete" and not write.read:
             return replace(write, where=both(write.where, _there(write.entity)))
         return write
@@ -132,15 +135,15 @@ class Tally(BoundPattern):
                 return ()
 
     def shares(self, write: Write) -> Iterable[Share]:
-        """The amounts by which a write changes the parents."""
+        """Return the parents, and the amounts by which a write changes them."""
         write.need_before(self.depends(write), self.what)
         match write.verb:
             case "insert":
                 return self._moved({}, write.values)
             case "put" | "upsert" if write.was is None:
                 raise UnknownValue(
-                    f"whether this {write.verb} of {write.entity.tag} makes an item or replaces one decides about "
-                    f"{self.cls.__name__}.{self.attribute}, in which it counts: insert or update, or give read=True"
+                    f"this {write.verb} of {write.entity.tag} changes {self.cls.__name__}.{self.attribute} only if it "
+                    "creates an item, which is not known. Use insert or update, or pass read=True"
                 )
             case "put":
                 return self._moved(write.before, write.values)
@@ -172,7 +175,7 @@ class Tally(BoundPattern):
         return not write.changes.names.isdisjoint(self.needed)
 
     def _amount(self, write: Write) -> Number | None:
-        """The amount by which an update changes the share, where it says so itself: `order.total += 5`."""
+        """Return the amount by which an update changes the share, if it gives an amount: `order.total += 5`."""
         changes = write.changes
         if not self.of or not changes.names.isdisjoint(self._placing):
             return None
@@ -186,11 +189,11 @@ class Tally(BoundPattern):
         return amount if change.sign == "+" else -amount
 
 
-class Kept(Tally):
-    """An aggregate that is an attribute of the parent itself."""
+class ParentAggregate(Aggregate):
+    """An aggregate in an attribute of the parent."""
 
     stays = True
-    """Whether a parent has to be there for as long as it has children."""
+    """Whether a parent with children must not be deleted."""
 
     def __init__(self, create: bool, *args: Any) -> None:
         super().__init__(*args)
@@ -200,10 +203,10 @@ class Kept(Tally):
         entity, name = self.parent.entity, self.attribute
         found, wanted = entity.codec.attribute(name), self.kind(said)
         if found.type.kind is not wanted:
-            raise SchemaError(f"{said}: {entity.tag}.{name} is a {found.type}, and is to hold a {wanted}")
+            raise SchemaError(f"{said}: {entity.tag}.{name} is a {found.type}, and must be a {wanted}")
         self.check_place(said)
         if any(attribute.wire == RECOUNTING for attribute in entity.codec.attributes.values()):
-            raise SchemaError(f"{said}: {entity.tag} has an attribute {RECOUNTING}, which recounts use for a mark")
+            raise SchemaError(f"{said}: {entity.tag} has an attribute {RECOUNTING}, which `recount` uses")
         if self.create:
             needed = [
                 one.name
@@ -212,36 +215,38 @@ class Kept(Tally):
             ]
             if needed:
                 raise SchemaError(
-                    f"{said}: create=True makes a {entity.tag} of its key alone, and it needs {', '.join(needed)}: "
-                    "give these defaults"
+                    f"{said}: create=True creates a {entity.tag} from its key, and it requires {', '.join(needed)}. "
+                    "Give these defaults"
                 )
         return {self.cls: self.owner()}
 
     def kind(self, said: str) -> Kind:
-        """What the attribute has to hold."""
+        """Return the kind that the attribute must have."""
         if not self.of:
             return Kind.INTEGER
         of = self.entity.codec.attribute(self.of).type
         if of.kind not in (Kind.INTEGER, Kind.DECIMAL):
-            raise SchemaError(f"{said}: {self.entity.tag}.{self.of} is a {of}; int and Decimal add up exactly")
+            raise SchemaError(
+                f"{said}: {self.entity.tag}.{self.of} is a {of}. It must be int or Decimal, which add up exactly"
+            )
         return of.kind
 
     def check_place(self, said: str) -> None:
-        """Refuses an attribute that cannot be written as it would have to."""
+        """Refuse an attribute that cannot be maintained."""
         entity, name = self.parent.entity, self.attribute
         copies = [facet for facet in entity.facets if facet.copy and not is_natural(facet)]
         for facet in (entity.base, *entity.indexes.values(), *copies):
             if name in facet.placing:
                 what = f"its copy {facet.copy}" if facet.copy else entity.tag
                 raise SchemaError(
-                    f"{said}: {name} is part of the key of {what} in {facet.slot}, and what is added to a number "
-                    "cannot be written into a text; an index on the attribute itself can: "
+                    f"{said}: {name} is part of a key template of {what} in {facet.slot}, and DynamoDB cannot add to "
+                    "a number in a text. Use an index on the attribute itself: "
                     f'Index("…", pk="…", sk="{entity.codec.attribute(name).wire}")'
                 )
 
     def owner(self) -> BoundPattern:
-        """The part of the parent."""
-        return Owner(self.entity, self.parent, self.attribute)
+        """Return the pattern of the parent."""
+        return ParentPattern(self.entity, self.parent, self.attribute)
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
         for key, amount in self.shares(write):
@@ -250,7 +255,7 @@ class Kept(Tally):
 
 
 def known_after(write: Write) -> Mapping[str, Any]:
-    """What is known of an item after an update. What is changed inside is not, unless it was read."""
+    """Return the known attributes after an update. An attribute that is changed inside is known only if it was read."""
     after, changes = write.after, write.changes
     if write.becomes is not None or not changes.nested:
         return after
@@ -259,13 +264,13 @@ def known_after(write: Write) -> Mapping[str, Any]:
 
 
 def _there(entity: Bound[Any]) -> Condition:
-    """That the item is there: it has what each has."""
+    """Return the condition that an item exists: it has an attribute that all items have."""
     names = [*entity.base.attributes, *(one.name for one in entity.codec.attributes.values() if not one.optional)]
     return Exists((names[0],))
 
 
 def _names(condition: Condition) -> Iterator[str]:
-    """The attributes that a condition is about."""
+    """Yield the attributes in a condition."""
     match condition:
         case And(items) | Or(items):
             for one in items:

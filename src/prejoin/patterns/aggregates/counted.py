@@ -1,4 +1,4 @@
-"""How many, and how much: numbers of an item's children, kept in the item by the writes that change them."""
+"""Counted and Summed: an attribute of a parent that holds the number, or a sum, of its children."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from prejoin.table.errors import SchemaError
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.pattern import BoundPattern, Pattern
 
-from .contribution import Kept, When
-from .sharded import MOST_SHARDS, Sharded
+from .contribution import ParentAggregate, When
+from .sharded import MOST_SHARDS, ShardedAggregate
 
 
 @dataclass(frozen=True)
 class Counted(Pattern):
-    """An attribute of a parent that holds how many of these items it has.
+    """An attribute of a parent that holds the number of its children.
 
-    The parent is found by the attributes of its key, which the items have by the same names, or as `by` says:
-    `by={"user_id": "buyer_id"}`. With `when`, an item counts only while that is true; one without a parent (None) does
-    not. The parent has to be there, or the write is a NotFound and nothing is written; with `create=True` it is made.
+    The parent is found by the attributes of its key, which the children have with the same names, or with those in
+    `by`: `by={"user_id": "buyer_id"}`. A child whose attribute is None has no parent. With `when`, a child counts only
+    while the condition is true. A missing parent raises NotFound; with `create=True` it is created.
 
-    The count changes in the same transaction as the item: on insert, on delete, on a put or an update that changes what
-    decides. What a write has to know of the old item is given to it and checked, or read (`read=True`). Several in one
-    transaction are one addition, also to a parent that is written there itself. Nobody else can write the attribute,
-    and a parent that has children is not deleted. `insert_many`, `put_many` and `delete_many` go in transactions, in
-    which all children of one parent are one addition.
+    The count changes in the same transaction as the child. A write that changes it needs the current values of the
+    attributes that decide: pass them, or `read=True`. In one transaction, several changes of a parent are one addition.
+    Only this pattern can write the attribute, and a parent with children cannot be deleted. `insert_many`, `put_many`
+    and `delete_many` use transactions, with one addition for all children of a parent.
 
-    Cost: an insert or delete is 4 write units where it was 1 (two items up to 1 KB, each twice in a transaction); an
-    update that changes nothing of it costs nothing. Each parent takes some 500 of these writes in a second, of which
-    those that meet wait for each other: for more, `shards` spreads the count over so many items beside the parent, of
-    which a write adds to one; `total` reads them in one request. Then there is no attribute, and the parent is not
-    looked at.
+    Cost: an insert or delete costs 4 write units instead of 1 (two items of up to 1 KB in a transaction); an update
+    that does not change the count costs nothing more. A parent takes about 500 such writes per second. For more,
+    `shards` spreads the count over items beside the parent: each write adds to one of them, and `total` reads all with
+    one request. Then the parent has no attribute for it, and is not checked.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -69,16 +67,16 @@ class Counted(Pattern):
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         if not self.shards:
-            return Kept(self.create, entity, self.parent, self.attribute, "", self.when, self.by)
+            return ParentAggregate(self.create, entity, self.parent, self.attribute, "", self.when, self.by)
         return _sharded(entity, self, "")
 
 
 @dataclass(frozen=True)
 class Summed(Pattern):
-    """An attribute of a parent that holds the sum of an attribute `of` these items; what is None counts for nothing.
+    """An attribute of a parent that holds the sum of an attribute `of` its children. None counts as 0.
 
-    All that is said of `Counted` is true of it. An update by an amount (`order.total += 5`) needs no old value; one to
-    a value does. Both numbers are int, or both are Decimal: floats do not add up.
+    It works as `Counted`. An update by an amount (`order.total += 5`) needs no current value; one to a value does. Both
+    attributes must be int, or both Decimal, because sums of floats are not exact.
     """
 
     parent: type[Any]
@@ -92,15 +90,15 @@ class Summed(Pattern):
     def bind(self, entity: Bound[Any]) -> BoundPattern:
         entity.codec.attribute(self.of)
         if not self.shards:
-            return Kept(self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
+            return ParentAggregate(self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
         return _sharded(entity, self, self.of)
 
 
-def _sharded(entity: Bound[Any], said: Counted | Summed, of: str) -> Sharded:
+def _sharded(entity: Bound[Any], said: Counted | Summed, of: str) -> ShardedAggregate:
     if said.create:
-        raise SchemaError(
-            f"{entity.tag}, {said.attribute}: with shards no parent is needed, so none is made: leave out create"
-        )
+        raise SchemaError(f"{entity.tag}, {said.attribute}: a count in shards needs no parent. Leave out create")
     if not 2 <= said.shards <= MOST_SHARDS:
-        raise SchemaError(f"{entity.tag}, {said.attribute} is spread over 2 to {MOST_SHARDS} shards, not {said.shards}")
-    return Sharded(said.shards, entity, said.parent, said.attribute, of, said.when, said.by)
+        raise SchemaError(
+            f"{entity.tag}, {said.attribute}: shards is {said.shards}, and must be from 2 to {MOST_SHARDS}"
+        )
+    return ShardedAggregate(said.shards, entity, said.parent, said.attribute, of, said.when, said.by)

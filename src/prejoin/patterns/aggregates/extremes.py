@@ -12,7 +12,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import Compare, Condition, Exists, Op, Or, both
 from prejoin.table.schema.bind import Bound
-from prejoin.table.write.model import Decision
+from prejoin.table.write.model import ItemDecision
 
 _BEYOND: Mapping[str, Op] = {">=": "<", "<=": ">"}
 
@@ -24,7 +24,7 @@ class Extreme(msgspec.Struct, frozen=True):
     value: Any
 
 
-class Extremes(Decision):
+class Extremes(ItemDecision):
     """The values that attributes of one item reach by a write."""
 
     what = "may set the highest or lowest value of an attribute"
@@ -48,7 +48,7 @@ class Extremes(Decision):
                 sets[name] = extreme.value
         return reduce(both, conditions), sets
 
-    def combine(self, entity: Bound[Any], other: Decision) -> Extremes:
+    def combine(self, entity: Bound[Any], other: ItemDecision) -> Extremes:
         assert isinstance(other, Extremes)
         found = dict(self._extremes)
         for name, extreme in other._extremes.items():

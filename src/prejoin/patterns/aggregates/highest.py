@@ -1,4 +1,4 @@
-"""The highest and the lowest: of an attribute of an item's children, kept in the item by the writes that reach it."""
+"""Highest and Lowest: an attribute of a parent that holds the extreme value of its children."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from prejoin.patterns.child import Belonging
+from prejoin.patterns.child import ChildPattern
 from prejoin.patterns.parents import Parent, check_parent_stays
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Compare, Condition, Exists, both
@@ -21,31 +21,29 @@ from prejoin.table.write.actions import item_name
 from prejoin.table.write.model import Write
 from prejoin.types import NUMERIC, Kind
 
-from .contribution import RECOUNTING, Kept, Share, When, known_after
+from .contribution import RECOUNTING, ParentAggregate, Share, When, known_after
 from .extremes import Extreme, Extremes
 
 ORDERED = NUMERIC | {Kind.DATE, Kind.DATETIME}
-"""Kinds of values that are ordered in the table as they are in Python."""
+"""Kinds of values that have the same order in the table as in Python."""
 
 
 @dataclass(frozen=True)
 class Highest(Pattern):
-    """An attribute of a parent that holds the highest value that an attribute `of` these items ever had.
+    """An attribute of a parent that holds the highest value that an attribute `of` its children ever had.
 
-    Ever: what is inserted, put or updated raises it, in the same transaction; what is deleted or lowered, or ends by
-    its time, leaves it. The highest of those that are there is asked for, by a key that sorts: `order="-total",
-    limit=1`. `recount` makes it that once. Numbers, dates and datetimes have a highest; the attribute of the parent is
-    optional, for until the first there is none. It may be part of the parent's keys in indexes: a leaderboard.
+    Inserts, puts and updates raise it, in the same transaction. Deletes, lower values and expired items do not change
+    it: for the highest value of the current children, query a key that sorts them (`order="-total", limit=1`), or use
+    `recount`. The value is a number, date or datetime, and the attribute of the parent is optional. It may be part of
+    the parent's index keys, for a leaderboard.
 
-    Parent, `by`, `when` and `create` are as for `Counted`. A parent that is not there is a NotFound; it may be deleted,
-    unless `Counted` or `Child` says otherwise. Nobody else can write the attribute. An update of what decides has to
-    know the rest of it, and one by an amount (`order.total += 5`) the old amount; a put need not know what it replaces.
-    A transaction with a token of its own is refused.
+    `parent`, `by`, `when` and `create` are as for `Counted`. A missing parent raises NotFound. Only this pattern can
+    write the attribute. An update of an attribute that decides needs the current value of the others, and one by an
+    amount (`order.total += 5`) the current amount. A transaction with a token is refused.
 
-    Cost: an insert, or an update that raises the value, is 4 write units where it was 1 (two items up to 1 KB, each
-    twice in a transaction), and one request: the parent is checked to have as much. A new record is two requests: the
-    first fails and tells what the parent has, and is paid as well, so 8 units. Deletes, updates that lower it, and
-    others, cost nothing. With `Counted` on the same parent none more, but for records.
+    Cost: an insert, or an update that raises the value, costs 4 write units instead of 1 (two items of up to 1 KB in a
+    transaction). A new record needs a second request, after the first has failed and returned the parent: 8 units.
+    Deletes and other updates cost nothing more. With `Counted` on the same parent, only records cost more.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -82,14 +80,14 @@ class Highest(Pattern):
     create: bool = False
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
-        return Reached(">=", self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
+        return Extremum(">=", self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
 
 
 @dataclass(frozen=True)
 class Lowest(Pattern):
-    """An attribute of a parent that holds the lowest value that an attribute `of` these items ever had.
+    """An attribute of a parent that holds the lowest value that an attribute `of` its children ever had.
 
-    All that is said of `Highest` is true of it, the other way round.
+    It works as `Highest`, with the lowest value.
     """
 
     parent: type[Any]
@@ -100,11 +98,11 @@ class Lowest(Pattern):
     create: bool = False
 
     def bind(self, entity: Bound[Any]) -> BoundPattern:
-        return Reached("<=", self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
+        return Extremum("<=", self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
 
 
-class Reached(Kept):
-    """`Highest` and `Lowest` at work."""
+class Extremum(ParentAggregate):
+    """`Highest` or `Lowest`, bound to an entity."""
 
     nothing = None
     lasts = True
@@ -113,27 +111,24 @@ class Reached(Kept):
     def __init__(self, op: Literal[">=", "<="], *args: Any) -> None:
         super().__init__(*args)
         self.op: Literal[">=", "<="] = op
-        self.what = f"{self.cls.__name__}.{self.attribute}, which it may reach,"
+        self.what = f"{self.cls.__name__}.{self.attribute}"
 
-    # --- What it is -------------------------------------------------------------------------------------------------
+    # --- Declaration -------------------------------------------------------------------------------------------------
 
     def kind(self, said: str) -> Kind:
         of = self.entity.codec.attribute(self.of).type
         if of.kind not in ORDERED:
-            raise SchemaError(
-                f"{said}: {self.entity.tag}.{self.of} is a {of}; numbers, dates and datetimes have a highest and a "
-                "lowest"
-            )
+            raise SchemaError(f"{said}: {self.entity.tag}.{self.of} is a {of}. It must be a number, date or datetime")
         return of.kind
 
     def check_place(self, said: str) -> None:
         entity, name = self.parent.entity, self.attribute
         if name in entity.base.attributes:
-            raise SchemaError(f"{said}: {name} is part of the key of {entity.tag}, which never changes")
+            raise SchemaError(f"{said}: {name} is part of the key of {entity.tag}, which cannot change")
         if not entity.codec.attribute(name).optional:
             raise SchemaError(
-                f"{said}: before the first {self.entity.tag} there is none, so {entity.tag}.{name} has to be optional: "
-                f"{name}: … | None = None"
+                f"{said}: {entity.tag}.{name} must be optional, because it has no value before the first "
+                f"{self.entity.tag}: {name}: … | None = None"
             )
 
     def owner(self) -> BoundPattern:
@@ -143,17 +138,20 @@ class Reached(Kept):
         said = f"{self.cls.__name__}.{self.attribute}"
         for entity in schema.entities:
             for pattern in entity.patterns:
-                if not isinstance(pattern, Kept) or (pattern.cls, pattern.attribute) != (self.cls, self.attribute):
+                if not isinstance(pattern, ParentAggregate) or (pattern.cls, pattern.attribute) != (
+                    self.cls,
+                    self.attribute,
+                ):
                     continue
-                if not isinstance(pattern, Reached) or pattern.op != self.op:
-                    raise SchemaError(f"{said} is to hold two things: the highest, a lowest, a count or a sum is one")
+                if not isinstance(pattern, Extremum) or pattern.op != self.op:
+                    raise SchemaError(f"{said} is declared twice. It can hold one highest, lowest, count or sum")
         for pattern in schema.entity(self.cls).patterns:
-            # What they do is decided before it is known whether this attribute changes.
-            decides = isinstance(pattern, Kept) and self.attribute in pattern.needed
-            if decides or (isinstance(pattern, Belonging) and self.attribute in pattern.parent.names.values()):
+            # These patterns act before it is known whether this attribute changes.
+            decides = isinstance(pattern, ParentAggregate) and self.attribute in pattern.needed
+            if decides or (isinstance(pattern, ChildPattern) and self.attribute in pattern.parent.names.values()):
                 raise SchemaError(
-                    f"{said} is kept by each {self.entity.tag}, and cannot decide what a {self.cls.__name__} counts "
-                    f"for elsewhere: declare that with {self.entity.tag}, too"
+                    f"{said} is maintained by each {self.entity.tag}, so it cannot decide how a {self.cls.__name__} "
+                    f"counts elsewhere. Declare that for {self.entity.tag}"
                 )
 
     def share(self, values: Mapping[str, Any]) -> Share | None:
@@ -169,13 +167,13 @@ class Reached(Kept):
         return self.parent.entity.codec.encode_value(self.attribute, value)
 
     def is_wrong(self, stored: Any, counted: Any) -> bool:
-        # What was reached once stays.
+        # A value that was reached once stays.
         return counted is not None and self._beyond(counted, stored)
 
     def _beyond(self, value: Any, other: Any) -> bool:
         return other is None or bool(value > other if self.op == ">=" else value < other)
 
-    # --- How a write changes it -------------------------------------------------------------------------------------
+    # --- Writes -------------------------------------------------------------------------------------
 
     def rewrite(self, write: Write) -> Write:
         return write
@@ -185,14 +183,14 @@ class Reached(Kept):
             case "put" if write.was is not None:
                 return self.needed
             case "update" if self._rises(write):
-                return self.needed if write.was is not None else self._unsaid(write)
+                return self.needed if write.was is not None else self._unset(write)
             case "upsert":
-                return tuple(name for name in self._unsaid(write) if name not in write.entity.base.attributes)
+                return tuple(name for name in self._unset(write) if name not in write.entity.base.attributes)
             case _:
                 return ()
 
     def shares(self, write: Write) -> Iterator[Share]:
-        """The values that parents may have to be set to."""
+        """Yield the parents, and the values that they reach by a write."""
         after = self._after(write)
         new = None if after is None else self.share(after)
         if new is None:
@@ -204,14 +202,14 @@ class Reached(Kept):
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
         for key, value in self.shares(write):
-            # Written also where it sets nothing, which costs what a check would: so a recount notices.
+            # The parent is written even if nothing is set, so that a recount notices. A check would cost the same.
             changes = Changes(removes=frozenset({RECOUNTING}))
             decision = Extremes({self.attribute: Extreme(self.op, value)})
             verb: Literal["upsert", "update"] = "upsert" if self.create else "update"
             yield Write(verb, schema.entity(self.cls), key, changes=changes, decision=decision)
 
     def _after(self, write: Write) -> Mapping[str, Any] | None:
-        """What the item is after a write, in what decides; None, if it cannot have become a record."""
+        """Return the attributes that decide after a write; None if it cannot be a new record."""
         match write.verb:
             case "insert" | "put":
                 return write.values
@@ -227,7 +225,7 @@ class Reached(Kept):
                 return None
 
     def _rises(self, write: Write) -> bool:
-        """Whether an update may make a record."""
+        """Return whether an update may be a new record."""
         if not self._touched(write):
             return False
         if write.changes.sets.get(self.entity.deletion_mark) is not None:
@@ -235,14 +233,14 @@ class Reached(Kept):
         amount = self._amount(write)
         return amount is None or self._beyond(amount, 0)
 
-    def _unsaid(self, write: Write) -> tuple[str, ...]:
-        """What decides, and an update does not set to a value."""
+    def _unset(self, write: Write) -> tuple[str, ...]:
+        """Return the attributes that decide, and that an update does not set to a value."""
         said = write.changes.whole - write.changes.unknown
         return tuple(name for name in self.needed if name not in said)
 
 
 class _Holder(BoundPattern):
-    """The part of the parent: what is kept in it nobody else writes."""
+    """The pattern of the parent: it refuses other writes of the attribute."""
 
     def __init__(self, child: Bound[Any], parent: Parent, kept: str) -> None:
         self.child, self.parent, self.kept = child, parent, kept
@@ -251,17 +249,17 @@ class _Holder(BoundPattern):
         check_parent_stays(self.parent.entity, self.child)
 
     def rewrite(self, write: Write) -> Write:
-        its = f"{self.kept} of {self.parent.entity.tag} is kept by each {self.child.tag}"
+        its = f"{self.parent.entity.tag}.{self.kept} is maintained by each {self.child.tag}"
         match write.verb:
             case "insert" if write.values[self.kept] is not None:
                 raise TableError(
-                    f"{its}: a new {write.entity.tag} has none, so leave it None. Data that is carried over is written "
-                    "through a schema without this pattern"
+                    f"{its}, so it must be None for a new {write.entity.tag}. To import data, use a schema without "
+                    "this pattern"
                 )
             case "put":
                 return replace(write, where=both(write.where, _is(self.kept, write.values[self.kept])))
             case "update" | "upsert" if self.kept in write.changes.names:
-                raise TableError(f"{its}: do not change it; `recount` makes it that of those there are")
+                raise TableError(f"{its} and cannot be changed. `recount` corrects it")
             case _:
                 return write
 
@@ -274,8 +272,8 @@ class _Holder(BoundPattern):
         if found == write.values[self.kept]:
             return None
         return VersionConflict(
-            f"{item_name(write)} has {self.kept} {found} by now, not {write.values[self.kept]}: a {self.child.tag} was "
-            "written meanwhile; read it again, or update only what is to change"
+            f"{item_name(write)} has {self.kept} {found}, not {write.values[self.kept]}: a {self.child.tag} was "
+            "written since. Read it again, or use update"
         )
 
 

@@ -1,4 +1,4 @@
-"""Counts put right: children counted, and the result written only if no write has changed a count meanwhile."""
+"""Recount: count the children of an item, and write the result if no write has changed a count since."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from prejoin.table.update.changes import Changes
 from prejoin.table.write.execute import write_one
 from prejoin.table.write.model import Write
 
-from .contribution import RECOUNTING, Kept, Tally
-from .sharded import VALUE, Sharded, value
+from .contribution import RECOUNTING, Aggregate, ParentAggregate
+from .sharded import VALUE, ShardedAggregate, value
 
 if TYPE_CHECKING:
     from prejoin.table import AsyncClient, Client
 
 ATTEMPTS = 10
-"""How often children are counted anew, because others wrote some of them meanwhile."""
+"""How often children are counted again because some of them were written."""
 CATCH_UP = 1.0
-"""Seconds that an index is given to have what was written before, where only an index knows the children."""
+"""Seconds to wait for an index, if the children are only in a global index."""
 
 
 class Recounted(msgspec.Struct, frozen=True):
-    """A count that was not right."""
+    """A count that was wrong."""
 
     cls: type[Any]
     key: Mapping[str, Any]
     attribute: str
     was: Any
     now: Any
-    """Numbers; of the highest and lowest, a value of theirs, or None."""
+    """Numbers; for Highest and Lowest a value, or None."""
 
     def __str__(self) -> str:
         key = ", ".join(f"{name}={value!r}" for name, value in self.key.items())
@@ -53,21 +53,21 @@ def recount(db: Client, cls: type[Any], /, **key: Any) -> list[Recounted]: ...
 @overload
 def recount(db: AsyncClient, cls: type[Any], /, **key: Any) -> Coroutine[Any, Any, list[Recounted]]: ...
 def recount(db: Client | AsyncClient, cls: type[Any], /, **key: Any) -> Any:
-    """Counts the children of one item anew, for all that is counted or summed in it; returns what was not right.
+    """Count the children of one item again, for all its aggregates. Return those that were wrong.
 
-    What is kept as the highest or lowest ever becomes that of the children there are.
+    Highest and Lowest become those of the current children.
 
-    For data from before a count was declared, or written by others. It may run while others write: a mark is left on
-    the item, which any write that changes a count takes away, and the result is written only if it is there still; else
-    they are counted again, and after some ten times it is a Conflict. Where children are found by a global index only,
-    that is given a second to catch up.
+    Use it for data from before a count was declared, or that another program wrote. The table may be in use: the
+    recount sets a mark on the item, which each write that changes a count removes, and writes the result only if the
+    mark is still there. Else it counts again, and raises Conflict after about ten times. If the children are only in a
+    global index, it waits a second for the index.
 
-    Cost: a Query of the children, and two writes of the item; of each shard, where there are any.
+    Cost: a Query of the children, and two writes of the item, or of each shard.
     """
     schema = db.schema
     for name in key:
         schema.entity(cls).codec.attribute(name)
-    known = key if schema.fence is None else schema.fence.filled(key)
+    known = key if schema.fence is None else schema.fence.fill(key)
     return db._run(recounted(schema, db.table, cls, known))
 
 
@@ -76,19 +76,21 @@ def recount_all(db: Client, cls: type[Any], /) -> list[Recounted]: ...
 @overload
 def recount_all(db: AsyncClient, cls: type[Any], /) -> Coroutine[Any, Any, list[Recounted]]: ...
 def recount_all(db: Client | AsyncClient, cls: type[Any], /) -> Any:
-    """Counts the children of every item of a class anew; returns what was not right.
+    """Count the children of all items of a class again. Return the aggregates that were wrong.
 
-    Cost: a Scan of the table, and a `recount` for each item. The keys of all items are kept in memory.
+    Cost: a Scan of the table, and a `recount` for each item. The keys of all items are in memory.
     """
     return db._run(_recount_all(db.schema, db.table, cls))
 
 
-def tallies(schema: Schema, cls: type[Any]) -> list[Tally]:
-    """All that is counted or summed for a class."""
-    found = [one for entity in schema.entities for one in entity.patterns if isinstance(one, Tally) and one.cls is cls]
+def tallies(schema: Schema, cls: type[Any]) -> list[Aggregate]:
+    """Return the aggregates of a class."""
+    found = [
+        one for entity in schema.entities for one in entity.patterns if isinstance(one, Aggregate) and one.cls is cls
+    ]
     if not found:
         raise SchemaError(
-            f"nothing is counted in {cls.__name__}: an entity says so with Counted, Summed, Highest or Lowest"
+            f"{cls.__name__} has no aggregates. Declare Counted, Summed, Highest or Lowest for its children"
         )
     return found
 
@@ -108,7 +110,9 @@ def _recount_all(schema: Schema, table: str, cls: type[Any]) -> Steps[list[Recou
     return wrong
 
 
-def _parents_of(one: Any, cls: type[Any], found: Iterable[Tally], base: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+def _parents_of(
+    one: Any, cls: type[Any], found: Iterable[Aggregate], base: Iterable[str]
+) -> Iterator[Mapping[str, Any]]:
     if isinstance(one, cls):
         yield {name: getattr(one, name) for name in base}
     for tally in found:
@@ -121,14 +125,14 @@ def _parents_of(one: Any, cls: type[Any], found: Iterable[Tally], base: Iterable
 def recounted(
     schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], past: bool = False
 ) -> Steps[list[Recounted]]:
-    """Counts anew, and writes it; with `past`, what was once the highest or lowest stays."""
+    """Count again, and write the result. With `past`, an earlier highest or lowest value stays."""
     found = tallies(schema, cls)
     wrong: list[Recounted] = []
-    kept = [one for one in found if isinstance(one, Kept)]
+    kept = [one for one in found if isinstance(one, ParentAggregate)]
     if kept:
         wrong += yield from _again(schema, table, key, _InTheItem(schema, table, key, kept), past)
     for one in found:
-        if isinstance(one, Sharded):
+        if isinstance(one, ShardedAggregate):
             wrong += yield from _again(schema, table, key, _InShards(schema, table, key, one))
     return wrong
 
@@ -162,8 +166,10 @@ def _again(
     )
 
 
-def counted_again(schema: Schema, table: str, found: Iterable[Tally], key: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-    """What the children add up to."""
+def counted_again(
+    schema: Schema, table: str, found: Iterable[Aggregate], key: Mapping[str, Any]
+) -> Steps[dict[str, Any]]:
+    """Return the aggregates of the children."""
     sums: dict[str, Any] = {one.attribute: one.nothing for one in found}
     for one in found:
         codec = one.entity.codec
@@ -190,14 +196,14 @@ def counted_again(schema: Schema, table: str, found: Iterable[Tally], key: Mappi
 
 
 class _InTheItem:
-    """Counts that are attributes of the item itself."""
+    """Aggregates in attributes of the item."""
 
-    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], kept: list[Kept]) -> None:
+    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], kept: list[ParentAggregate]) -> None:
         self._schema, self._table, self._key, self.tallies = schema, table, key, kept
         self._entity = schema.entity(kept[0].cls)
 
     def mark(self, token: str) -> Steps[dict[str, Any] | None]:
-        """Leaves the mark; what the counts are. None: there is no such item, nor has it to be."""
+        """Set the mark, and return the stored aggregates; None if there is no item, and none is needed."""
         mark = Changes({RECOUNTING: Stored({"S": token})})
         write = Write("update", self._entity, self._key, changes=mark, returning="new")
         try:
@@ -213,7 +219,7 @@ class _InTheItem:
         return {one.attribute: one.stored(getattr(item, one.attribute)) for one in self.tallies}
 
     def set(self, token: str, counted: Mapping[str, Any]) -> Steps[bool]:
-        """Writes what was counted; False, if that does not hold any more."""
+        """Write the result; return False if the mark is gone."""
         sets = {name: value for name, value in counted.items() if value is not None}
         changes = Changes(sets, removes=frozenset({RECOUNTING, *(counted.keys() - sets)}))
         where = Compare((RECOUNTING,), "=", Stored({"S": token}))
@@ -226,9 +232,9 @@ class _InTheItem:
 
 
 class _InShards:
-    """A count that is spread over items of its own."""
+    """A sharded aggregate."""
 
-    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], one: Sharded) -> None:
+    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], one: ShardedAggregate) -> None:
         self._schema, self._table, self._key, self.tallies = schema, table, key, [one]
         self._one = one
         self._keys: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Whether counts are right: children counted and compared, without writing anything."""
+"""Verify counts: count children and compare, without writing."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from prejoin.table.read.arguments import QueryArguments
 from prejoin.table.read.query import query
 from prejoin.table.schema.bind import Bound
 
-from .contribution import Tally
+from .contribution import Aggregate
 from .recount import counted_again
-from .sharded import Sharded, value
+from .sharded import ShardedAggregate, value
 
 ATTEMPTS = 8
 SURE = 3
-"""How often, one after the other, a count has to be found wrong and the item unchanged."""
+"""How often in a row a count must be wrong, with the item unchanged, to be reported."""
 PAGE = 1000
 
 Sums = dict[str, Any]
 
 
 class Counts:
-    """What is counted in the items of a schema."""
+    """The aggregates of a schema."""
 
     def __init__(self, judge: Judge, table: str) -> None:
         self._judge, self._schema, self._table = judge, judge.schema, table
-        self._tallies: dict[type[Any], list[Tally]] = {}
+        self._tallies: dict[type[Any], list[Aggregate]] = {}
         for entity in judge.schema.entities:
             for pattern in entity.patterns:
-                if isinstance(pattern, Tally):
+                if isinstance(pattern, Aggregate):
                     self._tallies.setdefault(pattern.cls, []).append(pattern)
 
     def wrong(self, item: Json) -> Steps[list[Finding]]:
-        """What is counted wrong in an item: suspected by a cheap look, and sure when it stays so for a while."""
+        """Return the wrong aggregates of an item: suspected by one count, and verified by several."""
         entity, _ = self._judge.kind(item)
         tallies = self._tallies.get(entity.codec.cls, []) if entity else []
         values = values_of(entity, item) if entity and tallies else None
@@ -54,12 +54,12 @@ class Counts:
         return []
 
     def _watched(
-        self, entity: Bound[Any], tallies: Sequence[Tally], key: Json, parent: Mapping[str, Any]
+        self, entity: Bound[Any], tallies: Sequence[Aggregate], key: Json, parent: Mapping[str, Any]
     ) -> Steps[list[Finding]]:
-        """What is wrong each time that children are counted, of an item that nobody writes meanwhile.
+        """Return the aggregates that are wrong in each of several counts, while the item does not change.
 
-        The children cannot be read at one moment with the item. Looked at once, a child that comes while they are
-        counted and goes before the item is read again would be taken for a wrong count.
+        The children cannot be read in one transaction with the item. With one count only, a child that is inserted
+        while they are counted, and deleted before the item is read again, would look like a wrong count.
         """
         seen = None
         times = 0
@@ -83,9 +83,9 @@ class Counts:
         return []  # it is being written again and again, by those who count
 
     def _now(
-        self, entity: Bound[Any], tallies: Sequence[Tally], key: Json, parent: Mapping[str, Any]
+        self, entity: Bound[Any], tallies: Sequence[Aggregate], key: Json, parent: Mapping[str, Any]
     ) -> Steps[tuple[Json, Sums] | None]:
-        """An item as it is, and what it says is counted; None if there is none to be read."""
+        """Return an item and its aggregates; None if it does not exist or cannot be read."""
         answer = yield Request("GetItem", {"TableName": self._table, "Key": key, "ConsistentRead": True})
         item = answer.get("Item")
         values = values_of(entity, item) if item else None
@@ -93,25 +93,25 @@ class Counts:
             return None
         return item, (yield from self._stored(tallies, values, parent, consistent=True))
 
-    def _differ(self, tallies: Sequence[Tally], stored: Sums, counted: Sums) -> list[Tally]:
+    def _differ(self, tallies: Sequence[Aggregate], stored: Sums, counted: Sums) -> list[Aggregate]:
         return [one for one in tallies if one.is_wrong(stored[one.attribute], counted[one.attribute])]
 
     def _stored(
-        self, tallies: Sequence[Tally], values: Mapping[str, Any], parent: Mapping[str, Any], consistent: bool
+        self, tallies: Sequence[Aggregate], values: Mapping[str, Any], parent: Mapping[str, Any], consistent: bool
     ) -> Steps[Sums]:
         found: Sums = {}
         for one in tallies:
-            if isinstance(one, Sharded):
+            if isinstance(one, ShardedAggregate):
                 shards = yield from one.read(self._schema, self._table, parent, consistent)
                 found[one.attribute] = sum(map(value, shards))
             else:
                 found[one.attribute] = one.stored(values[one.attribute])
         return found
 
-    def _count(self, tallies: Sequence[Tally], parent: Mapping[str, Any]) -> Steps[Sums | None]:
-        """What the children add up to, as an index may know a moment late.
+    def _count(self, tallies: Sequence[Aggregate], parent: Mapping[str, Any]) -> Steps[Sums | None]:
+        """Return the aggregates of the children, eventually consistent.
 
-        None if one of them cannot be read: then nobody knows what it adds. It is a finding of its own.
+        None if a child cannot be read: its share is not known then, and it is a finding of its own.
         """
         sums: Sums = {}
         for one in tallies:
@@ -132,7 +132,9 @@ class Counts:
                     break
         return sums
 
-    def _finding(self, tag: str, key: Json, item: Json, stored: Sums, counted: Sums, wrong: Sequence[Tally]) -> Finding:
+    def _finding(
+        self, tag: str, key: Json, item: Json, stored: Sums, counted: Sums, wrong: Sequence[Aggregate]
+    ) -> Finding:
         found, expected = (
             {one.attribute: one.json(sums[one.attribute]) for one in wrong if sums[one.attribute] is not None}
             for sums in (stored, counted)

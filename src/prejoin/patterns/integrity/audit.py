@@ -1,12 +1,11 @@
-"""Audit and repair: whether what the table holds is what the schema says, and what would mend it.
+"""Audit: find items that do not match the schema, while the table is in use.
 
-Each item is read once, with a Scan, and with it the items that patterns keep beside it: copies and guards. What looks
-wrong is read again, with all that it depends on at one moment, so that writes under way are never taken for damage.
-Of an item in which others are counted, these are read and counted. A repair is done only if everything is still as it
-was found.
+A Scan reads each item once, with the items of its patterns: copies and guards. An item that looks wrong is read again,
+with all items that it depends on in one transaction, so that concurrent writes are not reported. For an item with
+counts, its children are read and counted.
 
-Cost: half a read unit for each 4 KB of the table, and as much again for each copy, guard, parent and count. A suspicion
-costs a transaction of reads, a repair one of writes. Memory: one page of the table, 1 MB, and what is kept beside it.
+Cost: half a read unit for each 4 KB of the table, and the same again for each copy, guard, parent and count. A
+suspicion costs a transaction of reads. Memory: one page of the table, 1 MB, and the items of its patterns.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from prejoin.table.client.client import Client
 
 Progress = Callable[[int], None]
-"""Told how many items have been read, after each page."""
+"""Called with the number of items that were read, after each page."""
 
 ATTEMPTS = 6
 
@@ -44,10 +43,10 @@ def audit(db: AsyncClient, *, segments: int = 1, progress: Progress | None = Non
 def audit(
     db: Client | AsyncClient, *, segments: int = 1, progress: Progress | None = None
 ) -> Iterator[Finding] | AsyncIterator[Finding]:
-    """Everything in the table that is not as the schema says, found while the table is in use.
+    """Yield the items in the table that do not match the schema. The table may be in use.
 
-    Items that have expired are left alone, for DynamoDB is about to delete them. `segments` reads as many parts of the
-    table side by side.
+    Expired items are left out, because DynamoDB deletes them. `segments` is the number of parts of the table that are
+    read at the same time.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -92,11 +91,11 @@ async def _awaiting(db: AsyncClient, found: _Audit, progress: Progress | None) -
 
 
 class _Audit:
-    """An audit under way: where each segment of the Scan has come to."""
+    """A running audit: the position of each segment of the Scan."""
 
     def __init__(self, schema: Schema, table: str, segments: int) -> None:
         if not 1 <= segments <= MOST_SEGMENTS:
-            raise ArgumentError(f"a table is read in 1 to {MOST_SEGMENTS} segments, not in {segments}")
+            raise ArgumentError(f"segments is {segments}, and has to be from 1 to {MOST_SEGMENTS}")
         self._judge = Judge(schema)
         self._counts = Counts(self._judge, table)
         self._table = table
@@ -108,7 +107,7 @@ class _Audit:
         return all(start == {} for start in self._starts)
 
     def next(self) -> Steps[list[Finding]]:
-        """What is wrong with the next page."""
+        """Return the findings of the next page."""
         going = [at for at, start in enumerate(self._starts) if start != {}]
         answers = yield from send_all([self._scan(at) for at in going])
         items: list[Json] = []
@@ -131,7 +130,7 @@ class _Audit:
         return findings
 
     def _again(self, item: Json) -> Steps[list[Finding]]:
-        """What is still wrong with an item, looked at with all it depends on at one moment."""
+        """Return the findings of an item, read again with all items that it depends on in one transaction."""
         judge, key = self._judge, self._judge.key_of(item)
         (now,) = yield from _moment(self._table, [key])
         for attempt in range(ATTEMPTS):
@@ -158,7 +157,7 @@ class _Audit:
 
 
 def _read(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[Key, Json | None]]:
-    """Items by their keys. Not necessarily the newest: what looks wrong is read again."""
+    """Read items by their keys, eventually consistent: items that look wrong are read again."""
     found: dict[Key, Json | None] = {judge.key(key): None for key in keys}
     rest, attempt = list(keys), 0
     while rest:
@@ -175,7 +174,7 @@ def _read(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[Key, Jso
 
 
 def _moment(table: str, keys: Sequence[Json]) -> Steps[list[Json | None]]:
-    """Items as they are at one moment; the first of them, if they are very many, at the moment of each part."""
+    """Read items in one transaction; if they are too many, in several, each with the first item."""
     first, found = keys[0], list[Any]()
     most = TRANSACTION_ACTIONS - 1
     for at in range(1, max(len(keys), 2), most):
@@ -198,11 +197,11 @@ def patiently(request: Request) -> Steps[Any]:
         except DynamoDBError as error:
             if reasons(error) != {"TransactionConflict"}:
                 raise
-    raise Conflict(f"others were writing {request.key} each of {ATTEMPTS} times")
+    raise Conflict(f"{request.key} was being written at each of {ATTEMPTS} attempts")
 
 
 def reasons(error: DynamoDBError) -> set[str]:
-    """Why a transaction was cancelled."""
+    """Return the reasons why a transaction was cancelled."""
     if error.code == "ConditionalCheckFailedException":
         return {"ConditionalCheckFailed"}
     reasons: Any = error.fields.get("CancellationReasons") or []

@@ -1,4 +1,4 @@
-"""What a schema says about an item in the table: whether it is right, and what patterns should keep beside it."""
+"""Compare an item of the table with the schema: its index keys, and the items of its patterns."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from prejoin.keys import TABLE
-from prejoin.patterns.aggregates.contribution import Kept
-from prejoin.patterns.child import Belonging
+from prejoin.patterns.aggregates.contribution import ParentAggregate
+from prejoin.patterns.child import ChildPattern
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.values import Json
 from prejoin.table.read.decode import values_in
@@ -34,21 +34,21 @@ Kind = Literal[
 MENDABLE: frozenset[Kind] = frozenset({"index keys", "missing", "drifted", "orphaned", "miscounted"})
 
 _FIXES: Mapping[Kind, str] = {
-    "index keys": "write the keys that its attributes give",
+    "index keys": "write the keys of its attributes",
     "missing": "write it",
-    "drifted": "write it as the item that it belongs to says",
+    "drifted": "write it with the values of its owner",
     "orphaned": "delete it",
     "miscounted": "count again",
-    "taken": "another item has what this one needs for itself: change either, or delete it",
-    "parentless": "the item that it belongs to is not there: insert that, or delete this",
-    "misplaced": "its key says other things than its attributes: find out which are right, and insert it anew",
-    "damaged": "its attributes are not those of its class: mend them, or delete it",
-    "unknown": "it is of no entity of the schema: add that, or delete it",
+    "taken": "another item has the same unique value: change or delete one of them",
+    "parentless": "its parent does not exist: insert the parent, or delete the item",
+    "misplaced": "its key does not match its attributes: find out which are right, and insert it again",
+    "damaged": "its attributes do not fit its class: correct them, or delete it",
+    "unknown": "it is of no entity of the schema: add the entity, or delete the item",
 }
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One item that is not as it should be.
+    """One item that does not match the schema.
 
     >>> print(Finding("orphaned", "User unique email", {"pk": {"S": "UNIQUE#User#email#a"}}, {}, None))
     orphaned: User unique email UNIQUE#User#email#a: delete it
@@ -56,18 +56,18 @@ class Finding(msgspec.Struct, frozen=True):
 
     kind: Kind
     entity: str
-    """What it is: an entity, or what a pattern keeps, such as `Order.by-id` or `User unique email`."""
+    """The type tag: an entity, or an item of a pattern, such as `Order.by-id` or `User unique email`."""
     key: Json
     found: Json | None
-    """What is there; of index keys, only those."""
+    """The stored item; for index keys, only these."""
     expected: Json | None
-    """What should be there."""
+    """The expected item."""
     by: Json = msgspec.field(default_factory=dict)
-    """The key of the item by which that was judged: of itself, or of the one that a pattern keeps it for."""
+    """The key of the owner: of the item itself, or of the item that a pattern maintains it for."""
     owner: Json | None = None
-    """That item; None if there is none."""
+    """The owner; None if it does not exist."""
     reason: str = ""
-    """Of a damaged item, what is wrong with it."""
+    """The error of a damaged item."""
 
     @property
     def fix(self) -> str:
@@ -75,7 +75,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def mendable(self) -> bool:
-        """Whether `repair` can mend it; the others need somebody who knows what was meant."""
+        """Whether `repair` can fix it. Other findings need a decision by a person."""
         return self.kind in MENDABLE
 
     def __str__(self) -> str:
@@ -85,19 +85,19 @@ class Finding(msgspec.Struct, frozen=True):
 
 Key = tuple[str, ...]
 Around = Mapping[Key, "Json | None"]
-"""Items by the texts of their keys; None where there is none."""
+"""Items by the values of their keys; None if there is no item."""
 
 
 class Judge:
-    """What the schema says about an item."""
+    """Compares items with a schema."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.names = schema.keys(TABLE).names
         self._owners: dict[str, Bound[Any]] = {}
-        """By the tags of what patterns keep for each item, the entity they keep it for."""
+        """The entity for each type tag of items that patterns maintain."""
         self._others: set[str] = set()
-        """The tags of what else patterns keep: shards of counts, journals. What is right there they alone know."""
+        """The type tags of other items of patterns, such as shards and journals. They are not checked."""
         for entity in schema.entities:
             for pattern in entity.patterns:
                 for facet in pattern.facets:
@@ -106,7 +106,7 @@ class Judge:
                     else:
                         self._owners[facet_tag(facet)] = entity
         ours = [facet for facet in schema.facets if facet.slot != TABLE]
-        self._index_names = {name for facet in ours for name in schema.composed(facet).names}
+        self._index_names = {name for facet in ours for name in schema.template_keys(facet).names}
 
     def key_of(self, item: Json) -> Json:
         return {name: item[name] for name in self.names}
@@ -115,7 +115,7 @@ class Judge:
         return tuple([text for name in self.names for text in item[name].values()])
 
     def beside(self, item: Json) -> Iterator[Json]:
-        """The keys of the items that have to be known to judge an item."""
+        """Return the keys of the items that are needed to check an item."""
         entity, owner = self.kind(item)
         if entity is not None and (values := values_of(entity, item)) is not None:
             yield from map(self.key_of, self._expected(entity, values))
@@ -124,7 +124,7 @@ class Judge:
             yield key
 
     def findings(self, item: Json, around: Around) -> list[Finding]:
-        """What is wrong with an item, and with what patterns keep for it."""
+        """Return the findings of an item, and of the items that patterns maintain for it."""
         if self._passing(item):
             return []
         entity, owner = self.kind(item)
@@ -144,7 +144,7 @@ class Judge:
         except (ValueError, TypeError) as error:  # a CodecError, or what the class itself says
             yield Finding("damaged", entity.tag, key, item, None, reason=str(error))
             return
-        wanted = self.schema.written(entity.base, values)
+        wanted = self.schema.facet_key(entity.base, values)
         if not same(key, wanted):
             yield Finding("misplaced", entity.tag, key, item, wanted)
             return
@@ -184,7 +184,7 @@ class Judge:
         yield Finding("orphaned", tag, key, item, None, of, owner)
 
     def kind(self, item: Json) -> tuple[Bound[Any] | None, Bound[Any] | None]:
-        """The entity whose own item it is, or the one for which a pattern keeps it."""
+        """Return the entity of an item, or the one that a pattern maintains it for."""
         tag = item.get(self.schema.type_attribute, {}).get("S")
         if tag is not None:
             return self.schema.by_tag.get(tag), self._owners.get(tag)
@@ -200,49 +200,51 @@ class Judge:
                 yield canonical_item(item)
 
     def _parents(self, entity: Bound[Any], values: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-        """The items without which one with these values should not be: their tags and keys."""
+        """Return the type tags and keys of the parents that an item with these values needs."""
         for pattern in entity.patterns:
-            if isinstance(pattern, Belonging) or (isinstance(pattern, Kept) and pattern.stays and not pattern.create):
+            if isinstance(pattern, ChildPattern) or (
+                isinstance(pattern, ParentAggregate) and pattern.stays and not pattern.create
+            ):
                 key = pattern.parent.key(values)
                 if key is not None:
                     parent = pattern.parent.entity
-                    yield parent.tag, self.schema.written(parent.base, key)
+                    yield parent.tag, self.schema.facet_key(parent.base, key)
 
     def counts(self, entity: Bound[Any]) -> list[str]:
-        """The attributes of an entity that hold counts of others."""
+        """Return the attributes of an entity that hold aggregates of children."""
         patterns = [pattern for one in self.schema.entities for pattern in one.patterns]
-        return [one.attribute for one in patterns if isinstance(one, Kept) and one.cls is entity.codec.cls]
+        return [one.attribute for one in patterns if isinstance(one, ParentAggregate) and one.cls is entity.codec.cls]
 
     def _index_keys(self, entity: Bound[Any], values: Mapping[str, Any]) -> Json:
         found: Json = {}
         for facet in entity.indexes.values():
             if facet.has(values):
-                names = self.schema.composed(facet).names
-                written = self.schema.written(facet, values)
+                names = self.schema.template_keys(facet).names
+                written = self.schema.facet_key(facet, values)
                 found |= {name: written[name] for name in names}
         return found
 
     def _owner_key(self, entity: Bound[Any], item: Json) -> Json | None:
-        """The key of the item because of which another is there; None if it does not tell."""
+        """Return the key of the owner of an item; None if it is not known."""
         owner = item.get(OWNER, {}).get("M")
         if owner is not None and owner.keys() == set(self.names):
             return dict(owner)
         try:
             attributes = [entity.codec.attribute(name) for name in entity.base.attributes]
             values = {one.name: one.value.decode(item[one.wire]) for one in attributes}
-            return self.schema.written(entity.base, values)
+            return self.schema.facet_key(entity.base, values)
         except (KeyError, ValueError):
             return None
 
     def _for(self, entity: Bound[Any], there: Json, owner: Json) -> bool:
-        """Whether an item is kept for this owner."""
+        """Return whether an item belongs to this owner."""
         if self.kind(there)[1] is not entity:
             return False
         of = self._owner_key(entity, there)
         return of is not None and self.key(of) == self.key(owner)
 
     def _passing(self, item: Json) -> bool:
-        """Whether DynamoDB is about to delete it. It does so with each item when it likes."""
+        """Return whether an item has expired. DynamoDB deletes each item at its own time."""
         time_ = item.get(self.schema.ttl, {}).get("N") if self.schema.ttl else None
         return time_ is not None and float(time_) <= time.time()
 
@@ -255,5 +257,5 @@ def values_of(entity: Bound[Any], item: Json) -> Mapping[str, Any] | None:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Whether two items are equal; sets are in any order."""
+    """Return whether two items are equal; sets have no order."""
     return one.keys() == other.keys() and all(equal(value, other[name]) for name, value in one.items())

@@ -1,4 +1,4 @@
-"""Mends what an audit found, each finding in one transaction, if everything is still as it was found."""
+"""Repair findings of an audit, each in one transaction, if nothing has changed since."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from prejoin.table.client.client import Client
 
 MOST_COMPARED = 120
-"""Attributes in one condition; DynamoDB takes 300 operators in 4 KB."""
+"""The most attributes in one condition; DynamoDB accepts 300 operators in 4 KB."""
 
 
 @overload
@@ -30,13 +30,13 @@ def repair(db: Client, finding: Finding) -> bool: ...
 @overload
 def repair(db: AsyncClient, finding: Finding) -> Awaitable[bool]: ...
 def repair(db: Client | AsyncClient, finding: Finding) -> bool | Awaitable[bool]:
-    """Mends one finding. False, and nothing written, if anything is not as it was found any more: then audit again."""
+    """Repair one finding. Return False, and write nothing, if anything has changed since: audit again."""
     return db._run(_repair(db.schema, db.table, finding))
 
 
 def _repair(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     if not finding.mendable:
-        raise TableError(f"{finding}. That is not for a program to decide")
+        raise TableError(f"{finding}. A program cannot decide that")
     if finding.kind == "miscounted":
         return (yield from _counted(schema, table, finding))
     actions = [{kind: {"TableName": table, **said}} for kind, said in _actions(schema, finding)]
@@ -59,7 +59,7 @@ def _counted(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
 
 
 def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What mends a finding, if everything is as it was found."""
+    """Return the actions that repair a finding, if nothing has changed."""
     judge, found, expected, owner = Judge(schema), finding.found, finding.expected, finding.owner
     if finding.kind == "index keys":
         assert expected is not None
@@ -81,7 +81,7 @@ def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, 
 
 
 def _deciding(judge: Judge, owner: Json | None, kept: set[str]) -> list[str]:
-    """The attributes of an owner that decide what is kept for it: its own, and counts only where they are kept too."""
+    """Return the attributes of an owner that decide about a finding: its own, and counts only if a copy has them."""
     entity = judge.kind(owner)[0] if owner is not None else None
     if entity is None:
         return []
@@ -91,7 +91,7 @@ def _deciding(judge: Judge, owner: Json | None, kept: set[str]) -> list[str]:
 
 
 def _as_found(judge: Judge, item: Json | None, names: Sequence[str], to: Placeholders | None = None) -> dict[str, Any]:
-    """The condition that an item is still as it was, in these attributes; or that there is still none."""
+    """Return the condition that these attributes of an item have not changed, or that there is still no item."""
     to = to or Placeholders()
     if item is None:
         text = f"attribute_not_exists({to.name(judge.names[0])})"

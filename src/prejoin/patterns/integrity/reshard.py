@@ -1,4 +1,4 @@
-"""Items put where the schema says they are in its indexes, after a key was changed: another number of shards."""
+"""Rewrite index keys after a change of the schema, such as another number of shards."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class Resharded(msgspec.Struct, frozen=True):
-    """How far it has come."""
+    """The progress of a reshard."""
 
     read: int = 0
     moved: int = 0
     cursor: str | None = None
-    """Where to go on after this; None at the end."""
+    """The cursor to continue after; None at the end."""
 
 
 Progress = Callable[[Resharded], None]
@@ -72,14 +72,14 @@ def reshard(
     after: str | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """Reads every item of a class, and its copies, and rewrites the keys of indexes that are not what the schema says.
+    """Rewrite the index keys of all items of a class, and of their copies, that do not match the schema.
 
-    Others may write meanwhile: a key is rewritten only while the attributes it is made of are what was read. It may be
-    stopped at any time and started again, from the beginning (what is right is left alone) or `after` the cursor that
-    `progress` was told last. `segments` share the work: start one for each `segment` from 0.
+    The table may be in use: a key is rewritten only if the attributes in it have not changed. It can be stopped at any
+    time, and started again from the beginning or `after` the last cursor of `progress`. To share the work, start one
+    for each `segment` from 0 of `segments`.
 
-    It costs a scan of the table, read consistently (1 read unit for 4 KB of anything in it), and for an item that
-    moves 1 write unit for each KB, and as many to leave the index and to enter it again.
+    Cost: a consistent Scan of the table (1 read unit for each 4 KB), and for an item that moves 1 write unit for each
+    KB, and as many to leave the index and to enter it.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -103,9 +103,9 @@ def reshard(
     ['0', '1', '2', '3', '4', '5', '6', '7']
     """
     if not 0 <= segment < segments:
-        raise ArgumentError(f"of {segments} segments there is none {segment}: they are counted from 0")
+        raise ArgumentError(f"segment is {segment}, and has to be from 0 to below {segments}")
     if db.schema.fence is not None:
-        raise db.schema.fence.confined("reshard()")
+        raise db.schema.fence.refusal("reshard()")
     entity = db.schema.entity(cls)
     return db._run(_steps(db.schema, db.table, entity, segment, segments, after, progress, db._cursors))
 
@@ -148,7 +148,7 @@ def _steps(
 
 
 def _opened(schema: Schema, name: str, after: str, cursors: Cursors | None) -> Json | None:
-    """The key that a cursor of this resharding names."""
+    """Return the key of a cursor."""
     position = open_cursor(after, cursors)
     check_query(position, name, 1, 1)
     (key,) = position.keys
@@ -159,7 +159,7 @@ def _opened(schema: Schema, name: str, after: str, cursors: Cursors | None) -> J
 
 
 def _kinds(entity: Bound[Any]) -> dict[str, Sequence[Facet]]:
-    """By the tags of an entity's own items and of its copies, the indexes whose keys we write."""
+    """Return the indexes with key templates, by the type tags of an entity's items and copies."""
     found: dict[str, Sequence[Facet]] = {entity.tag: tuple(entity.indexes.values())}
     for facet in entity.facets:
         if facet.copy and facet.slot != TABLE and not is_natural(facet):
@@ -170,7 +170,7 @@ def _kinds(entity: Bound[Any]) -> dict[str, Sequence[Facet]]:
 def _put_right(
     schema: Schema, table: str, entity: Bound[Any], facets: Sequence[Facet], item: Json | None
 ) -> Steps[bool]:
-    """Writes the keys of one item, if need be again from what it has become; whether there was anything to do."""
+    """Write the keys of one item, again if it has changed. Return whether there was anything to do."""
     moved = False
     while item is not None and (wrong := _wrong(schema, entity, facets, item)):
         body = {"TableName": table, **_update(schema, entity, facets, item, wrong)}
@@ -186,7 +186,7 @@ def _put_right(
 
 
 def _wrong(schema: Schema, entity: Bound[Any], facets: Sequence[Facet], item: Json) -> dict[str, Json | None]:
-    """The key attributes of indexes that are not what they should be, and what that is; None: not there."""
+    """Return the wrong key attributes of indexes, with their right values; None to remove one."""
     if facets and facets[0].copy:  # which may not hold all that an object needs, but all that its keys are made of
         attributes = [entity.codec.attribute(name) for facet in facets for name in facet.placing]
         values = {one.name: one.value.decode(item[one.wire]) for one in attributes if one.wire in item}
@@ -194,8 +194,8 @@ def _wrong(schema: Schema, entity: Bound[Any], facets: Sequence[Facet], item: Js
         values = entity.codec.values(entity.codec.decode(item))
     found: dict[str, Json | None] = {}
     for facet in facets:
-        right = schema.written(facet, values) if facet.has(values) else {}
-        found |= {name: right.get(name) for name in schema.composed(facet).names}
+        right = schema.facet_key(facet, values) if facet.has(values) else {}
+        found |= {name: right.get(name) for name in schema.template_keys(facet).names}
     return {name: value for name, value in found.items() if item.get(name) != value}
 
 

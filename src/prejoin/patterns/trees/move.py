@@ -1,8 +1,8 @@
-"""A subtree moved to another path: each item is in one place at every moment, and a move that was begun is finished.
+"""Move a subtree to another path. Each item is at one path at any moment, and an interrupted move can be resumed.
 
-What fits into one transaction is moved at once. What does not is moved in several, after an item was written that says
-so, the journal: whoever finds it (`resume_moves`) finishes the move. Each transaction moves some items, each from its
-old path to its new one; so nobody ever finds an item twice, or not at all, and changes made meanwhile are not lost.
+A small subtree is moved in one transaction. For a larger one, a journal item is written first, and then several
+transactions move some items each, from the old path to the new one. So a reader never finds an item twice or not at
+all, and concurrent changes are not lost. `resume_moves` finds the journals, and finishes their moves.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ if TYPE_CHECKING:
     from prejoin.table.client.client import Client
 
 ATTEMPTS = 20
-"""How often some items are tried that others are writing."""
+"""How often a transaction is sent that conflicts with other writers."""
 
 ROOM = TRANSACTION_ACTIONS - 1
-"""One action of each transaction looks at the journal."""
+"""One action of each transaction checks the journal."""
 
 
 Outcome = Literal["moved", "again", "over"]
-"""Of a transaction: done; not, for items have changed or others write them; or the move is not under way any more."""
+"""The outcome of a transaction: done; items have changed, so it is repeated; or the move has ended."""
 
 
 class MoveUnfinished(TableError):  # noqa: N818 - the family is named by what happened
-    """Another move in the same tree is under way, or was interrupted."""
+    """Another move in the same tree is running, or was interrupted."""
 
 
 class _Move(msgspec.Struct, frozen=True):
-    """A move, and all that is needed for it."""
+    """A move of a subtree."""
 
     schema: Schema
     table: str
     entity: Bound[Any]
     tree: BoundTree
     known: Mapping[str, Any]
-    """Which tree it is: the attributes of the key without the path."""
+    """The attributes of the key without the path, which identify the tree."""
     source: str
     target: str
 
     @property
     def key(self) -> Json:
-        """The key of the journal."""
-        return self.schema.written(self.tree.journal, self.known)
+        """The key of the journal item."""
+        return self.schema.facet_key(self.tree.journal, self.known)
 
     def __str__(self) -> str:
         return f"the move of {self.entity.tag} from {self.source} to {self.target}"
@@ -80,14 +80,14 @@ def move(db: Client, cls: type[Any], source: str, target: str, /, **known: Any) 
 @overload
 def move(db: AsyncClient, cls: type[Any], source: str, target: str, /, **known: Any) -> Coroutine[Any, Any, int]: ...
 def move(db: Client | AsyncClient, cls: type[Any], source: str, target: str, /, **known: Any) -> Any:
-    """Moves what is at a path, and all below it, to another path, where nothing may be; gives how many items.
+    """Move the items at a path and below it to another path, and return how many.
 
-    Keywords are the other attributes of the key: `move(db, File, "/docs", "/archive/docs", drive="d")`. NotFound if
-    there is nothing, AlreadyExists if there is something at the target, MoveUnfinished if another move of the same tree
-    is under way or was interrupted.
+    Keywords are the other attributes of the key: `move(db, File, "/docs", "/archive/docs", drive="d")`. Raise NotFound
+    if there are no items, AlreadyExists if there are items at the target, MoveUnfinished if another move of the same
+    tree is running or was interrupted.
 
-    Cost: each item is deleted and put in a transaction, so 4 write units for each KB of it, and what its indexes cost;
-    2 more for each transaction. More than 49 items, or than 2 MB, are several transactions, and the journal 2 units.
+    Cost: each item is deleted and put in a transaction, 4 write units for each KB, and the cost of its indexes; 2 units
+    more for each transaction. More than 49 items, or 2 MB, need several transactions, and 2 units for the journal.
     """
     entity = db.schema.entity(cls)
     tree = tree_of(entity)
@@ -102,11 +102,10 @@ def resume_moves(db: Client, *classes: type[Any], **known: Any) -> int: ...
 @overload
 def resume_moves(db: AsyncClient, *classes: type[Any], **known: Any) -> Coroutine[Any, Any, int]: ...
 def resume_moves(db: Client | AsyncClient, *classes: type[Any], **known: Any) -> Any:
-    """Finishes the moves that were interrupted, of some classes or of all that have a tree; gives how many moves.
+    """Finish interrupted moves, of some classes or of all with a tree, and return how many moves.
 
-    It may be called at any time, also while a move is under way: both do the same, and neither harms the other. In a
-    table of several tenants it is called for one, by its own client. It costs half a read unit for each class, and what
-    is left of the moves.
+    It may be called at any time, also while a move is running. In a table with tenants, call it for each tenant, with
+    its client. It costs half a read unit for each class, and the rest of the moves.
     """
     entities = [db.schema.entity(cls) for cls in classes] or [
         entity for entity in db.schema.entities if any(isinstance(one, BoundTree) for one in entity.patterns)
@@ -115,22 +114,22 @@ def resume_moves(db: Client | AsyncClient, *classes: type[Any], **known: Any) ->
 
 
 def _checked(schema: Schema, entity: Bound[Any], tree: BoundTree, known: Mapping[str, Any]) -> dict[str, Any]:
-    values = dict(known if schema.fence is None else schema.fence.filled(known))
+    values = dict(known if schema.fence is None else schema.fence.fill(known))
     wanted = {name for name in entity.base.attributes if name != tree.path}
     if values.keys() != wanted:
         said = ", ".join(f"{name}=…" for name in sorted(wanted)) or "no attributes"
-        raise TableError(f"a move in the tree of {entity.tag} is given its paths and {said}")
+        raise TableError(f"a move in the tree of {entity.tag} needs its paths and {said}")
     return values
 
 
 def _moving(move: _Move) -> Steps[int]:
     first, more = yield from _items(move, move.source)
     if not first:
-        raise NotFound(f"there is no {move.entity.tag} at {move.source}, nor below it")
+        raise NotFound(f"there is no {move.entity.tag} at {move.source} or below it")
     if (yield from _items(move, move.target, 1))[0]:
-        raise AlreadyExists(f"there is something at {move.target}, or below it: {move.source} cannot be moved there")
+        raise AlreadyExists(f"there are items at {move.target} or below it, so {move.source} cannot be moved there")
     chunk = _fitting(move, first)
-    if not more and len(chunk) == len(first) and (yield from _carry(move, chunk, journal=False)) == "moved":
+    if not more and len(chunk) == len(first) and (yield from _move_some(move, chunk, journal=False)) == "moved":
         return len(chunk)
     yield from _begin(move)
     return (yield from _finish(move))
@@ -160,7 +159,7 @@ def _begin(move: _Move) -> Steps[None]:
 
 
 def _finish(move: _Move) -> Steps[int]:
-    """Moves what is left, and deletes the journal."""
+    """Move the remaining items, and delete the journal."""
     count = attempt = 0
     most = TRANSACTION_ACTIONS
     while True:
@@ -168,36 +167,39 @@ def _finish(move: _Move) -> Steps[int]:
         if not found:
             break
         chunk = _fitting(move, found)
-        outcome = yield from _carry(move, chunk, journal=True)
+        outcome = yield from _move_some(move, chunk, journal=True)
         if outcome == "over":
             return count
         if outcome == "moved":
             count, attempt, most = count + len(chunk), 0, min(2 * most, TRANSACTION_ACTIONS)
         elif (attempt := attempt + 1) == ATTEMPTS:
-            raise Conflict(f"others were writing below {move.source} each of {ATTEMPTS} times: resume_moves() goes on")
+            raise Conflict(
+                f"items below {move.source} were being written at each of {ATTEMPTS} attempts. resume_moves() continues"
+            )
         else:
-            most = max(1, len(chunk) // 2)  # the fewer, the less likely it is that one of them is being written
+            most = max(1, len(chunk) // 2)  # fewer items, so a conflict is less likely
             yield pause(attempt)
     to = Placeholders()
     body = {"TableName": move.table, "Key": move.key, "ConditionExpression": _is_journal(move, to), **to.parameters()}
     try:
         yield Request("DeleteItem", body, key_text(move.key))
     except DynamoDBError as error:
-        if error.code != "ConditionalCheckFailedException":  # somebody else has finished it
+        if error.code != "ConditionalCheckFailedException":  # another program has finished the move
             raise
     return count
 
 
 def _resuming(schema: Schema, table: str, entities: Sequence[Bound[Any]], known: Mapping[str, Any]) -> Steps[int]:
     count = 0
-    known = known if schema.fence is None else schema.fence.filled(known)
+    known = known if schema.fence is None else schema.fence.fill(known)
     for entity in entities:
         tree = tree_of(entity)
         pk, sk = tree.journal.pk, tree.journal.sk
         assert isinstance(pk, Template)
         if missing := [name for name in pk.attributes if name not in known]:
             raise TableError(
-                f"the moves of {entity.tag} are those of one {missing[0]}: give {missing[0]}=…, or the client of one"
+                f"each {missing[0]} has its own moves of {entity.tag}. Pass {missing[0]}=…, or use the client of a "
+                "tenant"
             )
         assert isinstance(sk, Template)
         name, sort = schema.keys(TABLE).names
@@ -218,7 +220,7 @@ def _resuming(schema: Schema, table: str, entities: Sequence[Bound[Any]], known:
 
 
 def _items(move: _Move, path: str, limit: int = TRANSACTION_ACTIONS) -> Steps[tuple[list[Json], bool]]:
-    """Items at and below a path as they lie there, also those that reads do not show; and whether there are more."""
+    """Return the stored items at and below a path, also hidden ones; and whether there are more."""
     base, schema = move.entity.base, move.schema
     assert isinstance(base.sk, Template)
     bounds = Bounds.of("begins_with", path)
@@ -239,20 +241,20 @@ def _items(move: _Move, path: str, limit: int = TRANSACTION_ACTIONS) -> Steps[tu
 
 
 def _fitting(move: _Move, items: Sequence[Json]) -> Sequence[Json]:
-    """As many of them as fit into one transaction; each counts twice, where it was and where it will be."""
+    """Return as many items as fit into one transaction, where each is deleted and put."""
     actions = size = 0
     for number, item in enumerate(items):
         actions += len(_actions(move, [item]))
         size += 2 * item_size(item)
         if actions > ROOM or size > TRANSACTION_SIZE:
             if number == 0:
-                raise TableError(f"{move}: one item and what patterns keep with it are more than a transaction takes")
+                raise TableError(f"{move}: one item with the items of its patterns does not fit into a transaction")
             return items[:number]
     return items
 
 
-def _carry(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outcome]:
-    """Moves some items in one transaction."""
+def _move_some(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outcome]:
+    """Move some items in one transaction."""
     actions = _actions(move, items)
     to = Placeholders()
     text = _is_journal(move, to) if journal else f"attribute_not_exists({to.name(next(iter(move.key)))})"
@@ -286,7 +288,7 @@ def _carry(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outcome]:
         if set(codes) - {"None", "ConditionalCheckFailed", "TransactionConflict"}:
             raise
         failed = [action for action, code in zip(actions, codes, strict=False) if code == "ConditionalCheckFailed"]
-        # Where it is not the old item that is another now, or gone, something is in the way of the new one.
+        # If the old items have not changed, there is an item at a new path.
         if failed and all(action.write.verb == "insert" for action in failed):
             raise _taken(move, failed[0], journal) from error
         return "again"
@@ -294,7 +296,7 @@ def _carry(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outcome]:
 
 
 def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
-    """What moves items: each deleted, if it is what it was, and put at its new path, with all that patterns keep."""
+    """Return the actions that move items: a delete if the item has not changed, an insert, and those of patterns."""
     schema, entity = move.schema, move.entity
     writes: list[Write] = []
     moved: dict[int, Json] = {}
@@ -315,7 +317,7 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
 
 
 def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
-    """That an item is what was read."""
+    """Return the condition that an item has not changed."""
     conditions: list[Condition] = []
     for name, attribute in entity.codec.attributes.items():
         if name not in entity.base.attributes:
@@ -325,8 +327,8 @@ def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
 
 
 def _whole(schema: Schema, entity: Bound[Any], item: Json, put: Action) -> Json:
-    """The item at its new path, with what it has beside the attributes of its class."""
-    ours = {name for facet in entity.indexes.values() for name in schema.composed(facet).names}
+    """Return the item at its new path, with the attributes that its class does not have."""
+    ours = {name for facet in entity.indexes.values() for name in schema.template_keys(facet).names}
     ours |= {attribute.wire for attribute in entity.codec.attributes.values()}
     return {**{name: value for name, value in item.items() if name not in ours}, **put.parameters["Item"]}
 
@@ -339,11 +341,11 @@ def _is_journal(move: _Move, to: Placeholders) -> str:
 def _unfinished(move: _Move, item: Json | None) -> MoveUnfinished:
     said = f" from {item['source']['S']} to {item['target']['S']}" if item else ""
     return MoveUnfinished(
-        f"in the same tree a move of {move.entity.tag}{said} is under way, or was interrupted: resume_moves() "
+        f"another move of {move.entity.tag}{said} in the same tree is running, or was interrupted. resume_moves() "
         "finishes it"
     )
 
 
 def _taken(move: _Move, action: Action, journal: bool) -> AlreadyExists:
-    more = "; delete it or move it away, and resume_moves() goes on" if journal else ""
-    return AlreadyExists(f"{item_name(action.write)} was made meanwhile, so {move} stopped there{more}")
+    more = ". Delete or move it, and resume_moves() continues" if journal else ""
+    return AlreadyExists(f"{item_name(action.write)} was inserted since, so {move} has stopped{more}")

@@ -1,4 +1,4 @@
-"""Trees: items at paths such as `/docs/projects/2024`, which are one sort key; what is below one of them, and above."""
+"""Trees: items with a path such as `/docs/projects/2024` in the sort key, and queries for subtrees and ancestors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,13 @@ E = TypeVar("E")
 
 @dataclass(frozen=True)
 class Tree(Pattern):
-    """An attribute that is a path, and ends the sort key: `Key("DRIVE#{drive}", "FILE#{path:tree}")`.
+    """An attribute that holds a path, at the end of the sort key: `Key("DRIVE#{drive}", "FILE#{path:tree}")`.
 
-    A path starts with `/` and has a name after each. In the key it ends with `/`, too: so what is at or below `/docs`
-    is one Query, and `/docs2` is not among it. `parent` is an attribute that holds the path above, kept by each write,
-    for an index by which `children` are found; `depth` one that holds how many names there are.
+    A path has a `/` before each name. In the key it also ends with `/`, so one Query reads the subtree of `/docs`,
+    without `/docs2`. `parent` names an attribute with the path of the parent, for an index that `children` uses;
+    `depth` names one with the number of names. Each write sets both.
 
-    Cost: nothing more than the same item without. See `children`, `subtree`, `ancestors`, and `move` of
-    `prejoin.patterns.trees.move`, which tell theirs.
+    Cost: nothing more. The costs of `children`, `subtree`, `ancestors` and `move` are in their documentation.
 
     >>> from dataclasses import dataclass
     >>> from prejoin.engine import Embedded
@@ -72,19 +71,18 @@ class Tree(Pattern):
         last = base.sk.parts[-1] if isinstance(base.sk, Template) else None
         if not isinstance(last, KeyField) or (last.attribute, last.spec) != (self.path, "tree"):
             raise SchemaError(
-                f"{entity.tag}: what is below a path is found by the sort key, which has to end with "
-                f"{{{self.path}:tree}}, and is {base.sk}"
+                f"{entity.tag}: its sort key {base.sk} must end with {{{self.path}:tree}}, by which subtrees are found"
             )
         for name, kind in ((self.parent, Kind.STRING), (self.depth, Kind.INTEGER)):
             if name and entity.codec.attribute(name).type.kind is not kind:
-                raise SchemaError(f"{entity.tag}.{name} is kept by Tree, and has to be a {kind}")
+                raise SchemaError(f"{entity.tag}.{name} is maintained by Tree, and must be a {kind}")
             if name in base.attributes:
-                raise SchemaError(f"{entity.tag}.{name} follows from {self.path}: leave it out of the key of the table")
+                raise SchemaError(f"{entity.tag}.{name} follows from {self.path}. Leave it out of the key of the table")
         return BoundTree(self.path, self.parent, self.depth, _journal(entity, self.path), frozenset(kept))
 
 
 def _journal(entity: Bound[Any], path: str) -> Facet:
-    """The key of the item that says that a move is under way: one for each tree, all of them in one partition."""
+    """Return the key of the journal of a move. Each tree has one, and all are in one partition."""
     binder = entity.binder
     separator = Separator(binder.separator)
     own = [name for name in entity.base.attributes if name != path]
@@ -99,7 +97,7 @@ def _journal(entity: Bound[Any], path: str) -> Facet:
 
 
 def _keyed(lead: str, names: list[str], entity: Bound[Any], separator: Separator) -> Template:
-    # Put together from parts, for a tag may hold what no template's own text may: escapes.
+    # Made from parts, because a tag may contain escapes, which the text of a template must not.
     if not names:
         return Template(lead, (KeyText(lead),), separator)
     fields = separator.char.join(f"{{{name}}}" for name in names)
@@ -108,7 +106,7 @@ def _keyed(lead: str, names: list[str], entity: Bound[Any], separator: Separator
 
 
 class BoundTree(BoundPattern):
-    """A tree at work for one entity."""
+    """`Tree`, bound to an entity."""
 
     def __init__(self, path: str, parent: str | None, depth: str | None, journal: Facet, kept: frozenset[str]) -> None:
         self.path = path
@@ -121,8 +119,8 @@ class BoundTree(BoundPattern):
     def rewrite(self, write: Write) -> Write:
         if touched := self.kept & write.changes.names:
             raise TableError(
-                f"{', '.join(sorted(touched))} of {write.entity.tag} follows from {self.path}, and is kept by Tree: do "
-                "not change it"
+                f"{', '.join(sorted(touched))} of {write.entity.tag} follows from {self.path}, and is maintained by "
+                "Tree. Do not change it"
             )
         if write.verb in ("insert", "put"):
             return replace(write, values=self.placed(write.entity, write.values, write.values[self.path]))
@@ -134,7 +132,7 @@ class BoundTree(BoundPattern):
         return replace(write, changes=Changes(sets, changes.adds, changes.removes, changes.deletes))
 
     def placed(self, entity: Bound[Any], values: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """What an item is at a path."""
+        """Return the values of an item at a path."""
         return {**values, self.path: path, **self._follows(entity, path)}
 
     def _follows(self, entity: Bound[Any], path: str) -> dict[str, Any]:
@@ -149,15 +147,15 @@ class BoundTree(BoundPattern):
 
 
 def tree_of(entity: Bound[Any]) -> BoundTree:
-    """The tree that an entity's items are in."""
+    """Return the tree of an entity."""
     for pattern in entity.patterns:
         if isinstance(pattern, BoundTree):
             return pattern
-    raise SchemaError(f'{entity.tag} is in no tree: declare one, as Entity(…, patterns=[Tree("path")])')
+    raise SchemaError(f'{entity.tag} has no tree. Declare it with Entity(…, patterns=[Tree("path")])')
 
 
 def parent_of(path: str) -> str | None:
-    """The path above; None above the root.
+    """Return the path of the parent; None for the root.
 
     >>> parent_of("/docs/2024"), parent_of("/docs"), parent_of("/")
     ('/docs', '/', None)
@@ -167,7 +165,7 @@ def parent_of(path: str) -> str | None:
 
 
 def joined(names: list[str]) -> str:
-    """The path of some names.
+    """Return the path of some names.
 
     >>> joined(["docs", "2024"]), joined([])
     ('/docs/2024', '/')
@@ -176,7 +174,7 @@ def joined(names: list[str]) -> str:
 
 
 def below(path: str, top: str) -> bool:
-    """Whether a path is at or below another.
+    """Return whether a path is at or below another.
 
     >>> below("/docs/2024", "/docs"), below("/docs2", "/docs"), below("/docs", "/")
     (True, False, True)
@@ -190,10 +188,10 @@ def subtree(db: Client, cls: type[E], path: str, /, **more: Any) -> Page[E]: ...
 @overload
 def subtree(db: AsyncClient, cls: type[E], path: str, /, **more: Any) -> Coroutine[Any, Any, Page[E]]: ...
 def subtree(db: Client | AsyncClient, cls: type[E], path: str, /, **more: Any) -> Any:
-    """What is at a path and all that is below it, parents before what they hold: one Query.
+    """Return the objects at a path and below it, parents before their children, with one Query.
 
-    Give the other attributes of the key (`drive="d"`), and what `query` takes: `limit`, `after`, `reverse`, `filter`,
-    `consistent`, `into`. It costs as much as reading these items.
+    Pass the other attributes of the key (`drive="d"`), and arguments of `query`: `limit`, `after`, `reverse`, `filter`,
+    `consistent`, `into`. It costs the read of these items.
     """
     name = tree_of(db.schema.entity(cls)).path
     return db.query(cls, lambda item: begins_with(getattr(item, name), path), **more)
@@ -204,16 +202,16 @@ def children(db: Client, cls: type[E], path: str, /, **more: Any) -> Page[E]: ..
 @overload
 def children(db: AsyncClient, cls: type[E], path: str, /, **more: Any) -> Coroutine[Any, Any, Page[E]]: ...
 def children(db: Client | AsyncClient, cls: type[E], path: str, /, **more: Any) -> Any:
-    """What is directly below a path: one Query of the index that has `parent` in its partition.
+    """Return the objects directly below a path, with one Query of an index with `parent` in its partition key.
 
-    It costs as much as reading these items, however much is below them; and 1 write unit for each KB of an item that
-    is written, for the index. The arguments are those of `subtree`.
+    It costs the read of these items; and for the index, 1 write unit for each KB that is written. The arguments are
+    those of `subtree`.
     """
     parent = tree_of(db.schema.entity(cls)).parent
     if parent is None:
         raise SchemaError(
-            f'the tree of {cls.__name__} keeps no parent, by which children are found: Tree("path", parent="parent"), '
-            "and an index whose partition has it"
+            f"children() of {cls.__name__} needs a Tree with parent=, and an index with that attribute in its "
+            "partition key"
         )
     path_names(path)
     return db.query(cls, None, **{**more, parent: path})
@@ -224,9 +222,9 @@ def ancestors(db: Client, cls: type[E], path: str, /, **known: Any) -> list[E]: 
 @overload
 def ancestors(db: AsyncClient, cls: type[E], path: str, /, **known: Any) -> Coroutine[Any, Any, list[E]]: ...
 def ancestors(db: Client | AsyncClient, cls: type[E], path: str, /, **known: Any) -> Any:
-    """What is above a path, from the root down, as far as there is anything: one BatchGetItem.
+    """Return the objects above a path, from the root down, with one BatchGetItem. Missing ones are left out.
 
-    It costs as much as reading the items that there are, and half a read unit for each that is not.
+    It costs the read of these items, and half a read unit for each that is missing.
     """
     names = path_names(path)
     attribute = tree_of(db.schema.entity(cls)).path
@@ -244,7 +242,7 @@ async def _awaited(found: Coroutine[Any, Any, list[E | None]]) -> list[E]:
 
 
 def checked_path(path: str) -> str:
-    """The path, if it is one."""
+    """Return a path; raise TableError if it is not valid."""
     try:
         path_names(path)
     except KeyValueError as error:

@@ -13,7 +13,7 @@ from prejoin.design.explain.phrases import listed, money, rate
 from prejoin.design.model import Design, Operation, Units
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
-from prejoin.render.mapped import OUT_OF_SCOPE, operation_of, outcome
+from prejoin.render.pattern_outcome import OUT_OF_SCOPE, operation_of, outcome
 from prejoin.render.python.method import Method
 from prejoin.render.python.tests import TESTS
 from prejoin.workload.grammar.inputs import write_inputs

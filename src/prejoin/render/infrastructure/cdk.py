@@ -16,7 +16,7 @@ from prejoin.workload.model import Model
 from .options import Encryption, TableClass
 from .policies import Policy, policy_document
 from .stack import Scaled, Stack, scaled
-from .table import Index
+from .table import TableIndex
 
 _TYPES = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
 _ENCRYPTIONS = {
@@ -138,7 +138,7 @@ def _limits(stack: Stack) -> dict[str, Any]:
     return {name: units for name, units in most.items() if units is not None}
 
 
-def _index(index: Index, stack: Stack) -> dict[str, Any]:
+def _index(index: TableIndex, stack: Stack) -> dict[str, Any]:
     found: dict[str, Any] = {"index_name": index.name}
     if not index.local:
         found |= _side("partition_key", index.pk, stack)

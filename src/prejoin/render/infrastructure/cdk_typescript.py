@@ -14,7 +14,7 @@ from .cdk import Do, Make, Name, Own, Props, Step, class_name, modules, steps
 from .layout import Lines
 from .options import Infrastructure
 from .stack import NOTICE, Stack, stack_of
-from .typescript import STEP, WIDTH, Call, Raw, called, camel, quoted
+from .typescript import STEP, WIDTH, TypeScriptCall, TypeScriptRaw, called, camel, quoted
 
 
 def render_cdk_typescript(
@@ -98,12 +98,12 @@ def _value(value: Any) -> Any:
     """What a value is in TypeScript."""
     match value:
         case Name():
-            return Raw(_path(value.text))
+            return TypeScriptRaw(_path(value.text))
         case Own():
             path = f"this.{_path(value.path)}"
-            return Raw(f"`${{{path}}}{value.suffix}`" if value.suffix else path)
+            return TypeScriptRaw(f"`${{{path}}}{value.suffix}`" if value.suffix else path)
         case Props(type="iam.PolicyStatement"):
-            return Call(f"new {value.type}(", _object(value.values))
+            return TypeScriptCall(f"new {value.type}(", _object(value.values))
         case Props():
             return _object(value.values)
         case list():

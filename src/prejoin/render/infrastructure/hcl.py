@@ -13,14 +13,14 @@ _TEMPLATE = re.compile(r"(?<![$%])([$%]++)\{")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-class Raw:
+class HclRaw:
     """An expression as it stands: `var.table_name`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
-class Call:
+class HclCall:
     """A function of one argument: `jsonencode({ … })`."""
 
     def __init__(self, name: str, argument: Any) -> None:
@@ -28,11 +28,15 @@ class Call:
         self.argument = argument
 
 
-class Block:
+class HclBlock:
     """A block: its type and labels, attributes by name, then blocks."""
 
     def __init__(
-        self, *header: str, attributes: Mapping[str, Any] | None = None, blocks: Sequence[Block] = (), comment: str = ""
+        self,
+        *header: str,
+        attributes: Mapping[str, Any] | None = None,
+        blocks: Sequence[HclBlock] = (),
+        comment: str = "",
     ) -> None:
         self.header = header
         self.attributes = attributes or {}
@@ -40,10 +44,11 @@ class Block:
         self.comment = comment
 
 
-def file_text(blocks: Sequence[Block], notice: str = "") -> str:
+def file_text(blocks: Sequence[HclBlock], notice: str = "") -> str:
     """A file of blocks, with a blank line between them.
 
-    >>> print(file_text([Block("variable", "name", attributes={"type": Raw("string"), "default": "a${b}"})]), end="")
+    >>> attributes = {"type": HclRaw("string"), "default": "a${b}"}
+    >>> print(file_text([HclBlock("variable", "name", attributes=attributes)]), end="")
     variable "name" {
       type    = string
       default = "a$${b}"
@@ -53,7 +58,7 @@ def file_text(blocks: Sequence[Block], notice: str = "") -> str:
     return "\n\n".join(([f"# {notice}"] if notice else []) + texts) + "\n"
 
 
-def _block(block: Block) -> list[str]:
+def _block(block: HclBlock) -> list[str]:
     kind, *labels = block.header
     head = " ".join((kind, *map(quoted, labels)))
     inside = _aligned([(name, _value(value)) for name, value in block.attributes.items()])
@@ -69,9 +74,9 @@ def _block(block: Block) -> list[str]:
 def _value(value: Any) -> list[str]:
     """A value as lines."""
     match value:
-        case Raw():
+        case HclRaw():
             return [value.text]
-        case Call():
+        case HclCall():
             first, *rest = _value(value.argument)
             lines = [f"{value.name}({first}", *rest]
             return [*lines[:-1], f"{lines[-1]})"]

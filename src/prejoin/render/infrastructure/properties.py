@@ -8,7 +8,7 @@ from prejoin.design.model import ProjectionKind
 
 from .options import Encryption, TableClass
 from .stack import Stack
-from .table import Index
+from .table import TableIndex
 
 
 def properties(stack: Stack, name: Any, key: Any = None) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def _keys(pk: tuple[str, ...], sk: tuple[str, ...]) -> list[dict[str, str]]:
     return found + [{"AttributeName": name, "KeyType": "RANGE"} for name in sk]
 
 
-def _index(index: Index) -> dict[str, Any]:
+def _index(index: TableIndex) -> dict[str, Any]:
     projection: dict[str, Any] = {"ProjectionType": index.projection.value}
     if index.projection is ProjectionKind.INCLUDE:
         projection["NonKeyAttributes"] = list(index.attributes)

@@ -14,8 +14,8 @@ from .layout import Lines
 from .options import Encryption, Infrastructure, TableClass
 from .policies import Policy, policy_document
 from .stack import NOTICE, Scaled, Stack, scaled, stack_of
-from .table import Index
-from .typescript import Call, Raw, called, quoted
+from .table import TableIndex
+from .typescript import TypeScriptCall, TypeScriptRaw, called, quoted
 
 FILE = PurePosixPath("infra", "table.ts")
 _TYPES = {"S": "string", "N": "number", "B": "binary"}
@@ -68,7 +68,7 @@ def _table(stack: Stack) -> dict[str, Any]:
         found["ttl"] = table.ttl
     found["deletionProtection"] = options.deletion_protection
     if settings := _settings(stack):
-        found["transform"] = {"table": Raw("adjust") if _adjusted(stack) else settings}
+        found["transform"] = {"table": TypeScriptRaw("adjust") if _adjusted(stack) else settings}
     return found
 
 
@@ -77,7 +77,7 @@ def _adjusted(stack: Stack) -> bool:
     return bool(_units(stack) and stack.table.global_indexes)
 
 
-def _index(index: Index) -> dict[str, Any]:
+def _index(index: TableIndex) -> dict[str, Any]:
     found = _keys(() if index.local else index.pk, index.sk)
     if index.projection is ProjectionKind.INCLUDE:
         found["projection"] = list(index.attributes)
@@ -128,7 +128,7 @@ def _scaling(one: Scaled, stack: Stack) -> Lines:
     place = f"/index/{one.index.name}" if one.index else ""
     scaled_ = {
         "serviceNamespace": "dynamodb",
-        "resourceId": Raw(f"$interpolate`table/${{table.name}}{place}`"),
+        "resourceId": TypeScriptRaw(f"$interpolate`table/${{table.name}}{place}`"),
         "scalableDimension": one.dimension,
         "minCapacity": one.least,
         "maxCapacity": one.most,
@@ -136,9 +136,9 @@ def _scaling(one: Scaled, stack: Stack) -> Lines:
     tracked = {"predefinedMetricSpecification": {"predefinedMetricType": one.metric}, "targetValue": one.target}
     policy = {
         "policyType": "TargetTrackingScaling",
-        "serviceNamespace": Raw(f"{target}.serviceNamespace"),
-        "resourceId": Raw(f"{target}.resourceId"),
-        "scalableDimension": Raw(f"{target}.scalableDimension"),
+        "serviceNamespace": TypeScriptRaw(f"{target}.serviceNamespace"),
+        "resourceId": TypeScriptRaw(f"{target}.resourceId"),
+        "scalableDimension": TypeScriptRaw(f"{target}.scalableDimension"),
         "targetTrackingScalingPolicyConfiguration": tracked,
     }
     return [
@@ -148,12 +148,12 @@ def _scaling(one: Scaled, stack: Stack) -> Lines:
 
 
 def _policy(policy: Policy, stack: Stack) -> Lines:
-    indexes = {one.name: Raw(f"$interpolate`${{table.arn}}/index/{one.name}`") for one in stack.table.indexes}
-    written = policy_document(policy, {**indexes, TABLE: Raw("table.arn")}, _key(stack))
+    indexes = {one.name: TypeScriptRaw(f"$interpolate`${{table.arn}}/index/{one.name}`") for one in stack.table.indexes}
+    written = policy_document(policy, {**indexes, TABLE: TypeScriptRaw("table.arn")}, _key(stack))
     member = f"{policy.name[0].lower()}{policy.name[1:]}Policy"
-    values = {"description": policy.text, "policy": Call("$jsonStringify(", written)}
+    values = {"description": policy.text, "policy": TypeScriptCall("$jsonStringify(", written)}
     return called(f"export const {member} = new aws.iam.Policy({quoted(f'{class_name(stack)}{policy.name}')}, ", values)
 
 
 def _key(stack: Stack) -> Any:
-    return stack.options.key_arn or Raw("key.arn")
+    return stack.options.key_arn or TypeScriptRaw("key.arn")

@@ -12,7 +12,7 @@ from prejoin.workload.model import Model, Workload
 from .errors import InfrastructureError
 from .options import Encryption, Infrastructure
 from .policies import Policy, policies_of
-from .table import Index, Table, table_of
+from .table import Table, TableIndex, table_of
 
 NOTICE = "Written by prejoin from the table's design: change that, and write this again."
 
@@ -35,7 +35,7 @@ class Scaled(Model, frozen=True):
 
     name: str
     """In words without spaces: `Index1Writes`."""
-    index: Index | None
+    index: TableIndex | None
     writes: bool
     least: int
     most: int

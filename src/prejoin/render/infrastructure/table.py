@@ -24,7 +24,7 @@ _TARGET = range(20, 91)
 """Per cent of its units that auto scaling lets a table use."""
 
 
-class Index(Model, frozen=True):
+class TableIndex(Model, frozen=True):
     name: str
     pk: tuple[str, ...]
     sk: tuple[str, ...]
@@ -40,7 +40,7 @@ class Table(Model, frozen=True):
     """Of the attributes that are keys, `S`, `N` or `B`; in the order of their names."""
     pk: tuple[str, ...]
     sk: tuple[str, ...]
-    indexes: tuple[Index, ...]
+    indexes: tuple[TableIndex, ...]
     billing: Billing
     ttl: str = ""
 
@@ -49,11 +49,11 @@ class Table(Model, frozen=True):
         return self.billing is Billing.PROVISIONED
 
     @property
-    def global_indexes(self) -> tuple[Index, ...]:
+    def global_indexes(self) -> tuple[TableIndex, ...]:
         return tuple(index for index in self.indexes if not index.local)
 
     @property
-    def local_indexes(self) -> tuple[Index, ...]:
+    def local_indexes(self) -> tuple[TableIndex, ...]:
         return tuple(index for index in self.indexes if index.local)
 
 
@@ -80,7 +80,7 @@ def table_of(workload: Workload, design: Design, options: Infrastructure) -> Tab
     return table
 
 
-def _index(slot: Slot, design: Design) -> Index:
+def _index(slot: Slot, design: Design) -> TableIndex:
     pk, sk = (tuple(key.name for key in side) for side in (slot.pk, slot.sk))
     held: tuple[str, ...] = ()
     if slot.projection.kind is ProjectionKind.INCLUDE:
@@ -88,7 +88,7 @@ def _index(slot: Slot, design: Design) -> Index:
         keys = {key.name for key in (*base.pk, *base.sk, *slot.pk, *slot.sk)}
         # Items are told apart by their type, so that goes along; keys are there in any case.
         held = tuple(sorted({*slot.projection.attributes, design.type_attribute} - keys))
-    return Index(slot.name, pk, sk, slot.projection.kind, held, slot.local)
+    return TableIndex(slot.name, pk, sk, slot.projection.kind, held, slot.local)
 
 
 def _types(keys: Iterable[KeyAttribute]) -> dict[str, str]:

@@ -10,11 +10,11 @@ from typing import Any
 from prejoin.design.model import TABLE, Design, ProjectionKind
 from prejoin.workload.model import Workload
 
-from .hcl import Block, Call, Raw, file_text
+from .hcl import HclBlock, HclCall, HclRaw, file_text
 from .options import Encryption, Infrastructure, TableClass
 from .policies import policy_document
 from .stack import NOTICE, Scaled, Stack, scaled, stack_of
-from .table import Index
+from .table import TableIndex
 
 FOLDER = PurePosixPath("terraform")
 _SINGLE, _SEVERAL = ">= 5.80", ">= 6.29"
@@ -37,42 +37,42 @@ def render_terraform(
     return {FOLDER / name: file_text(blocks, NOTICE) for name, blocks in files.items() if blocks}
 
 
-def _versions(stack: Stack) -> Block:
+def _versions(stack: Stack) -> HclBlock:
     several = any(len(one.pk) > 1 or len(one.sk) > 1 for one in stack.table.indexes)
     aws = {"source": "hashicorp/aws", "version": _SEVERAL if several else _SINGLE}
-    return Block(
+    return HclBlock(
         "terraform",
         attributes={"required_version": ">= 1.5"},
-        blocks=[Block("required_providers", attributes={"aws": aws})],
+        blocks=[HclBlock("required_providers", attributes={"aws": aws})],
     )
 
 
-def _variable(stack: Stack) -> Block:
-    named = {"description": "The name of the table", "type": Raw("string"), "default": stack.table.name}
-    valid = Block(
+def _variable(stack: Stack) -> HclBlock:
+    named = {"description": "The name of the table", "type": HclRaw("string"), "default": stack.table.name}
+    valid = HclBlock(
         "validation",
         attributes={
-            "condition": Raw('can(regex("^[A-Za-z0-9_.-]{3,255}$", var.table_name))'),
+            "condition": HclRaw('can(regex("^[A-Za-z0-9_.-]{3,255}$", var.table_name))'),
             "error_message": "A table's name has 3 to 255 letters, digits, _ . and -.",
         },
     )
-    return Block("variable", "table_name", attributes=named, blocks=[valid])
+    return HclBlock("variable", "table_name", attributes=named, blocks=[valid])
 
 
-def _main(stack: Stack) -> list[Block]:
+def _main(stack: Stack) -> list[HclBlock]:
     found = []
     if stack.makes_key:
         key = {"description": f"Encrypts the table of {stack.title}", "enable_key_rotation": True}
-        found.append(Block("resource", "aws_kms_key", "table", attributes=key))
+        found.append(HclBlock("resource", "aws_kms_key", "table", attributes=key))
     found.append(_table(stack))
     for one in scaled(stack):
         found += _scaling(one)
     return found
 
 
-def _table(stack: Stack) -> Block:
+def _table(stack: Stack) -> HclBlock:
     table, options = stack.table, stack.options
-    attributes: dict[str, Any] = {"name": Raw("var.table_name"), "billing_mode": table.billing.value}
+    attributes: dict[str, Any] = {"name": HclRaw("var.table_name"), "billing_mode": table.billing.value}
     attributes |= _units(stack)
     attributes["hash_key"] = table.pk[0]
     if table.sk:
@@ -84,38 +84,38 @@ def _table(stack: Stack) -> Block:
     attributes["deletion_protection_enabled"] = options.deletion_protection
     if options.tags:
         attributes["tags"] = dict(sorted(options.tags.items()))
-    blocks = [Block("attribute", attributes={"name": n, "type": t}) for n, t in table.types.items()]
+    blocks = [HclBlock("attribute", attributes={"name": n, "type": t}) for n, t in table.types.items()]
     blocks += [_index(one, stack) for one in table.global_indexes]
     blocks += [_index(one, stack) for one in table.local_indexes]
     blocks += _limits(stack)
     if table.ttl:
-        blocks.append(Block("ttl", attributes={"attribute_name": table.ttl, "enabled": True}))
-    blocks.append(Block("point_in_time_recovery", attributes={"enabled": options.point_in_time_recovery}))
+        blocks.append(HclBlock("ttl", attributes={"attribute_name": table.ttl, "enabled": True}))
+    blocks.append(HclBlock("point_in_time_recovery", attributes={"enabled": options.point_in_time_recovery}))
     if options.encryption is not Encryption.AWS_OWNED:
         encrypted: dict[str, Any] = {"enabled": True}
         if options.encryption is Encryption.CUSTOMER:
             encrypted["kms_key_arn"] = _key(stack)
-        blocks.append(Block("server_side_encryption", attributes=encrypted))
+        blocks.append(HclBlock("server_side_encryption", attributes=encrypted))
     blocks += _lifecycle(stack)
-    return Block("resource", "aws_dynamodb_table", "table", attributes=attributes, blocks=blocks)
+    return HclBlock("resource", "aws_dynamodb_table", "table", attributes=attributes, blocks=blocks)
 
 
-def _index(index: Index, stack: Stack) -> Block:
+def _index(index: TableIndex, stack: Stack) -> HclBlock:
     attributes: dict[str, Any] = {"name": index.name}
     blocks = []
     hashed = [] if index.local else [(name, "HASH") for name in index.pk]
     keys = [*hashed, *((name, "RANGE") for name in index.sk)]
     if len(index.pk) > 1 or len(index.sk) > 1:
-        blocks = [Block("key_schema", attributes={"attribute_name": name, "key_type": kind}) for name, kind in keys]
+        blocks = [HclBlock("key_schema", attributes={"attribute_name": name, "key_type": kind}) for name, kind in keys]
     else:
         attributes |= {f"{kind.lower()}_key": name for name, kind in keys}
     attributes["projection_type"] = index.projection.value
     if index.projection is ProjectionKind.INCLUDE:
         attributes["non_key_attributes"] = list(index.attributes)
     if index.local:
-        return Block("local_secondary_index", attributes=attributes)
+        return HclBlock("local_secondary_index", attributes=attributes)
     attributes |= _units(stack)
-    return Block("global_secondary_index", attributes=attributes, blocks=[*blocks, *_limits(stack)])
+    return HclBlock("global_secondary_index", attributes=attributes, blocks=[*blocks, *_limits(stack)])
 
 
 def _units(stack: Stack) -> dict[str, int]:
@@ -125,59 +125,59 @@ def _units(stack: Stack) -> dict[str, int]:
     return {"read_capacity": options.reads.least, "write_capacity": options.writes.least}
 
 
-def _limits(stack: Stack) -> list[Block]:
+def _limits(stack: Stack) -> list[HclBlock]:
     """How many requests an on-demand table takes at most, if that is said."""
     if stack.table.provisioned:
         return []
     most = {"max_read_request_units": stack.options.most_reads, "max_write_request_units": stack.options.most_writes}
     said = {name: units for name, units in most.items() if units is not None}
-    return [Block("on_demand_throughput", attributes=said)] if said else []
+    return [HclBlock("on_demand_throughput", attributes=said)] if said else []
 
 
-def _lifecycle(stack: Stack) -> list[Block]:
+def _lifecycle(stack: Stack) -> list[HclBlock]:
     said: dict[str, Any] = {}
     if stack.options.deletion_protection:
         said["prevent_destroy"] = True
     if stack.table.provisioned:
-        said["ignore_changes"] = [Raw("read_capacity"), Raw("write_capacity")]
+        said["ignore_changes"] = [HclRaw("read_capacity"), HclRaw("write_capacity")]
     comment = _KEPT if stack.table.provisioned and stack.table.global_indexes else ""
-    return [Block("lifecycle", attributes=said, comment=comment)] if said else []
+    return [HclBlock("lifecycle", attributes=said, comment=comment)] if said else []
 
 
-def _scaling(one: Scaled) -> list[Block]:
+def _scaling(one: Scaled) -> list[HclBlock]:
     name = _snake(one.name)
     place = f"table/${{aws_dynamodb_table.table.name}}{f'/index/{one.index.name}' if one.index else ''}"
     target = f"aws_appautoscaling_target.{name}"
     return [
-        Block(
+        HclBlock(
             "resource",
             "aws_appautoscaling_target",
             name,
             attributes={
                 "service_namespace": "dynamodb",
-                "resource_id": Raw(f'"{place}"'),
+                "resource_id": HclRaw(f'"{place}"'),
                 "scalable_dimension": one.dimension,
                 "min_capacity": one.least,
                 "max_capacity": one.most,
             },
         ),
-        Block(
+        HclBlock(
             "resource",
             "aws_appautoscaling_policy",
             name,
             attributes={
-                "name": Raw(f'"{one.metric}:${{{target}.resource_id}}"'),
+                "name": HclRaw(f'"{one.metric}:${{{target}.resource_id}}"'),
                 "policy_type": "TargetTrackingScaling",
-                "service_namespace": Raw(f"{target}.service_namespace"),
-                "resource_id": Raw(f"{target}.resource_id"),
-                "scalable_dimension": Raw(f"{target}.scalable_dimension"),
+                "service_namespace": HclRaw(f"{target}.service_namespace"),
+                "resource_id": HclRaw(f"{target}.resource_id"),
+                "scalable_dimension": HclRaw(f"{target}.scalable_dimension"),
             },
             blocks=[
-                Block(
+                HclBlock(
                     "target_tracking_scaling_policy_configuration",
                     attributes={"target_value": one.target},
                     blocks=[
-                        Block(
+                        HclBlock(
                             "predefined_metric_specification",
                             attributes={"predefined_metric_type": one.metric},
                         )
@@ -188,30 +188,30 @@ def _scaling(one: Scaled) -> list[Block]:
     ]
 
 
-def _policy(stack: Stack, number: int) -> Block:
+def _policy(stack: Stack, number: int) -> HclBlock:
     policy = stack.policies[number]
-    indexes = {one.name: Raw(f'"${{aws_dynamodb_table.table.arn}}/index/{one.name}"') for one in stack.table.indexes}
-    arns = {**indexes, TABLE: Raw("aws_dynamodb_table.table.arn")}
+    indexes = {one.name: HclRaw(f'"${{aws_dynamodb_table.table.arn}}/index/{one.name}"') for one in stack.table.indexes}
+    arns = {**indexes, TABLE: HclRaw("aws_dynamodb_table.table.arn")}
     attributes = {
         # Policies are one for the account, tables one for each region.
         "name_prefix": f"{stack.table.name[:40]}-{policy.name[:40]}-",
         "description": policy.text,
-        "policy": Call("jsonencode", policy_document(policy, arns, _key(stack))),
+        "policy": HclCall("jsonencode", policy_document(policy, arns, _key(stack))),
     }
-    return Block("resource", "aws_iam_policy", _snake(policy.name), attributes=attributes)
+    return HclBlock("resource", "aws_iam_policy", _snake(policy.name), attributes=attributes)
 
 
 def _key(stack: Stack) -> Any:
-    return stack.options.key_arn or Raw("aws_kms_key.table.arn")
+    return stack.options.key_arn or HclRaw("aws_kms_key.table.arn")
 
 
-def _outputs(stack: Stack) -> list[Block]:
+def _outputs(stack: Stack) -> list[HclBlock]:
     found = {"table_name": "aws_dynamodb_table.table.name", "table_arn": "aws_dynamodb_table.table.arn"}
     if stack.options.stream:
         found["stream_arn"] = "aws_dynamodb_table.table.stream_arn"
     for policy in stack.policies:
         found[f"{_snake(policy.name)}_policy_arn"] = f"aws_iam_policy.{_snake(policy.name)}.arn"
-    return [Block("output", name, attributes={"value": Raw(value)}) for name, value in found.items()]
+    return [HclBlock("output", name, attributes={"value": HclRaw(value)}) for name, value in found.items()]
 
 
 def _snake(name: str) -> str:

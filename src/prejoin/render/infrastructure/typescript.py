@@ -14,14 +14,14 @@ STEP = "  "
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
-class Raw:
+class TypeScriptRaw:
     """An expression as it stands: `this.table.tableArn`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
-class Call:
+class TypeScriptCall:
     """A call, or a `new`, whose last argument is an object: `new iam.PolicyStatement({ … })`."""
 
     def __init__(self, opening: str, values: Mapping[str, Any]) -> None:
@@ -62,7 +62,7 @@ def camel(name: str) -> str:
 
 def _member(name: str, value: Any, room: int) -> Lines:
     # A variable of the same name says both.
-    if isinstance(value, Raw) and value.text == name:
+    if isinstance(value, TypeScriptRaw) and value.text == name:
         return [name]
     key = name if _IDENTIFIER.fullmatch(name) else quoted(name)
     # `__proto__: …` would set the prototype of the object. In brackets it is a name like others.
@@ -73,9 +73,9 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
     """A value after its name, in the room that its line has; a comma follows it."""
     inner, space = room - len(STEP), room - 1
     match value:
-        case Raw():
+        case TypeScriptRaw():
             return [f"{lead}{value.text}"]
-        case Call():
+        case TypeScriptCall():
             return called(f"{lead}{value.opening}", value.values, ")", space)
         case bool():
             return [f"{lead}{'true' if value else 'false'}"]

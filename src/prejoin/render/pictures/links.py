@@ -10,7 +10,7 @@ from prejoin.workload.model import Attribute, Entity, Relationship, Relationship
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class RelationLink:
     """One `parent` has one or many `child`; the child's attribute `via` holds the parent's id, where that is known."""
 
     parent: str
@@ -23,15 +23,15 @@ class Link:
     optional: bool = False
 
 
-def links_of(workload: Workload) -> tuple[Link, ...]:
+def links_of(workload: Workload) -> tuple[RelationLink, ...]:
     """Each link once, in the order of the document.
 
     >>> from prejoin.workload.model import Attribute, Entity
     >>> order = Entity("Order", attributes=(Attribute("orderId", id=True), Attribute("userId", references="User")))
     >>> links_of(Workload(entities=(Entity("User"), order)))
-    (Link(parent='User', child='Order', via='userId', many=True, both=False, optional=False),)
+    (RelationLink(parent='User', child='Order', via='userId', many=True, both=False, optional=False),)
     """
-    found: dict[tuple[str, str, str], Link] = {}
+    found: dict[tuple[str, str, str], RelationLink] = {}
     said = [link for entity in workload.entities for one in entity.relationships for link in _said(workload, one)]
     for link in (*said, *_referring(workload)):
         key = (link.parent, link.child, link.via)
@@ -41,7 +41,7 @@ def links_of(workload: Workload) -> tuple[Link, ...]:
     return tuple(link for link in found.values() if not _told_better(link, found))
 
 
-def _told_better(link: Link, found: dict[tuple[str, str, str], Link]) -> bool:
+def _told_better(link: RelationLink, found: dict[tuple[str, str, str], RelationLink]) -> bool:
     """Whether it says no attribute, and another between the same two does."""
     return not link.via and any(
         other != link and other.via and {other.parent, other.child} == {link.parent, link.child}
@@ -49,32 +49,32 @@ def _told_better(link: Link, found: dict[tuple[str, str, str], Link]) -> bool:
     )
 
 
-def _said(workload: Workload, one: Relationship) -> Iterator[Link]:
+def _said(workload: Workload, one: Relationship) -> Iterator[RelationLink]:
     left, right = workload.entity(one.left), workload.entity(one.right)
     if left is None or right is None:
         return
     if one.kind is RelationshipKind.MANY_TO_MANY:
         between = next((entity for name in one.via if (entity := workload.entity(name))), None)
         if between is None:
-            yield Link(one.left, one.right, ", ".join(one.via), both=True)
+            yield RelationLink(one.left, one.right, ", ".join(one.via), both=True)
             return
         for side in dict.fromkeys((one.left, one.right)):
             vias = [a.name for a in between.attributes if a.referenced_entity == side]
-            yield from (Link(side, between.name, via) for via in vias or [""])
+            yield from (RelationLink(side, between.name, via) for via in vias or [""])
         return
     many = one.kind is not RelationshipKind.ONE_TO_ONE
     if one.kind is RelationshipKind.HIERARCHY:
-        yield Link(one.left, one.right, ", ".join(one.via), optional=True)
+        yield RelationLink(one.left, one.right, ", ".join(one.via), optional=True)
         return
     vias = [via for via in one.via if right.attribute(via)]
     if not vias and not one.via:
         vias = [a.name for a in right.attributes if a.referenced_entity == one.left][:1]
     via = ", ".join(vias or one.via)
     attribute = right.attribute(via)
-    yield Link(one.left, one.right, via, many, optional=bool(attribute and attribute.optional))
+    yield RelationLink(one.left, one.right, via, many, optional=bool(attribute and attribute.optional))
 
 
-def _referring(workload: Workload) -> Iterator[Link]:
+def _referring(workload: Workload) -> Iterator[RelationLink]:
     """What attributes say; several that together hold one id are one link."""
     for entity in workload.entities:
         order = [a.name for a in entity.attributes]
@@ -87,7 +87,7 @@ def _referring(workload: Workload) -> Iterator[Link]:
             alone = (attribute.unique and len(held) == 1) or held == names
             optional = any(a.optional for a in entity.attributes if a.name in held)
             via = ", ".join(sorted(held, key=order.index))
-            yield Link(owner.name, entity.name, via, many=not alone, optional=optional)
+            yield RelationLink(owner.name, entity.name, via, many=not alone, optional=optional)
 
 
 def _held(workload: Workload, entity: Entity, attribute: Attribute, owner: Entity) -> frozenset[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from prejoin.design.model import TABLE, Design, Slot
-from prejoin.render.pictures.links import Link, links_of
+from prejoin.render.pictures.links import RelationLink, links_of
 from prejoin.render.pictures.rows import facets_in
 from prejoin.workload.model import Attribute, Read, Workload
 
@@ -46,7 +46,7 @@ def _attribute(attribute: Attribute) -> str:
     return f"{_word(kind)} {_word(attribute.name)}{' ' + ', '.join(marks) if marks else ''}{note}"
 
 
-def _joint(link: Link) -> str:
+def _joint(link: RelationLink) -> str:
     left = "}o" if link.both else "|o" if link.optional else "||"
     return f"{left}--{'o{' if link.many else 'o|'}"
 

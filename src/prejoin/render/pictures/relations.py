@@ -9,7 +9,7 @@ from itertools import pairwise
 from prejoin.design.model import Design
 from prejoin.render.pictures.drawing import Box, Drawing, Line, Shape, Words
 from prejoin.render.pictures.layered import Arrow, Placed, place
-from prejoin.render.pictures.links import Link, links_of
+from prejoin.render.pictures.links import RelationLink, links_of
 from prejoin.render.pictures.measure import Font, width
 from prejoin.render.pictures.palette import hue_of
 from prejoin.workload.model import Attribute, Entity, Workload
@@ -66,7 +66,7 @@ def draw_relations(workload: Workload, design: Design) -> Drawing:
     return Drawing(title, _description(workload, links), wide, height, tuple(shapes))
 
 
-def _description(workload: Workload, links: Sequence[Link]) -> str:
+def _description(workload: Workload, links: Sequence[RelationLink]) -> str:
     names = ", ".join(entity.name for entity in workload.entities)
     joined = "; ".join(
         f"{'many' if link.both else 'one'} {link.parent} to {'many' if link.many else 'one'} {link.child}"
@@ -76,7 +76,7 @@ def _description(workload: Workload, links: Sequence[Link]) -> str:
     return f"Entities: {names}." + (f" {joined[0].upper()}{joined[1:]}." if joined else "")
 
 
-def _placed(workload: Workload, links: Sequence[Link]) -> Placed:
+def _placed(workload: Workload, links: Sequence[RelationLink]) -> Placed:
     heights = [_height(entity) for entity in workload.entities]
     return place(heights, [_arrow(workload, link) for link in links], _GAP)
 
@@ -174,14 +174,16 @@ def _entity(frame: _Frame) -> list[Shape]:
 # --- Lines ----------------------------------------------------------------------------------------------------------
 
 
-def _ports(workload: Workload, links: Sequence[Link], frames: dict[str, _Frame], placed: Placed) -> dict[Link, float]:
+def _ports(
+    workload: Workload, links: Sequence[RelationLink], frames: dict[str, _Frame], placed: Placed
+) -> dict[RelationLink, float]:
     """The height at which each link leaves its parent: spread, in the order of where they go."""
 
-    def towards(link: Link) -> float:
+    def towards(link: RelationLink) -> float:
         between = placed.passes.get(_arrow(workload, link), ())
         return _TOP + between[0][1] if between else frames[link.child].row(link.via)
 
-    found: dict[Link, float] = {}
+    found: dict[RelationLink, float] = {}
     for name, frame in frames.items():
         leaving = [link for link in links if link.parent == name and link.child != name]
         leaving.sort(key=lambda link: (towards(link), frames[link.child].row(link.via)))
@@ -194,12 +196,14 @@ def _ports(workload: Workload, links: Sequence[Link], frames: dict[str, _Frame],
     return found
 
 
-def _arrow(workload: Workload, link: Link) -> Arrow:
+def _arrow(workload: Workload, link: RelationLink) -> Arrow:
     numbers = {entity.name: at for at, entity in enumerate(workload.entities)}
     return Arrow(numbers[link.parent], numbers[link.child])
 
 
-def _edge(link: Link, frames: dict[str, _Frame], placed: Placed, leaves: float, workload: Workload) -> list[Shape]:
+def _edge(
+    link: RelationLink, frames: dict[str, _Frame], placed: Placed, leaves: float, workload: Workload
+) -> list[Shape]:
     parent, child = frames[link.parent], frames[link.child]
     arrives = child.row(link.via)
     if link.parent == link.child:
@@ -234,7 +238,7 @@ def _edge(link: Link, frames: dict[str, _Frame], placed: Placed, leaves: float, 
     return [Line(path, "edge", 1.5, link.optional), *_ends(link, start, leaves, out, end, arrives, back)]
 
 
-def _ends(link: Link, x: float, y: float, out: int, end: float, at: float, back: int) -> list[Shape]:
+def _ends(link: RelationLink, x: float, y: float, out: int, end: float, at: float, back: int) -> list[Shape]:
     """A bar at the one, a crow's foot at the many."""
     shapes: list[Shape] = []
     for place_, height, side, many in ((x, y, out, link.both), (end, at, back, link.many)):

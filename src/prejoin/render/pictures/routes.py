@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prejoin.design.model import TABLE, Call, Design, Did, Operation, Request
-from prejoin.render.mapped import OUT_OF_SCOPE, operation_of
+from prejoin.render.pattern_outcome import OUT_OF_SCOPE, operation_of
 from prejoin.render.pictures.drawing import Box, Dot, Drawing, Line, Shape, Words, legend
 from prejoin.render.pictures.measure import Font, width, wrapped
 from prejoin.render.pictures.palette import hue_of

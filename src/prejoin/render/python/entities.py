@@ -1,4 +1,4 @@
-"""The entities as classes: dataclasses, msgspec structs or pydantic models."""
+"""Renders `entities.py`: dataclasses, msgspec structs or pydantic models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Style = Literal["dataclass", "msgspec", "pydantic"]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A class with some of the attributes of an entity, for reads that want no others."""
+    """A class with some attributes of an entity, for reads that need no others."""
 
     name: str
     entity: str

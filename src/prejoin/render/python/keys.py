@@ -1,4 +1,4 @@
-"""Key builders as a module: the key of an item of each entity, for whatever goes past the repository."""
+"""Renders `keys.py`: functions that build the keys of items, for code that does not use the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How generated Python is laid out: on one line where it fits, else one part to a line, as formatters leave it."""
+"""Layout of generated Python: on one line if it fits, else one part per line, as formatters leave it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from unicodedata import combining, east_asian_width
 
 WIDTH = 88
-"""What formatters assume where nobody says otherwise. A wider setting leaves what is written for this one."""
+"""The default width of formatters. They leave code for this width as it is if theirs is larger."""
 STEP = "    "
 
 
@@ -21,9 +21,9 @@ class Group:
     items: tuple[Part, ...]
     tail: str = ")"
     commas: bool = True
-    """Whether commas stand between the parts; between those of a comprehension there are none."""
+    """Whether there are commas between the parts; a comprehension has none."""
     loose: bool = False
-    """Whether the brackets are there only for the sake of several lines."""
+    """Whether the brackets are needed only on several lines."""
 
     @property
     def flat(self) -> str:
@@ -54,12 +54,12 @@ def flat(part: Part) -> str:
 
 
 def _has_comment(part: Part) -> bool:
-    """Whether a part holds a comment, and so cannot share its line with what follows."""
+    """Whether a part has a comment, and so has to end its line."""
     return isinstance(part, Noted) or (isinstance(part, Group) and any(map(_has_comment, part.items)))
 
 
 def wide(text: str) -> int:
-    """How much room a text takes, as formatters count: some letters are as wide as two, and some stand on others.
+    """The width of a text as formatters count it: some characters are two columns wide, and some none.
 
     >>> wide("name"), wide("名前"), wide("n\u0303")
     (4, 4, 1)
@@ -111,7 +111,7 @@ def listing(items: Iterable[Part], head: str = "") -> Group:
 
 
 def mapping(items: Iterable[tuple[str, Part]], head: str = "") -> Group:
-    """A dictionary, of keys that are written already."""
+    """A dictionary display."""
     return Group(f"{head}{{", tuple(_prefixed(f"{key}: ", value) for key, value in items), "}")
 
 
@@ -130,7 +130,7 @@ def _prefixed(prefix: str, value: Part) -> Part:
 
 
 def string(text: str) -> str:
-    """A string literal, with double quotes as formatters want them.
+    """A string literal with double quotes.
 
     >>> print(string("a"), string('say "hi"'))
     "a" 'say "hi"'
@@ -139,7 +139,7 @@ def string(text: str) -> str:
 
 
 def quoted(plain: str) -> str:
-    r"""A literal of text or bytes as formatters quote it: not with double quotes only where more would be escaped.
+    r"""A literal of text or bytes with the quotes of formatters: double ones, unless single ones need fewer escapes.
 
     >>> print(quoted(repr(b"ab")), quoted("'it\\'s \"'"), quoted("'\"'"))
     b"ab" "it's \"" '"'
@@ -152,7 +152,7 @@ def quoted(plain: str) -> str:
 
 
 def docstring(summary: str, *paragraphs: str, indent: str = "") -> list[str]:
-    """A docstring: a sentence, and what else there is to say."""
+    """A docstring: a sentence, and further paragraphs."""
     first, *rest = [_sentence(text) for text in (summary, *paragraphs) if text.strip()] or ["."]
     width = WIDTH - len(indent)
     lines = textwrap.wrap(first, width - (3 if rest else 6), break_long_words=False)
@@ -169,7 +169,7 @@ def comment(text: str, indent: str = "") -> list[str]:
 
 
 def _flowing(text: str) -> str:
-    """Text on one line, without what would end a string or hide in one."""
+    """Text on one line, without quotes or characters that would end a docstring."""
     return re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in text)).strip()
 
 
@@ -179,7 +179,7 @@ def _sentence(text: str) -> str:
 
 
 class Imports:
-    """What a module imports, gathered while it is written."""
+    """The imports of a module, collected while it is rendered."""
 
     def __init__(self) -> None:
         self._names: dict[str, set[str]] = {}
@@ -189,11 +189,11 @@ class Imports:
         self._names.setdefault(module, set()).update(names)
 
     def module(self, text: str) -> None:
-        """A module as a whole: `datetime as dt`."""
+        """Imports a module: `datetime as dt`."""
         self._modules.add(text)
 
     def lines(self, own: str = "") -> list[str]:
-        """In the order of isort: the standard library, what is installed, and `own` or relative modules at last."""
+        """The import lines in the order of isort: standard library, third party, own and relative modules."""
         found = ["from __future__ import annotations"]
         for section in range(3):
             plain = sorted(m for m in self._modules if _section(m.split()[0], own) == section)
@@ -220,7 +220,7 @@ def _from(module: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _rank(name: str) -> tuple[int, list[tuple[int, int, str]], str]:
-    """Constants, then classes, then the rest; numbers by their value, as isort has it."""
+    """The sort key of isort: constants, classes, others; numbers by their value."""
     kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
     parts = [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", name.lower()) if p]
     return kind, parts, name

@@ -1,4 +1,4 @@
-"""A method of a repository, as data: what it is called with, what that means, and its text."""
+"""Repository methods as data: parameters with their meaning, and the text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Literal
 from prejoin.design.cost.bill import Bill
 from prejoin.design.explain.operations import operation_words
 from prejoin.design.model import Design, Operation
-from prejoin.keys import Facet, Plan
-from prejoin.keys import Refusal as Refused
+from prejoin.keys import Facet, Plan, Refusal
 from prejoin.render.python.entities import View
 from prejoin.render.python.layout import STEP, WIDTH, Group, Imports, Noted, Part, docstring, lay, wide
 from prejoin.render.python.names import Names
@@ -21,12 +20,12 @@ LOCAL = frozenset(
     | {"add", "and_", "appended", "begins_with", "between", "cast", "contains", "eq", "exists", "ne", "one_of"}
     | {"reduce", "replace"}
 )
-"""Names that the bodies of methods use."""
+"""Names that the bodies of methods use, and parameters must not have."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The value of an input; of one that takes two, the lower or the upper."""
+class InputValue:
+    """A parameter for an input; for one end of a range, if the input is a range."""
 
     input: str
     end: Literal["", "low", "high"] = ""
@@ -34,32 +33,32 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """An item of an entity as an object, or several."""
+class RecordValue:
+    """A parameter for an object of an entity, or for several."""
 
     entity: str
     many: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """An attribute of the items that a write is about, which its caller knows though the document does not say so."""
+class KnownValue:
+    """A parameter for an attribute that the caller has to know, though it is no input of the document."""
 
     entity: str
     attribute: str
     many: bool = False
     new: bool = False
-    """Whether it is what the attribute becomes, and not what it is."""
+    """Whether it is the new value of the attribute, and not the stored one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What says how to answer, and not what: `limit`, `after`, `now`."""
+    """A parameter that is no input: `limit`, `after`, `now`, `token`."""
 
     name: str
 
 
-Meaning = Asked | Whole | Known | Option
+Meaning = InputValue | RecordValue | KnownValue | Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +67,21 @@ class Param:
     annotation: str
     meaning: Meaning
     default: str = ""
-    """Those with one are given by keyword."""
+    """A parameter with a default is keyword-only."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.annotation}" + (f" = {self.default}" if self.default else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A comparison with which a method begins: what an object has to have in common with another argument."""
+class ArgumentMismatch:
+    """A check at the beginning of a method: an attribute of an object has to agree with another argument."""
 
     record: int
-    """The position of the action whose objects are compared."""
+    """The position of the action that writes the objects."""
     attribute: str
     message: str
-    """Of the `ValueError`."""
+    """The message of the `ValueError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +91,11 @@ class Method:
     params: tuple[Param, ...]
     result: str
     body: tuple[str, ...]
-    refusals: tuple[Refusal, ...] = ()
+    mismatches: tuple[ArgumentMismatch, ...] = ()
 
     @property
     def signature(self) -> str:
-        """The head of the method as one calls it: on one line, or with a line for each parameter."""
+        """The signature without `self`, on one line if it fits."""
         line = f"{self.name}({', '.join(self._parameters)}) -> {self.result}"
         if len(line) <= WIDTH:
             return line
@@ -112,7 +111,7 @@ class Method:
     def tests(self) -> list[str]:
         """The names of the generated tests that call the method."""
         name = f"test_{self.name.rstrip('_')}" if not self.name.startswith("test_") else self.name
-        return [name, *([f"{name}_refuses_what_does_not_belong"] if self.refusals else [])]
+        return [name, *([f"{name}_refuses_what_does_not_belong"] if self.mismatches else [])]
 
     def lines(self, words: Sequence[str], aio: bool) -> list[str]:
         given = ("self", *self._parameters)
@@ -125,7 +124,7 @@ class Method:
 
 
 def _open(lines: list[str]) -> list[str]:
-    """The lines of a head; what it gives has lines of its own where that is long."""
+    """The lines of a signature; a long result type has lines of its own."""
     lead, said, parts = lines[-1].partition("tuple[")
     if wide(lines[-1]) <= WIDTH or not said:
         return lines
@@ -137,7 +136,7 @@ def _open(lines: list[str]) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """The members of a type's brackets.
+    """Splits the arguments of a generic type.
 
     >>> _parts("Book | None, dict[str, Author]")
     ['Book | None', 'dict[str, Author]']
@@ -152,8 +151,8 @@ def _parts(text: str) -> list[str]:
 
 
 @dataclass(slots=True)
-class Module:
-    """What the methods of one module are made from, and what they make it import."""
+class RenderContext:
+    """The input of rendering a repository, and what it has collected: imports, views, plans."""
 
     workload: Workload
     design: Design
@@ -164,7 +163,7 @@ class Module:
     aio: bool = False
     imports: Imports = field(default_factory=Imports)
     views: dict[tuple[str, tuple[str, ...]], View] = field(default_factory=dict)
-    plans: dict[str, Plan | Refused] = field(default_factory=dict)
+    plans: dict[str, Plan | Refusal] = field(default_factory=dict)
     """How the keys serve each read, by pattern."""
 
     @property
@@ -172,20 +171,20 @@ class Module:
         return "await " if self.aio else ""
 
     def cls(self, entity: str) -> str:
-        """The class of an entity, imported."""
+        """Imports the class of an entity and gives its name."""
         name = self.names.classes[entity]
         self.imports.name(".entities", name)
         return name
 
     def enum(self, entity: str, attribute: str) -> str:
-        """What the few values of an attribute are called, imported; empty where it has any."""
+        """Imports the type of an enum attribute and gives its name; empty for other attributes."""
         name = self.names.enums.get((entity, attribute), "")
         if name:
             self.imports.name(".entities", name)
         return name
 
     def view(self, entity: str, attributes: Sequence[str]) -> str:
-        """The class for some of an entity's attributes, imported."""
+        """Imports the view with these attributes of an entity and gives its name."""
         wanted = tuple(sorted(set(attributes)))
         found = self.views.get((entity, wanted))
         if found is None:
@@ -199,7 +198,7 @@ class Module:
         return found.name
 
     def words(self, pattern: Pattern, operation: Operation) -> list[str]:
-        """The docstring of a pattern: what it is, how it is done and what that costs."""
+        """The paragraphs of a method's docstring: description, operation, assumptions, price."""
         cost = self.bill.pattern(pattern.id)
         price = ""
         if cost is not None:
@@ -214,8 +213,8 @@ class Module:
         return [pattern.description or pattern.name or pattern.id, f"{pattern.id}: {said}", assumed, price]
 
 
-def bodied(lines: Sequence[Part]) -> tuple[str, ...]:
-    """Lines of a body, each laid out for where it will stand."""
+def body_lines(lines: Sequence[Part]) -> tuple[str, ...]:
+    """The lines of a method's body, laid out for its indentation."""
     found: list[str] = []
     for part in lines:
         if isinstance(part, str):

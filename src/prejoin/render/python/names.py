@@ -1,4 +1,4 @@
-"""What everything of a workload is called in generated Python: classes, fields, types of fields, methods."""
+"""The names of generated Python: classes, fields, enum types, methods."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ OPTIONS = frozenset(
     {"after", "consistent", "filter", "into", "limit", "now", "order", "progress", "read", "returning", "reverse"}
     | {"roles", "upsert", "was", "where"}
 )
-"""Keywords of the client's methods, beside which attributes are given."""
+"""Keywords of the client's methods. Attributes are given by keyword, too, and must not have these names."""
 _TYPES = frozenset({"bool", "bytes", "dict", "dt", "int", "list", "set", "str"})
-"""Names that annotations are made of: a field of that name would change what they mean."""
+"""Names in annotations. A field with such a name would change their meaning."""
 _MODELS = frozenset(
     {"construct", "copy", "dict", "fields", "from_orm", "json", "schema", "validate"}
     | {f"model_{name}" for name in ("computed_fields", "config", "construct", "copy", "dump", "dump_json", "extra")}
     | {f"model_{name}" for name in ("fields", "fields_set", "json_schema", "parametrized_name", "post_init")}
     | {f"model_{name}" for name in ("rebuild", "validate", "validate_json", "validate_strings")}
 )
-"""What a pydantic model has already."""
+"""Attributes of every pydantic model."""
 _CLASSES = frozenset(
     {"Any", "AsyncClient", "BaseModel", "Client", "Collection", "Copy", "Decimal", "Embedded", "Entity", "Get", "Index"}
     | {"Key", "Literal", "Page", "Schema", "Sequence", "Struct", "TooMany", "UUID", "Unique", "When"}
@@ -38,12 +38,12 @@ class Names:
     """The names of one workload."""
 
     title: str
-    """Of the application: `Shop`."""
+    """The name of the application: `Shop`."""
     classes: Mapping[str, str]
     fields: Mapping[str, Mapping[str, str]]
     """By entity and attribute."""
     enums: Mapping[tuple[str, str], str]
-    """The types of the attributes that have a few values, by entity and attribute."""
+    """The enum types, by entity and attribute."""
     methods: Mapping[str, str]
     """By pattern."""
 
@@ -51,7 +51,7 @@ class Names:
         return self.fields[entity][attribute]
 
     def note(self, entity: str, attribute: str) -> str:
-        """Why a field is not called as the attribute is; empty where it is a matter of case."""
+        """Why a field has another name than its attribute; empty if only the case differs."""
         field = self.fields[entity][attribute]
         if field.replace("_", "").lower() == unicodedata.normalize("NFKC", attribute).replace("_", "").lower():
             return "" if not field.endswith("_") else f"{attribute!r} has another meaning in Python"
@@ -59,7 +59,7 @@ class Names:
 
 
 def names_of(workload: Workload) -> Names:
-    """The names of everything; the same for the same workload."""
+    """Chooses all names; the same for the same workload."""
     title = class_name(Entity(short_title(workload)))
     own = {f"{title}Repository", f"Async{title}Repository"}
     classes = class_names(workload, {*_CLASSES, *own})
@@ -76,7 +76,7 @@ def names_of(workload: Workload) -> Names:
 
 
 def short_title(workload: Workload) -> str:
-    """What the application is called, without what is said about it.
+    """The name of the application: its title without additions.
 
     >>> short_title(Workload("Flight fares: flights, bookings")), short_title(Workload("(draft)"))
     ('Flight fares', 'App')
@@ -86,7 +86,7 @@ def short_title(workload: Workload) -> str:
 
 
 def field_names(entity: Entity) -> dict[str, str]:
-    """A field for each attribute: its name as Python writes it.
+    """The field of each attribute, in snake case.
 
     >>> names = ["flightNo", "flight_no", "class", "2nd", "limit"]
     >>> field_names(Entity("Flight", attributes=tuple(map(Attribute, names))))
@@ -99,7 +99,7 @@ def field_names(entity: Entity) -> dict[str, str]:
 
 
 def identifier(text: str, reserved: Collection[str] = RESERVED) -> str:
-    """A name that Python takes, made from any text."""
+    """A valid Python name for any text."""
     name = snake(text)[:LONGEST].rstrip("_") or "value"
     if not name.isidentifier():
         name = f"a_{name}"
@@ -107,7 +107,7 @@ def identifier(text: str, reserved: Collection[str] = RESERVED) -> str:
 
 
 def free(name: str, taken: Collection[str]) -> str:
-    """The name, or with a number the first that is not taken."""
+    """The name, with a number if it is taken."""
     number = 2
     found = name
     while found in taken:
@@ -117,7 +117,7 @@ def free(name: str, taken: Collection[str]) -> str:
 
 
 def plural(name: str) -> str:
-    """Several of something.
+    """The plural of a name.
 
     >>> plural("product_id"), plural("address"), plural("category"), plural("day")
     ('product_ids', 'addresses', 'categories', 'days')
@@ -131,7 +131,7 @@ def plural(name: str) -> str:
 
 
 def single(workload: Workload, name: str, attribute: str) -> Attribute:
-    """An attribute that is there, for it was asked for by a name that a check has seen."""
+    """An attribute by entity and name; a missing one is a KeyError."""
     entity = workload.entity(name)
     found = entity.attribute(attribute) if entity else None
     if found is None:

@@ -9,16 +9,16 @@ from pathlib import PurePosixPath
 from prejoin.design.cost.bill import bill
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design
-from prejoin.render.keeping import stamped
 from prejoin.render.python.entities import Style, View, entities_module
 from prejoin.render.python.keys import keys_module
 from prejoin.render.python.layout import Imports, docstring
-from prejoin.render.python.method import Method, Module, Param
+from prejoin.render.python.method import Method, Param, RenderContext
 from prejoin.render.python.names import Names, identifier, names_of, short_title
 from prejoin.render.python.repository import methods_of, repository_module, tenant_param
 from prejoin.render.python.schema import schema_module
 from prejoin.render.python.seed import seed_module
 from prejoin.render.python.tests import TESTS, tests_module
+from prejoin.render.stamp import stamped
 from prejoin.workload.model import Workload
 
 
@@ -56,7 +56,7 @@ def render_package(workload: Workload, design: Design, options: Options | None =
     return _rendered(module, methods_of(module), options)
 
 
-def _rendered(module: Module, methods: dict[str, Method], options: Options) -> RenderedPackage:
+def _rendered(module: RenderContext, methods: dict[str, Method], options: Options) -> RenderedPackage:
     workload, names = module.workload, module.names
     repositories = {"repository": repository_module(module, methods)}
     if options.asynchronous:
@@ -94,10 +94,10 @@ def _source(lines: list[str]) -> str:
     return stamped("\n".join(lines) + "\n")
 
 
-def module_of(workload: Workload, design: Design, options: Options) -> Module:
+def module_of(workload: Workload, design: Design, options: Options) -> RenderContext:
     """What methods are rendered from."""
     facets = planner_facets(design, workload)
-    return Module(workload, design, names_of(workload), facets, bill(workload, design), options.style)
+    return RenderContext(workload, design, names_of(workload), facets, bill(workload, design), options.style)
 
 
 def package_name(workload: Workload, options: Options) -> str:

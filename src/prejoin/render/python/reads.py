@@ -1,4 +1,4 @@
-"""Reads as methods: each asks the client what the pattern asks, and nothing else."""
+"""Renders the methods of reads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prejoin import keys
-from prejoin.design.mapping.map_reads import Link, ask_of, followed, is_filtered, varying, wanted_of
+from prejoin.design.mapping.map_reads import JoinLink, ask_of, followed, is_filtered, varying, wanted_of
 from prejoin.design.model import Call, Operation
 from prejoin.render.naming import RESERVED
 from prejoin.render.python.layout import STEP, WIDTH, Group, Noted, Part, call, flat, keyword, listing, mapping, string
-from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, Param, bodied
+from prejoin.render.python.method import LOCAL, InputValue, Method, Option, Param, RenderContext, body_lines
 from prejoin.render.python.names import free, identifier, plural, single
 from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
@@ -51,23 +51,23 @@ _NO_VALUES = frozenset({Op.EXISTS, Op.NOT_EXISTS})
 _RESERVED = RESERVED | LOCAL | {"limit", "after", "now"}
 _THERE = "return [one for one in found if one is not None]"
 _ROOM = WIDTH - len(STEP * 3) - len("filter=,")
-"""What of a line a filter may take. A longer one formatters would break where it is hard to read."""
+"""The width of a filter on one line. Formatters would break a longer one where it is hard to read."""
 
 
-def read_plan(module: Module, read: Read) -> keys.Plan | keys.Refusal:
-    """The keys by which a read is served; found once for both repositories."""
+def read_plan(module: RenderContext, read: Read) -> keys.Plan | keys.Refusal:
+    """The plan of a read, computed once for both repositories."""
     if read.id not in module.plans:
         module.plans[read.id] = keys.plan(module.facets, ask_of(read, module.workload))
     return module.plans[read.id]
 
 
-def read_method(module: Module, read: Read, operation: Operation) -> Method:
-    return _Reading(module, read, operation).method()
+def read_method(module: RenderContext, read: Read, operation: Operation) -> Method:
+    return _ReadMethod(module, read, operation).method()
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """An input, the entity and attribute it is about, and its values as text."""
+    """An input with its entity, attribute and field, and its values as code."""
 
     input: Input
     entity: str
@@ -80,10 +80,10 @@ class _Given:
         return self.input.optional and not self.input.values
 
 
-class _Reading:
-    """One read being written down."""
+class _ReadMethod:
+    """Renders one read."""
 
-    def __init__(self, module: Module, read: Read, operation: Operation) -> None:
+    def __init__(self, module: RenderContext, read: Read, operation: Operation) -> None:
         self.module = module
         self.read = read
         self.operation = operation
@@ -95,7 +95,7 @@ class _Reading:
         self.params: list[Param] = []
         self.timed = found.bucket is not None
         self.before: list[Part] = []
-        """What stands before the question."""
+        """The lines before the call of the client."""
         self.tenant = tenant_of(module.workload, read)
         """The attribute that the client of a tenant fills in."""
         self.given = [self._given(one) for one in read.inputs if one.attribute != self.tenant]
@@ -118,11 +118,11 @@ class _Reading:
             if any(v.now is not None for i in self.read.inputs for v in i.values):
                 body = [f"now = now or {self._clock}", *body]
         name = self.module.names.methods[self.read.id]
-        return Method(self.read, name, tuple(self.params), result, bodied(body))
+        return Method(self.read, name, tuple(self.params), result, body_lines(body))
 
     @property
     def _clock(self) -> str:
-        """What time it is: for a further page, that of the first, or else it would be another question."""
+        """The time of the call; for a further page, the time of the first one, so that both ask the same."""
         if any(param.name == "after" for param in self.params):
             self.module.imports.name("prejoin", "begun")
             return "begun(after)"
@@ -153,7 +153,7 @@ class _Reading:
     # --- One entity -------------------------------------------------------------------------------------------------
 
     def _into(self) -> str:
-        """The class for what is wanted, where that is not everything."""
+        """The view for a read that does not need all attributes; empty otherwise."""
         entity = self.module.workload.entity(self.first)
         wanted = wanted_of(self.read, self.module.workload, self.entities) if self.read.needs else ()
         if not wanted or entity is None or self.read.result is Result.COUNT:
@@ -179,7 +179,7 @@ class _Reading:
         return [call(f"return {wait}self.db.get", cls, *self._consistent(), *options, *equal)]
 
     def _each(self, cls: str, into: str) -> list[Part]:
-        """A list of ids: one batch where these are keys of the table, else one query after the other."""
+        """A read of a list of ids: one batch if they are keys of the table, else one query for each."""
         assert self.many is not None
         wait, name = self.module.wait, self.many.values[0]
         one = free(identifier(self.many.field), [p.name for p in self.params])
@@ -207,7 +207,7 @@ class _Reading:
         return [self._query(cls, into, "found = ", limit), "return list(found)"], f"list[{shown}]"
 
     def _limits(self) -> str:
-        """The text of the limit; where there are pages, the caller may say another."""
+        """The limit as code; of a method with pages it is a parameter."""
         usual = self.read.limit or self.read.page
         if not self.paged:
             return str(usual) if usual else ""
@@ -233,7 +233,7 @@ class _Reading:
         return [call(f"return {module.wait}self.db.collect", classes, *parts)], "Collection"
 
     def _roles(self) -> Part | None:
-        """What other classes call the attributes that are given."""
+        """The `roles` argument: the names that other entities have for the given attributes."""
         roles: dict[str, list[tuple[str, Part]]] = {}
         for given in self.given:
             if given.input.op is Op.EQ and not is_filtered(given.input, self.plan):
@@ -245,7 +245,7 @@ class _Reading:
         return mapping((cls, mapping(pairs)) for cls, pairs in roles.items()) if roles else None
 
     def _with_others(self, first: list[Part], result: str) -> tuple[list[Part], str]:
-        """A join: the items that the first ones name, by their ids."""
+        """Adds the second half of a join: the items that the first ones refer to, by their ids."""
         module = self.module
         last = first[-1]
         one = result.endswith("| None")
@@ -300,12 +300,12 @@ class _Reading:
         ]
         return [*body, Group("return (", (lead, *shown), ")", loose=True)], f"tuple[{', '.join(results)}]"
 
-    def _links(self, name: str) -> list[Link]:
-        """The attributes by which a join gets to another entity, without the tenant."""
+    def _links(self, name: str) -> list[JoinLink]:
+        """The attributes by which a join refers to another entity, without the tenant."""
         return [link for link in followed(self.read, self.module.workload, name) if link.own.name != self.tenant]
 
     def _id(self, name: str) -> str:
-        """What tells the items of a join's other entity apart in one answer: ids that the caller gives are the same."""
+        """The key of a joined item in the result, without ids that the caller gives."""
         links = varying(self._links(name))
         ids = [f"one.{self.module.names.field(name, link.other.name)}" for link in links]
         return ids[0] if len(ids) == 1 else f"({', '.join(ids)})"
@@ -313,7 +313,7 @@ class _Reading:
     # --- What is asked ----------------------------------------------------------------------------------------------
 
     def _asking(self, *, filters: bool = False, order: bool = False, limit: str = "", into: str = "") -> list[Part]:
-        """The arguments of a question: equalities as keywords, the range in the condition, the rest in the filter."""
+        """The arguments of a query: equalities as keywords, the range as condition, the rest as filter."""
         keyed = [g for g in self.given if not is_filtered(g.input, self.plan)]
         ranges = [g for g in keyed if g.input.op in RANGES]
         parts: list[Part] = [condition(ranges, self.module)] if ranges else []
@@ -339,7 +339,7 @@ class _Reading:
         return parts
 
     def _filter(self, left: Sequence[_Given]) -> Part:
-        """The filter. What the caller may leave out is tested only where it is given."""
+        """The filter. An optional input is tested only if it is given."""
         optional = [g for g in left if g.optional]
         if not optional:
             return condition(left, self.module)
@@ -370,7 +370,7 @@ class _Reading:
         return ["consistent=True"] if self.plan.lookup.consistent else []
 
     def _order(self) -> Part:
-        """The order as the client takes it; of one entity among several where only that has the attribute."""
+        """The `order` argument; it names the entity if only one of several has the attribute."""
         module, found = self.module, []
         for sort in self.read.sort:
             bound = bindings(module.workload, self.entities, sort.attribute)
@@ -400,20 +400,23 @@ class _Reading:
         return _Given(one, entity, attribute, field, self._params(one, entity, attribute))
 
     def _params(self, one: Input, entity: str, attribute: Attribute) -> tuple[str, ...]:
-        """The parameters of an input, added to those of the method."""
+        """Adds the parameters of an input to the method and gives their names."""
         type_ = input_type(one, entity, attribute, self.module)
         base = bare_name(one.attribute)
         taken = [p.name for p in self.params]
         default = "None" if one.optional else ""
         type_ = f"{type_} | None" if one.optional else type_
-        named = [(base, Asked(one.attribute, many=one.many))]
+        named = [(base, InputValue(one.attribute, many=one.many))]
         if one.op is Op.BETWEEN:
-            named = [(f"{base} from", Asked(one.attribute, "low")), (f"{base} to", Asked(one.attribute, "high"))]
+            named = [
+                (f"{base} from", InputValue(one.attribute, "low")),
+                (f"{base} to", InputValue(one.attribute, "high")),
+            ]
         elif one.many:
-            named = [(plural(identifier(base, ())), Asked(one.attribute, many=True))]
+            named = [(plural(identifier(base, ())), InputValue(one.attribute, many=True))]
         elif one.op is not Op.EQ:
             word = (_NUMBERS if attribute.type.numeric else {}).get(one.op) or _SUFFIX[one.op]
-            named = [(f"{base} {word}", Asked(one.attribute, many=one.op is Op.IN))]
+            named = [(f"{base} {word}", InputValue(one.attribute, many=one.op is Op.IN))]
         found: list[str] = []
         for text, meaning in named:
             name = free(identifier(text, _RESERVED), [*taken, *found])
@@ -423,12 +426,12 @@ class _Reading:
 
 
 def _is_given(given: _Given) -> str:
-    """Whether the caller has given what may be left out: both ends of a range."""
+    """The test whether an optional input is given; of a range, both ends."""
     return " and ".join(f"{name} is not None" for name in given.values)
 
 
-def input_type(one: Input, entity: str, attribute: Attribute, module: Module) -> str:
-    """What the caller gives for an input."""
+def input_type(one: Input, entity: str, attribute: Attribute, module: RenderContext) -> str:
+    """The type of the parameter for an input."""
     if one.op is Op.CONTAINS and attribute.type.kind in {Kind.LIST, Kind.SET}:
         if attribute.type.of:
             return annotation(attribute.type.of, module.imports)
@@ -444,20 +447,20 @@ def input_type(one: Input, entity: str, attribute: Attribute, module: Module) ->
     return type_
 
 
-def value_text(value: Value, attribute: Attribute, module: Module) -> str:
-    """A constant, or a time from now, as Python writes it."""
+def value_text(value: Value, attribute: Attribute, module: RenderContext) -> str:
+    """A constant, or a time relative to now, as code."""
     if value.now is not None:
         return moment_text(value, attribute, module.imports)
     return constant_text(value.const or "", attribute, module.imports)
 
 
-def condition(given: Sequence[_Given], module: Module) -> Part:
+def condition(given: Sequence[_Given], module: RenderContext) -> Part:
     """A condition on the items: `lambda o: between(o.placed_at, low, high)`."""
     return as_lambda([test_text(g.input.op, g.field, g.values, g.attribute, module) for g in given])
 
 
 def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
-    """A function of an item. In a loop it sees the loop's variables, and is done with before these change."""
+    """A lambda of an item. In a loop it uses the loop's variables, and is called before these change."""
     first = tests[0]
     if looped:
         noted = [Noted(f"{'& ' * bool(at)}{_apart(test, tests)}", "noqa: B023") for at, test in enumerate(tests)]
@@ -471,12 +474,12 @@ def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
 
 
 def _apart(test: Part, tests: Sequence[Part]) -> str:
-    """A test that stands beside others: comparisons bind less than `&` does."""
+    """A test beside others, in parentheses if it is a comparison: `&` binds tighter."""
     return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"
 
 
-def test_text(op: Op, field: str, values: Sequence[str], attribute: Attribute, module: Module) -> Part:
-    """A comparison as the client's conditions have it."""
+def test_text(op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext) -> Part:
+    """A comparison in a condition of the client."""
     at = f"o.{field}"
     if op in _CALLS:
         module.imports.name("prejoin", _CALLS[op])

@@ -1,4 +1,4 @@
-"""The repository: a class with one method for each access pattern, and its twin for those who await."""
+"""Renders `repository.py` and `async_repository.py`: a class with one method for each access pattern."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from prejoin.design.model import Operation
 from prejoin.keys import Refusal
 from prejoin.render.python.layout import STEP, comment, docstring
-from prejoin.render.python.method import Asked, Method, Module, Option, Param
+from prejoin.render.python.method import InputValue, Method, Option, Param, RenderContext
 from prejoin.render.python.reads import read_method, read_plan
 from prejoin.render.python.values import annotation
 from prejoin.render.python.writes import write_method
@@ -15,11 +15,11 @@ from prejoin.workload.model import OutOfScope, Pattern, Read, Verb, Workload
 from prejoin.workload.tenants import is_owned, is_scoped
 
 OF_TENANT = "of_tenant"
-"""The method that gives the repository of one tenant."""
+"""The method of a repository that gives the repository of one tenant."""
 
 
-def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
-    """The module of a repository."""
+def repository_module(module: RenderContext, methods: dict[str, Method]) -> list[str]:
+    """The lines of the module."""
     workload, names = module.workload, module.names
     client = "AsyncClient" if module.aio else "Client"
     module.imports.name("prejoin", client)
@@ -43,8 +43,8 @@ def repository_module(module: Module, methods: dict[str, Method]) -> list[str]:
     return [*head, "", *module.imports.lines(), "", "", *lines]
 
 
-def _of_tenant(module: Module) -> list[str]:
-    """The method that gives the repository of one tenant, where there are tenants."""
+def _of_tenant(module: RenderContext) -> list[str]:
+    """The lines of `of_tenant`; none if the table has no tenants."""
     param = tenant_param(module)
     if param is None:
         return []
@@ -54,15 +54,15 @@ def _of_tenant(module: Module) -> list[str]:
     return ["", head, *words, f"{STEP * 2}return type(self)(self.db.tenant({param.name}))"]
 
 
-def tenant_param(module: Module) -> Param | None:
-    """The tenant as a parameter; None where no entity belongs to one."""
+def tenant_param(module: RenderContext) -> Param | None:
+    """The parameter of `of_tenant`; None if the table has no tenants."""
     workload = module.workload
     owner = next((e for e in workload.entities if is_owned(workload, e.name)), None)
     attribute = owner.attribute(workload.tenant.attribute) if workload.tenant and owner else None
     if owner is None or attribute is None:
         return None
     type_ = annotation(attribute.type, module.imports, module.enum(owner.name, attribute.name))
-    return Param(module.names.field(owner.name, attribute.name), type_, Asked(attribute.name))
+    return Param(module.names.field(owner.name, attribute.name), type_, InputValue(attribute.name))
 
 
 def _unscoped(workload: Workload, pattern: Pattern) -> Iterator[str]:
@@ -71,14 +71,14 @@ def _unscoped(workload: Workload, pattern: Pattern) -> Iterator[str]:
 
 
 def _safe(method: Method) -> Iterator[str]:
-    """That a write may be repeated, where it may."""
+    """The paragraph about the token of a write that has one."""
     for param in method.params:
         if param.meaning == Option("token"):
             yield f"Repeated with the same `{param.name}` within ten minutes, it is done once."
 
 
-def methods_of(module: Module) -> dict[str, Method]:
-    """The methods of all patterns that are served by the table, by the patterns' ids."""
+def methods_of(module: RenderContext) -> dict[str, Method]:
+    """The methods of all patterns that the table serves, by the patterns' ids."""
     found: dict[str, Method] = {}
     for pattern in module.workload.patterns:
         operation = module.design.operation(pattern.id)
@@ -91,8 +91,8 @@ def methods_of(module: Module) -> dict[str, Method]:
     return found
 
 
-def reason(module: Module, pattern: Pattern, operation: Operation | None) -> str:
-    """Why a pattern has no method; empty where it has one."""
+def reason(module: RenderContext, pattern: Pattern, operation: Operation | None) -> str:
+    """Why a pattern has no method; empty if it has one."""
     workload = module.workload
     if any(isinstance(d.pin, OutOfScope) and d.pin.pattern == pattern.id for d in workload.decisions):
         return "it is answered by something else than this table"
@@ -107,7 +107,7 @@ def reason(module: Module, pattern: Pattern, operation: Operation | None) -> str
     return ""
 
 
-def _absent(workload: Workload, module: Module) -> Iterator[str]:
+def _absent(workload: Workload, module: RenderContext) -> Iterator[str]:
     for pattern in workload.patterns:
         why = reason(module, pattern, module.design.operation(pattern.id))
         if why:

@@ -1,4 +1,4 @@
-"""The schema of a design as Python: the same that the proof builds at run time."""
+"""Renders `schema.py`: the schema of a design."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design,
 
 
 def _keys(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group | None:
-    """The keys of our making that an item has in indexes. On attributes as they stand there is nothing to be made."""
+    """The index keys of an item that are built from templates; natural keys need no declaration."""
     made = [f for f in item.facets[1:] if not _is_natural(f, design)]
     return mapping((string(f.slot), _key(f, entity, fields, design, imports)) for f in made) if made else None
 

@@ -1,4 +1,4 @@
-"""Sample data as a module: an item of each entity, which belong together, and a function that writes them."""
+"""Renders `seed.py`: a sample item of each entity, with valid references, and a function that writes them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def seed_module(workload: Workload, design: Design, names: Names) -> list[str]:
 
 
 def maker(names: Names, entity: Entity) -> str:
-    """The function that makes a sample of an entity."""
+    """The name of the function that makes a sample of an entity."""
     name = identifier(names.classes[entity.name])
     return f"{name}_" if name in {"fill", "records", "record"} else name

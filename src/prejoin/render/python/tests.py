@@ -1,4 +1,4 @@
-"""Tests of a repository: every method called once on the embedded engine, with an item to be found or changed."""
+"""Renders `tests/test_repository.py`: a test that calls each method on the embedded engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,15 @@ from prejoin.render.python.layout import (
     string,
     wide,
 )
-from prejoin.render.python.method import Asked, Known, Method, Module, Option, Refusal, Whole
+from prejoin.render.python.method import (
+    ArgumentMismatch,
+    InputValue,
+    KnownValue,
+    Method,
+    Option,
+    RecordValue,
+    RenderContext,
+)
 from prejoin.render.python.names import free, identifier, single
 from prejoin.render.python.seed import maker
 from prejoin.render.python.values import literal
@@ -53,8 +61,8 @@ TESTS = "tests/test_repository.py"
 _NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
 
 
-def tests_module(module: Module, methods: dict[str, Method], package: str) -> list[str]:
-    """A module with a test for each method."""
+def tests_module(module: RenderContext, methods: dict[str, Method], package: str) -> list[str]:
+    """The lines of the module."""
     imports = Imports()
     title = module.names.title
     imports.name("prejoin", "Embedded")
@@ -74,25 +82,25 @@ def tests_module(module: Module, methods: dict[str, Method], package: str) -> li
         body += ["", "", f"def {method.tests[0]}() -> None:"]
         body += docstring(f"{method.pattern.id}: {method.pattern.description or method.name}", indent=STEP)
         body += [line for part in lines for line in lay(part, STEP)]
-        for refusal in method.refusals[:1]:
+        for mismatch in method.mismatches[:1]:
             test = _Test(module, method, imports, package)
             body += ["", "", f"def {method.tests[1]}() -> None:"]
-            body += docstring(f"{method.pattern.id}: {refusal.message}", indent=STEP)
-            body += [line for part in test.of_write(refusal) for line in lay(part, STEP)]
+            body += docstring(f"{method.pattern.id}: {mismatch.message}", indent=STEP)
+            body += [line for part in test.of_write(mismatch) for line in lay(part, STEP)]
     head = docstring(f"Every access pattern of {module.workload.title or 'the application'}, run on an empty table.")
     return [*head, "", *imports.lines(package), "", "", *body]
 
 
 @dataclass(slots=True)
 class _Item:
-    """A sample in a test: its variable, and its values where they are not those of the seed."""
+    """A sample item of a test: its variable and values, and those of the seed."""
 
     name: str
     entity: Entity
     values: dict[str, object]
     seed: dict[str, object]
     there: bool = True
-    """Whether the test declares it; of one that must not be in the table only the values are used."""
+    """Whether the test declares it. Of an item that must not exist only the values are used."""
 
     @property
     def changed(self) -> dict[str, object]:
@@ -101,7 +109,7 @@ class _Item:
 
 @dataclass(slots=True)
 class _Test:
-    module: Module
+    module: RenderContext
     method: Method
     imports: Imports
     package: str
@@ -147,11 +155,11 @@ class _Test:
 
     @property
     def tenant(self) -> str:
-        """The attribute that the repository of a tenant fills in; empty where the method is of no tenant."""
+        """The attribute that the repository of a tenant fills in; empty for a method without tenant."""
         return tenant_of(self.module.workload, self.method.pattern)
 
     def _apart(self, item: _Item, arguments: list[str], joined: bool) -> None:
-        """That another tenant, who asks the same, finds nothing."""
+        """The lines that assert that another tenant finds nothing."""
         attribute = single(self.module.workload, item.entity.name, self.tenant)
         other = literal(self._second(item.entity, attribute), self.imports)
         self.lines.append(Group("stranger = everyone.of_tenant(", (other,)))
@@ -174,7 +182,7 @@ class _Test:
         now: datetime,
     ) -> str:
         match meaning:
-            case Asked(asked, _, many):
+            case InputValue(asked, _, many):
                 item, attribute = given[asked]
                 at = self._at(item, attribute.name)
                 text = self._argument(ops[asked], at, item.values[attribute.name], attribute)
@@ -186,7 +194,7 @@ class _Test:
                 return ""
 
     def _argument(self, op: Op, at: str, value: object, attribute: Attribute) -> str:
-        """What to ask with for a value to be found."""
+        """An argument that finds a value."""
         match op:
             case Op.LT | Op.GT | Op.NE:
                 return literal(beside(value, -1 if op is Op.GT else 1, attribute), self.imports)
@@ -199,7 +207,7 @@ class _Test:
                 return at
 
     def _named(self, read: Read, name: str, first: _Item) -> _Item:
-        """The item that the first one of a join names."""
+        """The item that the first one of a join refers to."""
         item = self._item(name)
         for link in followed(read, self.module.workload, name):
             item.values[link.other.name] = first.values[link.own.name]
@@ -239,7 +247,7 @@ class _Test:
         self.lines = [line for line in self.lines if line]
 
     def _key(self, item: _Item) -> str:
-        """What an item that a join names is found under in its answer."""
+        """The key of a joined item in the result."""
         read = self.method.pattern
         assert isinstance(read, Read)
         found = followed(read, self.module.workload, item.entity.name)
@@ -248,7 +256,7 @@ class _Test:
         return ids[0] if len(ids) == 1 else f"({', '.join(ids)})"
 
     def _view(self, item: _Item) -> str:
-        """A field of the view that is given back for an item; empty where the item itself is."""
+        """A field of the view that a read returns; empty if it returns whole items."""
         for view in self.module.views.values():
             if view.entity == item.entity.name and view.name in self.method.result:
                 names = self.method.result.replace("[", " ").replace("]", " ").replace(",", " ").split()
@@ -258,8 +266,8 @@ class _Test:
 
     # --- Writes -----------------------------------------------------------------------------------------------------
 
-    def of_write(self, refusal: Refusal | None = None) -> list[Part]:
-        """The write done, and what is in the table then; or with one thing wrong, for which it is refused."""
+    def of_write(self, mismatch: ArgumentMismatch | None = None) -> list[Part]:
+        """The test of a write; with a mismatch, the test that it is refused."""
         write, workload = self.method.pattern, self.module.workload
         assert isinstance(write, Write)
         actions = [a for a in actions_of(workload, write) if a.verb is not Verb.EXPIRE]
@@ -304,15 +312,15 @@ class _Test:
                 texts[source] = literal(values[source], self.imports)
         for _, item in there:
             self._fulfil(write, item, texts, values)
-        if refusal:
-            self._spoil(made[refusal.record], refusal.attribute, texts)
+        if mismatch:
+            self._spoil(made[mismatch.record], mismatch.attribute, texts)
         self._declared(new)
         self._written([item for _, item in there if item.there])
         arguments = [self._given(p.meaning, new, there, texts) for p in self.method.params]
-        if refusal:
+        if mismatch:
             self.imports.module("pytest")
             self.imports.module("re")
-            match = keyword("match", f"re.escape({string(refusal.message)})")
+            match = keyword("match", f"re.escape({string(mismatch.message)})")
             self.lines.append(call("with pytest.raises", "ValueError", match, tail="):"))
             self.lines.append(call(f"{STEP}repository.{self.method.name}", *(a for a in arguments if a)))
             return self.lines
@@ -329,7 +337,7 @@ class _Test:
         texts: dict[str, str],
         values: dict[str, object],
     ) -> None:
-        """Makes an item the one that the write is about."""
+        """Gives an item the values of the write's inputs."""
         workload = self.module.workload
         linked = links(workload, write, action, item.entity)
         inputs = {i.attribute: i for i in write.inputs}
@@ -360,7 +368,7 @@ class _Test:
                 values[value.param] = item.values[name]
 
     def _tell_apart(self, item: _Item, name: str) -> None:
-        """Gives an item another id than the other items of its entity have, where that is free to choose."""
+        """Gives an item another id than other items of its entity, if the id is free to choose."""
         attribute = single(self.module.workload, item.entity.name, name)
         others = [other.values[name] for other in self.items if other.entity is item.entity and other is not item]
         if not attribute.id or name == self.tenant or item.values[name] not in others:
@@ -371,7 +379,7 @@ class _Test:
         item.values[name] = next((one for one in choices if one not in others), item.values[name])
 
     def _spoil(self, item: _Item, name: str, texts: dict[str, str]) -> None:
-        """Gives an item another value than the one that it has to have in common with others."""
+        """Gives an item a value that does not agree with the others."""
         attribute = single(self.module.workload, item.entity.name, name)
         right = item.values[name]
         choices = [item.seed[name], self._second(item.entity, attribute), beside(right, 1, attribute)]
@@ -403,12 +411,12 @@ class _Test:
         self, meaning: object, new: list[_Item], there: list[tuple[Action, _Item]], texts: dict[str, str]
     ) -> str:
         match meaning:
-            case Whole(entity, many):
+            case RecordValue(entity, many):
                 own = [i for i in (*new, *(i for _, i in there)) if i.entity.name == entity]
                 return f"[{own[0].name}]" if many else own[0].name
-            case Asked(name, _, many):
+            case InputValue(name, _, many):
                 return f"[{texts[name]}]" if many else texts[name]
-            case Known(entity, attribute, many, is_new):
+            case KnownValue(entity, attribute, many, is_new):
                 item = next(i for _, i in there if i.entity.name == entity)
                 text = self._at(item, attribute)
                 if is_new:
@@ -421,7 +429,7 @@ class _Test:
                 return ""
 
     def _now(self) -> datetime:
-        """When a write is done: where it may say when items end, not so long ago that they have."""
+        """The time of a write. If it sets when items expire, it is recent, so that they have not."""
         ends = any(ending(self.module.design, item.entity) for item in self.items)
         return _NOW.replace(year=2099) if ends else _NOW
 
@@ -433,7 +441,7 @@ class _Test:
         there: list[tuple[Action, _Item]],
         texts: dict[str, str],
     ) -> None:
-        """What has to be in the table after it."""
+        """The lines that assert the content of the table after the write."""
         fresh = iter(new)
         taken: list[str] = []
         for action in actions:
@@ -502,7 +510,7 @@ class _Test:
         return item
 
     def _written(self, items: Iterable[_Item]) -> None:
-        """The items in the table, and the repository that reads them."""
+        """The lines that create the repository and insert the items."""
         items = list(items)
         self._declared(items)
         if self.tenant:
@@ -537,7 +545,7 @@ class _Test:
         return Group(f"{name} = replace(", (made, *(keyword(n, v) for n, v in fields)))
 
     def _got(self, name: str, item: _Item) -> Part:
-        """The item as it is in the table."""
+        """The call that reads an item from the table."""
         key = [keyword(self._field(item, n), f"{item.name}.{self._field(item, n)}") for n in self._base(item)]
         return call(f"{name} = repository.db.get", self._cls(item), *key)
 
@@ -547,7 +555,7 @@ class _Test:
         return own.attributes
 
     def _at(self, item: _Item, attribute: str) -> str:
-        """A value of a sample: by its field, unless that may be None to a type checker."""
+        """A value of a sample as code: its field, unless a type checker would take that for None."""
         if not item.there or single(self.module.workload, item.entity.name, attribute).optional:
             return literal(item.values[attribute], self.imports)
         return f"{item.name}.{self._field(item, attribute)}"
@@ -561,7 +569,7 @@ class _Test:
         return name
 
     def _second(self, entity: Entity, attribute: Attribute) -> object:
-        """Another value than the sample has."""
+        """A value other than that of the sample."""
         return sample_values(self.module.workload, entity, self.module.design, [attribute.name])[attribute.name]
 
     def _satisfying(self, op: Op, values: tuple[Value, ...], attribute: Attribute) -> object:
@@ -574,7 +582,7 @@ class _Test:
         return found
 
     def _moment(self, item: _Item, attribute: Attribute, op: Op, values: tuple[Value, ...]) -> datetime:
-        """When to ask, for the time of an item to be in a range that begins or ends some time from then."""
+        """The time of a call for which the time of an item lies in a range relative to now."""
         offsets = [v.now or 0 for v in values]
         value = item.values[attribute.name]
         match value:
@@ -591,12 +599,12 @@ class _Test:
 
 
 def _one(attribute: Attribute) -> object:
-    """The number one, as an attribute has it."""
+    """The number one in the type of an attribute."""
     return Decimal(1) if attribute.type.kind is Kind.DECIMAL else 1
 
 
 def beside(value: object, direction: int, attribute: Attribute) -> object:
-    """A value a little below or above another; another one where there is no such thing."""
+    """The next value below or above; for other types, a different one."""
     match value:
         case bool():
             return not value

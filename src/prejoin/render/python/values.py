@@ -1,4 +1,4 @@
-"""Types and values as generated Python writes them, with what they need to have imported."""
+"""Types and values as Python code, with the imports that they need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNITS = ((86_400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
 
 
 def annotation(type_: Type, imports: Imports, enum: str = "") -> str:
-    """The type of an attribute; `enum` is what its few values are called."""
+    """The annotation of a type; `enum` is the name of an enum type."""
     match type_.kind:
         case Kind.ENUM:
             if enum:
@@ -53,7 +53,7 @@ def annotation(type_: Type, imports: Imports, enum: str = "") -> str:
 
 
 def literal(value: object, imports: Imports) -> str:
-    """A value as it is written."""
+    """A value as a literal."""
     match value:
         case str():
             return string(value)
@@ -87,12 +87,12 @@ def literal(value: object, imports: Imports) -> str:
 
 
 def constant_text(text: str, attribute: Attribute, imports: Imports) -> str:
-    """A constant of the document, as a value of its attribute's type."""
+    """A constant of the document as a literal of its attribute's type."""
     return literal(constant(text, attribute.type), imports)
 
 
 def moment_text(value: Value, attribute: Attribute, imports: Imports) -> str:
-    """A time from `now`, as its attribute has it: `now - dt.timedelta(days=7)`."""
+    """A time relative to `now`, in the type of its attribute: `now - dt.timedelta(days=7)`."""
     imports.module("datetime as dt")
     seconds = value.now or 0
     moment = f"now {'-' if seconds < 0 else '+'} dt.timedelta({_span(abs(seconds))})" if seconds else "now"

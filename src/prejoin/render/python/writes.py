@@ -1,6 +1,6 @@
-"""Writes as methods: each does what the pattern does, under its conditions, all of it or nothing where that is said.
+"""Renders the methods of writes.
 
-New items are given as objects. What else a write needs comes from these where they have it, and else from parameters.
+New items are parameters as objects. Other values are taken from these objects if they have them, else from parameters.
 """
 
 from __future__ import annotations
@@ -14,10 +14,19 @@ from prejoin.design.mapping.facets import ending
 from prejoin.design.mapping.shared_values import agreements, shared_inputs
 from prejoin.design.model import Call, Operation
 from prejoin.render.python.layout import STEP, Group, Part, call, flat, keyword, mapping, string
-from prejoin.render.python.method import LOCAL, Asked, Method, Module, Option, Param, Refusal, bodied
+from prejoin.render.python.method import (
+    LOCAL,
+    ArgumentMismatch,
+    InputValue,
+    Method,
+    Option,
+    Param,
+    RenderContext,
+    body_lines,
+)
 from prejoin.render.python.names import free, identifier
 from prejoin.render.python.reads import as_lambda, test_text
-from prejoin.render.python.sources import Loop, Sources
+from prejoin.render.python.write_sources import Loop, Sources
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, member_of
 from prejoin.workload.model import (
@@ -34,26 +43,26 @@ from prejoin.workload.model import (
 )
 
 
-def write_method(module: Module, write: Write, operation: Operation) -> Method:
-    return _Writing(module, write, operation).method()
+def write_method(module: RenderContext, write: Write, operation: Operation) -> Method:
+    return _WriteMethod(module, write, operation).method()
 
 
-class _Writing:
-    """One write being written down."""
+class _WriteMethod:
+    """Renders one write."""
 
-    def __init__(self, module: Module, write: Write, operation: Operation) -> None:
+    def __init__(self, module: RenderContext, write: Write, operation: Operation) -> None:
         self.module = module
         self.write = write
         self.operation = operation
         self.sources = Sources(module, write, operation)
         self.batched = {e for r in operation.requests if r.call is Call.BATCH_WRITE for e in r.entities}
         self.token = ""
-        """The parameter that makes it safe to repeat, where there is one."""
+        """The parameter for the token of a transaction; empty if there is none."""
 
     def method(self) -> Method:
         body = list(self._body())
-        refusals: list[Refusal] = []
-        body = [*self._belonging(refusals), *body]
+        mismatches: list[ArgumentMismatch] = []
+        body = [*self._belonging(mismatches), *body]
         params = self.sources.ordered
         if self.sources.timed:
             self.module.imports.module("datetime as dt")
@@ -62,15 +71,15 @@ class _Writing:
         if self.token:
             params.append(Param(self.token, "str | None", Option("token"), "None"))
         name = self.module.names.methods[self.write.id]
-        return Method(self.write, name, tuple(params), "None", bodied(body), tuple(refusals))
+        return Method(self.write, name, tuple(params), "None", body_lines(body), tuple(mismatches))
 
     # --- What belongs together --------------------------------------------------------------------------------------
 
-    def _belonging(self, refusals: list[Refusal]) -> Iterator[Part]:
-        """Refuses objects that do not belong together, before anything is sent."""
+    def _belonging(self, mismatches: list[ArgumentMismatch]) -> Iterator[Part]:
+        """The checks that refuse objects which do not belong together, before anything is sent."""
         workload, actions, records = self.module.workload, self.sources.actions, self.sources.records
         owners = {(a.part, a.part_attribute): a for a in agreements(workload, self.write, actions)}
-        asked = {p.meaning.input: p.name for p in self.sources.params.values() if isinstance(p.meaning, Asked)}
+        asked = {p.meaning.input: p.name for p in self.sources.params.values() if isinstance(p.meaning, InputValue)}
         for at, param in records.items():
             action = actions[at]
             entity = self.sources.entity(action.entity)
@@ -91,7 +100,7 @@ class _Writing:
                     continue
                 message = f"{left} is not {right}"
                 if not right.startswith(f"{param.name}["):
-                    refusals.append(Refusal(at, attribute.name, message))
+                    mismatches.append(ArgumentMismatch(at, attribute.name, message))
                 depth = STEP if loop else ""
                 lines.append(Group(f"{depth}if (", (left, f"!= {right}"), "):", commas=False, loose=True))
                 lines.append(call(f"{depth}{STEP}raise ValueError", string(message)))
@@ -133,7 +142,7 @@ class _Writing:
         yield from later
 
     def _token(self, checked: Iterable[str]) -> str:
-        """The name of a token by which a transaction is done once; empty where it would not be the same again.
+        """The name of the token parameter; empty if a repeated transaction would differ from the first.
 
         That is where it depends on what is read before, or on the time.
         """
@@ -198,7 +207,7 @@ class _Writing:
         return call(f"{writer}.put", shown, *options)
 
     def _constants(self, action: Action, entity: Entity, loop: Loop | None) -> list[tuple[str, str]]:
-        """What a new item is given, whatever the object says."""
+        """Attributes of a new item that the document sets, whatever the object has."""
         found = []
         for change in action.changes:
             attribute = entity.attribute(change.attribute)
@@ -254,7 +263,7 @@ class _Writing:
     # --- What is found first, and batches ---------------------------------------------------------------------------
 
     def _find(self, found: str, action: Action, loop: Loop | None, names: Iterable[str]) -> Iterator[Part]:
-        """The request that finds what is to be written or checked: by all that is known of it."""
+        """The query that finds an item to write or check, by all attributes that are known."""
         entity = self.sources.entity(action.entity)
         cls, wait = self.module.cls(entity.name), self.module.wait
         request = next(r for r in self.operation.finds if entity.name in r.entities)
@@ -304,7 +313,7 @@ class _Writing:
     # --- Conditions -------------------------------------------------------------------------------------------------
 
     def _check(self, name: str, checks: Sequence[Check]) -> Iterator[Part]:
-        """A condition on an item that is not written."""
+        """The check of an item that is not written."""
         entity = self.sources.entity(name)
         action = Action(Verb.UPDATE, name)
         base = self.sources.base(entity)
@@ -343,7 +352,7 @@ class _Writing:
         return check.entity or first
 
     def _tests(self, checks: Iterable[Check], entity: Entity, loop: Loop | None, given: Iterable[str]) -> list[Part]:
-        """The comparisons with attributes of an item. What is given with its key is compared already."""
+        """The comparisons with attributes of an item; those given with its key are compared anyway."""
         found: list[Part] = []
         said = set(given)
         for check in checks:
@@ -358,7 +367,7 @@ class _Writing:
         return found
 
     def _looped(self, tests: list[Part], loop: Loop | None) -> bool:
-        """Whether a condition is about the variables of a loop."""
+        """Whether a condition uses the variables of a loop."""
         names = [loop.record, *loop.lists.values()] if loop else []
         return any(name in _words(flat(test)) for name in names for test in tests)
 

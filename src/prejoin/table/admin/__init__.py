@@ -1,1 +1,1 @@
-"""The table itself: created, extended by indexes, compared with its schema."""
+"""Administration of the table: create it, add indexes, compare it with the schema."""

@@ -1,4 +1,4 @@
-"""Making a table, without I/O: it is created, waited for until it can be used, and told when items expire; grown."""
+"""Create a table and wait until it is active; add indexes to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .drift import describe, differences, drift
 from .table_request import add_index, create_table, time_to_live
 
 MOST_SECONDS = 600.0
-"""How long a table is waited for. Most are there in ten seconds; large ones with indexes to fill are not."""
+"""The longest time to wait for a table. Most are active in ten seconds; large indexes take longer."""
 
 _FIRST, _LONGEST = 0.25, 5.0
 
@@ -22,10 +22,9 @@ _FIRST, _LONGEST = 0.25, 5.0
 def create(
     schema: Schema, table: str, *, if_absent: bool = False, more: Mapping[str, Any] | None = None
 ) -> Steps[None]:
-    """Creates the table with its indexes, waits until it is active, and switches on its time to live.
+    """Create the table with its indexes, wait until it is active, and enable its time to live.
 
-    With `if_absent`, a table that is there already is left as it is, if it is what the schema says. An index that is
-    not in the schema is nobody's harm.
+    With `if_absent`, an existing table is kept if it matches the schema. It may have more indexes.
     """
     try:
         yield Request("CreateTable", create_table(schema, table, more))
@@ -38,19 +37,19 @@ def create(
     if if_absent:
         found = yield from drift(schema, table)
         if wrong := [one for one in found if one.kind != "extra index"]:
-            raise TableError(f"the table {table} is there, but not as the schema says: {'; '.join(map(str, wrong))}")
+            raise TableError(f"the table {table} exists, and does not match the schema: {'; '.join(map(str, wrong))}")
 
 
 def add_indexes(schema: Schema, table: str) -> Steps[tuple[str, ...]]:
-    """Adds the global indexes that a table lacks, and waits until they are filled; returns their names.
+    """Add the global indexes that a table lacks, wait until they are active, and return their names.
 
-    DynamoDB takes one at a time. Nothing is changed or removed, and nothing added to a table with other keys.
+    DynamoDB adds one at a time. Nothing else is changed. A table with other keys is refused.
     """
     described = yield from describe(table)
     if described is None:
-        raise TableError(f"there is no table {table}: create it, with create_table()")
+        raise TableError(f"the table {table} does not exist. Create it with create_table()")
     if wrong := [one for one in differences(schema, described, {}) if one.kind in ("keys", "type")]:
-        raise TableError(f"the table {table} is not as the schema says: {'; '.join(map(str, wrong))}")
+        raise TableError(f"the table {table} does not match the schema: {'; '.join(map(str, wrong))}")
     there = {one["IndexName"] for one in described.get("GlobalSecondaryIndexes") or ()}
     lacking = [index for index in schema.indexes.values() if not index.local and index.name not in there]
     for index in lacking:
@@ -61,7 +60,7 @@ def add_indexes(schema: Schema, table: str) -> Steps[tuple[str, ...]]:
 
 
 def active(table: str) -> Steps[None]:
-    """Waits until a table and all its indexes can be used."""
+    """Wait until a table and all its indexes are active."""
     waited, pause = 0.0, _FIRST
     while True:
         status = yield from _status(table)
@@ -77,7 +76,7 @@ def _status(table: str) -> Steps[str]:
     try:
         answer = yield Request("DescribeTable", {"TableName": table})
     except DynamoDBError as error:
-        # Just created, it need not be known everywhere yet.
+        # A new table may not be found for a moment.
         if error.code != "ResourceNotFoundException":
             raise
         return "not found"

@@ -1,4 +1,4 @@
-"""Drift: how a table that is there differs from the one that the schema describes, and what would mend it."""
+"""Drift: the differences between a table and its schema, with fixes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Kind = Literal["missing table", "missing index", "extra index", "keys", "type", 
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One thing that is not as the schema says.
+    """One difference between a table and its schema.
 
-    >>> print(Difference("ttl", "the table", "off", "expires_at", "switch it on with UpdateTimeToLive"))
-    ttl of the table: found off, wanted expires_at; switch it on with UpdateTimeToLive
+    >>> print(Difference("ttl", "the table", "off", "expires_at", "enable it with UpdateTimeToLive"))
+    ttl of the table: found off, wanted expires_at; enable it with UpdateTimeToLive
     """
 
     kind: Kind
@@ -43,14 +43,14 @@ class Difference(msgspec.Struct, frozen=True):
         return f"{said}; {self.fix}"
 
 
-_NEW_TABLE = "neither keys nor their types can change: make a new table, and move the items"
-_NEW_INDEX = "the keys of an index cannot change: add one of another name, then remove this one"
-_NEW_PROJECTION = "what an index holds cannot change: add one of another name, then remove this one"
-_LOCAL = "a local index is made with its table and never after: make a new table, and move the items"
+_NEW_TABLE = "keys and their types cannot change: create a new table, and move the items"
+_NEW_INDEX = "the keys of an index cannot change: add an index with another name, then remove this one"
+_NEW_PROJECTION = "the projection of an index cannot change: add an index with another name, then remove this one"
+_LOCAL = "a local index can only be created with its table: create a new table, and move the items"
 
 
 def drift(schema: Schema, table: str) -> Steps[list[Difference]]:
-    """Asks what the table is, and compares."""
+    """Describe the table, and return its differences."""
     described = yield from describe(table)
     if described is None:
         return differences(schema, None, {})
@@ -59,7 +59,7 @@ def drift(schema: Schema, table: str) -> Steps[list[Difference]]:
 
 
 def describe(table: str) -> Steps[dict[str, Any] | None]:
-    """What DescribeTable says; None if there is no such table."""
+    """Return the description of a table; None if it does not exist."""
     try:
         answer = yield Request("DescribeTable", {"TableName": table})
     except DynamoDBError as error:
@@ -71,9 +71,9 @@ def describe(table: str) -> Steps[dict[str, Any] | None]:
 
 
 def differences(schema: Schema, table: Mapping[str, Any] | None, ttl: Mapping[str, Any]) -> list[Difference]:
-    """What differs, of the table as DescribeTable and DescribeTimeToLive tell of it; the gravest first."""
+    """Return the differences of a table from its descriptions; the most serious first."""
     if table is None:
-        return [Difference("missing table", "the table", "none", "a table", "create it, with create_table()")]
+        return [Difference("missing table", "the table", "none", "a table", "create it with create_table()")]
     return [*_table(schema, table), *_indexes(schema, table), *_expiry(schema, ttl)]
 
 
@@ -100,13 +100,15 @@ def _indexes(schema: Schema, table: Mapping[str, Any]) -> Iterator[Difference]:
         found, local = there.pop(name, (None, False))
         if found is None or local != index.local:
             is_there = "none" if found is None else "a local one" if local else "a global one"
-            fix = _LOCAL if index.local else "add it, with add_indexes()"
+            fix = _LOCAL if index.local else "add it with add_indexes()"
             yield Difference("missing index", what, is_there, _keys(key_schema(schema, name)), fix)
         else:
             yield from _index(schema, index, what, found)
     for name, (found, local) in there.items():
         fix = (
-            "a local index goes only with its table" if local else "remove it with UpdateTable, or add it to the schema"
+            "a local index can only be removed with its table"
+            if local
+            else "remove it with UpdateTable, or add it to the schema"
         )
         yield Difference("extra index", f"the index {name}", _keys(found["KeySchema"]), "none", fix)
 
@@ -120,7 +122,7 @@ def _index(schema: Schema, index: Index, what: str, found: Mapping[str, Any]) ->
         yield Difference("projection", what, held, hold, _NEW_PROJECTION)
     status = found.get("IndexStatus", "ACTIVE")
     if status != "ACTIVE":
-        yield Difference("status", what, status, "ACTIVE", "wait for it: it is not asked until it is filled")
+        yield Difference("status", what, status, "ACTIVE", "wait for it: it cannot be read until it is active")
 
 
 def _expiry(schema: Schema, ttl: Mapping[str, Any]) -> Iterator[Difference]:
@@ -129,16 +131,16 @@ def _expiry(schema: Schema, ttl: Mapping[str, Any]) -> Iterator[Difference]:
     if found == schema.ttl:
         return
     if not found:
-        fix = "switch it on with UpdateTimeToLive"
+        fix = "enable it with UpdateTimeToLive"
     elif not schema.ttl:
-        fix = "items are deleted by it: say so in the schema, ttl=…, or switch it off with UpdateTimeToLive"
+        fix = "DynamoDB deletes items by it: add ttl=… to the schema, or disable it with UpdateTimeToLive"
     else:
-        fix = "switch it off with UpdateTimeToLive, and on for the other attribute an hour later"
+        fix = "disable it with UpdateTimeToLive, and enable it for the other attribute an hour later"
     yield Difference("ttl", "the table", found or "off", schema.ttl or "off", fix)
 
 
 def _keys(elements: Sequence[Mapping[str, str]]) -> str:
-    """A key schema in one line: `country + city, total`."""
+    """Return a key schema in one line: `country + city, total`."""
     sides = [[one["AttributeName"] for one in elements if one["KeyType"] == kind] for kind in ("HASH", "RANGE")]
     return ", ".join(" + ".join(side) for side in sides if side)
 

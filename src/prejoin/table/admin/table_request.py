@@ -1,4 +1,4 @@
-"""The requests that make the table of a schema: CreateTable, one for a further index, one for its time to live."""
+"""Request bodies for the table of a schema: CreateTable, UpdateTable for an index, UpdateTimeToLive."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from prejoin.table.schema.schema import Schema
 
 
 def create_table(schema: Schema, table: str, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The table that a schema describes, paid by the request.
+    """Return the CreateTable request of a schema, on-demand by default.
 
-    `more` are further members of CreateTable: `Tags`, `DeletionProtectionEnabled`, `TableClass`, … With
-    `ProvisionedThroughput` the table and each global index are paid by the hour, at that throughput.
+    `more` are further parameters: `Tags`, `DeletionProtectionEnabled`, `TableClass`, … With `ProvisionedThroughput` the
+    table and each global index have provisioned capacity.
     """
     more = more or {}
     body: dict[str, Any] = {
@@ -38,7 +38,7 @@ def create_table(schema: Schema, table: str, more: Mapping[str, Any] | None = No
 
 
 def add_index(schema: Schema, table: str, index: Index, throughput: Mapping[str, Any]) -> dict[str, Any]:
-    """The UpdateTable request for an index more. In a table that is paid by the hour it gets the table's throughput."""
+    """Return the UpdateTable request that adds an index, with the throughput of a provisioned table."""
     names = schema.keys(index.name).names
     units = {name: throughput.get(name, 0) for name in ("ReadCapacityUnits", "WriteCapacityUnits")}
     made = _index(schema, index) | ({"ProvisionedThroughput": units} if all(units.values()) else {})
@@ -50,7 +50,7 @@ def add_index(schema: Schema, table: str, index: Index, throughput: Mapping[str,
 
 
 def time_to_live(schema: Schema, table: str) -> dict[str, Any]:
-    """The UpdateTimeToLive request of a schema that has one."""
+    """Return the UpdateTimeToLive request of a schema with a time to live."""
     return {"TableName": table, "TimeToLiveSpecification": {"Enabled": True, "AttributeName": schema.ttl}}
 
 
@@ -63,7 +63,7 @@ def key_schema(schema: Schema, slot: str) -> list[dict[str, str]]:
 def projection(schema: Schema, index: Index) -> dict[str, Any]:
     if isinstance(index.projection, str):
         return {"ProjectionType": index.projection}
-    # The type tag always goes along: without it an answer would have to be told by its keys.
+    # The type tag is always projected: without it, the entity of an item would have to be found by its keys.
     return {"ProjectionType": "INCLUDE", "NonKeyAttributes": _beside_keys(schema, index, index.projection)}
 
 

@@ -1,1 +1,1 @@
-"""The clients, sync and async: methods that people call. What they do is in `read` and `write`."""
+"""The sync and async clients. Their methods call `read` and `write`."""

@@ -18,8 +18,8 @@ from prejoin.table.write.model import Write
 from prejoin.transport import AsyncTransport, TransportError
 
 from .async_reads import AsyncReader
-from .async_writes import AsyncBatching, AsyncWriter
-from .client import any_call, explained, measured, observed, safe, unreadable_answer
+from .async_writes import AsyncBatchWriter, AsyncWriter
+from .client import any_call, body_of, decode_error, metered_call, report_call, specific_error
 from .observe import Observer
 from .transaction import WriteList
 
@@ -47,7 +47,7 @@ class AsyncTransaction(WriteList):
     if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
         def __enter__(self) -> NoReturn:
-            raise TypeError("a transaction of an AsyncClient is sent with await: write `async with db.transaction()`")
+            raise TypeError("this is an AsyncClient: write `async with db.transaction()`")
 
         def __exit__(self, *_: object) -> None: ...
 
@@ -58,7 +58,7 @@ class AsyncTransaction(WriteList):
             await self._run(self._steps())
 
 
-class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
+class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
     """Typed access to one table for asyncio: the methods of `Client`, awaited.
 
     >>> from dataclasses import dataclass
@@ -143,7 +143,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     async def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """Send any DynamoDB operation: `await db.call("DescribeTable")`. The TableName is added if it is missing."""
         if self._fence is not None:
-            raise self._fence.confined("call()")
+            raise self._fence.refusal("call()")
         answer: dict[str, Any] = await self._send(any_call(self.table, operation, body or {}))
         return answer
 
@@ -161,7 +161,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
     if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
         def __enter__(self) -> NoReturn:
-            raise TypeError("an AsyncClient is closed with await: write `async with AsyncClient(…) as db`")
+            raise TypeError("this is an AsyncClient: write `async with AsyncClient(…) as db`")
 
         def __exit__(self, *_: object) -> None: ...
 
@@ -211,13 +211,13 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatching):
             self._fence.check(request)
         try:
             if self._observe:
-                answer = await self._transport.send_async(*measured(request, self._lossless))
-                return observed(request, answer, self._observe)
-            answer = await self._transport.send_async(request.operation, _encode(safe(request, self._lossless)))
+                answer = await self._transport.send_async(*metered_call(request, self._lossless))
+                return report_call(request, answer, self._observe)
+            answer = await self._transport.send_async(request.operation, _encode(body_of(request, self._lossless)))
             return request.read(answer)
         except DynamoDBError as error:
-            if found := explained(error, request, self.table):
+            if found := specific_error(error, request, self.table):
                 raise found from error
             raise
         except DecodeError as error:
-            raise unreadable_answer(request, error) from error
+            raise decode_error(request, error) from error

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prejoin.table.write.model import Write
 
     from . import update as update_block
-    from .update import AsyncUpdating
+    from .update import AsyncUpdateBlock
 else:
     batch = Lazy("prejoin.table.write.batch")
     from_call = Lazy("prejoin.table.write.from_call")
@@ -62,7 +62,7 @@ class AsyncWriter(ABC):
         read: bool = NOT_GIVEN,
         returning: Returning = None,
         **known: Any,
-    ) -> AsyncUpdating[E]:
+    ) -> AsyncUpdateBlock[E]:
         """Update an object with assignments: `async with db.update(Product, sku=sku) as p: p.stock -= 1`.
 
         Keywords are the attributes of the key, and others whose current value you know; the update fails with
@@ -72,7 +72,7 @@ class AsyncWriter(ABC):
         `read=True` the item is read first, and written only if it has not changed since. With `returning`, the object
         is the `result` of the update.
         """
-        return update_block.AsyncUpdating(self, cls, where, known, {"read": read, "returning": returning})
+        return update_block.AsyncUpdateBlock(self, cls, where, known, {"read": read, "returning": returning})
 
     def upsert(
         self,
@@ -83,12 +83,14 @@ class AsyncWriter(ABC):
         read: bool = NOT_GIVEN,
         returning: Literal["new"] | None = None,
         **key: Any,
-    ) -> AsyncUpdating[E]:
+    ) -> AsyncUpdateBlock[E]:
         """Update an object, or create it: `async with db.upsert(Page, url=url) as p: p.title = "Home"`.
 
         A new item is written as by `insert`: required attributes have to be set, and others get their defaults.
         """
-        return update_block.AsyncUpdating(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
+        return update_block.AsyncUpdateBlock(
+            self, cls, where, key, {"read": read, "returning": returning, "upsert": True}
+        )
 
     @overload
     async def apply(
@@ -182,7 +184,7 @@ class AsyncWriter(ABC):
         return cast("E | None", await self._write(write))
 
 
-class AsyncBatching(ABC):
+class AsyncBatchWriter(ABC):
     """The methods of `AsyncClient` that write many objects."""
 
     schema: Schema

@@ -16,7 +16,7 @@ from prejoin.table.lazy import Lazy
 from prejoin.transport.errors import TransportError
 
 from .reads import Reader
-from .writes import Batching, Writer
+from .writes import BatchWriter, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,7 +62,7 @@ NOT_OF_A_TABLE = frozenset(
 _encode = msgspec.json.Encoder().encode
 
 
-class Client(Reader, Writer, Batching):
+class Client(Reader, Writer, BatchWriter):
     """Typed access to one table.
 
     >>> from dataclasses import dataclass
@@ -146,7 +146,7 @@ class Client(Reader, Writer, Batching):
     def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """Send any DynamoDB operation: `db.call("DescribeTable")`. The TableName is added if it is missing."""
         if self._fence is not None:
-            raise self._fence.confined("call()")
+            raise self._fence.refusal("call()")
         answer: dict[str, Any] = self._send(any_call(self.table, operation, body or {}))
         return answer
 
@@ -203,14 +203,14 @@ class Client(Reader, Writer, Batching):
             self._fence.check(request)
         try:
             if self._observe:
-                return observed(request, self._transport.send(*measured(request, self._lossless)), self._observe)
-            return request.read(self._transport.send(request.operation, _encode(safe(request, self._lossless))))
+                return report_call(request, self._transport.send(*metered_call(request, self._lossless)), self._observe)
+            return request.read(self._transport.send(request.operation, _encode(body_of(request, self._lossless))))
         except DynamoDBError as error:
-            if found := explained(error, request, self.table):
+            if found := specific_error(error, request, self.table):
                 raise found from error
             raise
         except DecodeError as error:
-            raise unreadable_answer(request, error) from error
+            raise decode_error(request, error) from error
 
 
 def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
@@ -220,7 +220,7 @@ def any_call(table: str, operation: str, body: Mapping[str, Any]) -> Request:
     return Request(operation, body)
 
 
-def safe(request: Request, lossless: bool) -> Mapping[str, Any]:
+def body_of(request: Request, lossless: bool) -> Mapping[str, Any]:
     """Return the body of a request, with a token if it is a transaction and its response may be lost.
 
     DynamoDB applies a transaction once, even if it arrives twice with the same token. So it can be sent again.
@@ -230,29 +230,29 @@ def safe(request: Request, lossless: bool) -> Mapping[str, Any]:
     return {**request.body, "ClientRequestToken": urandom(16).hex()}
 
 
-def measured(request: Request, lossless: bool) -> tuple[str, bytes]:
+def metered_call(request: Request, lossless: bool) -> tuple[str, bytes]:
     """Return the operation and the body of a request that returns ConsumedCapacity."""
-    body = safe(request, lossless)
+    body = body_of(request, lossless)
     if request.operation in METERED:
         body = {**body, "ReturnConsumedCapacity": "TOTAL"}
     return request.operation, _encode(body)
 
 
-def explained(error: DynamoDBError, request: Request, table: str) -> Exception | None:
+def specific_error(error: DynamoDBError, request: Request, table: str) -> Exception | None:
     """Return a more exact error, if there is one."""
     if error.code == "ResourceNotFoundException" and request.operation in METERED:
         return NoSuchTable(table, error)
     return None
 
 
-def observed(request: Request, answer: bytes, observe: Observer) -> Any:
+def report_call(request: Request, answer: bytes, observe: Observer) -> Any:
     call = observation.Call(request.operation, request.body, read_json(answer), str(request.key))
     result = request.read(answer)
     observe(call)
     return result
 
 
-def unreadable_answer(request: Request, error: DecodeError) -> TransportError:
+def decode_error(request: Request, error: DecodeError) -> TransportError:
     """Return the error for a response that is not JSON and has no checksum: it counts as lost."""
     from prejoin.transport.errors import AnswerLost, OutcomeUnknown
     from prejoin.transport.request.retry import is_read

@@ -1,4 +1,4 @@
-"""What was called, for those who watch: operation, key, items and units of every request that was answered."""
+"""`Call`: a request and its response, for observers of a client."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import msgspec
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One request and its answer."""
+    """One request and its response."""
 
     operation: str
     request: Mapping[str, Any]
     response: Mapping[str, Any]
     key: str
-    """The key as people read it: `USER#42 / ORDER#*`."""
+    """The key as text: `USER#42 / ORDER#*`."""
 
     @property
     def index(self) -> str:
-        """The index it read; empty for the table."""
+        """The index that was read; empty for the table."""
         return str(self.request.get("IndexName", ""))
 
     @property
     def units(self) -> float:
-        """Capacity units consumed, of the table and its indexes."""
+        """The consumed capacity units of the table and its indexes."""
         found = self.response.get("ConsumedCapacity") or []
         return float(sum(one["CapacityUnits"] for one in (found if isinstance(found, list) else [found])))
 
     @property
     def items(self) -> int:
-        """Items read or written."""
+        """The number of items that were read or written."""
         match self.operation:
             case "Query" | "Scan":
                 return int(self.response.get("Count", 0))

@@ -1,4 +1,4 @@
-"""Updates being written: what is assigned inside a `with` is one UpdateItem at its end."""
+"""Update blocks: the assignments inside a `with` block are sent as one UpdateItem at its end."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 from prejoin.table.condition.record import Where
 from prejoin.table.errors import TableError
-from prejoin.table.update.draft import Draft, changes_of, closed
+from prejoin.table.update.draft import Draft, changes_of, close
 
 E = TypeVar("E")
 
 
 class _Update(Generic[E]):
-    """An update being written."""
+    """An update block."""
 
     _result: E | None = None
     _done = False
@@ -31,9 +31,9 @@ class _Update(Generic[E]):
 
     @property
     def result(self) -> E:
-        """The object that was asked for with `returning`."""
+        """The object that `returning` requests."""
         if not self._done or not self._how["returning"]:
-            raise TableError('the result of an update is there when it is done, and asked for with returning="new"')
+            raise TableError('an update has a result after its block, if it is requested with returning="new"')
         return cast("E", self._result)
 
     def _applied(self) -> Any:
@@ -45,8 +45,8 @@ class _Update(Generic[E]):
         return self._draft
 
 
-class Updating(_Update[E]):
-    """An update being written: what is assigned inside the `with` is one UpdateItem at its end."""
+class UpdateBlock(_Update[E]):
+    """An update block: the assignments inside the `with` block are sent as one UpdateItem at its end."""
 
     def __enter__(self) -> E:
         return self._begun()  # type: ignore[no-any-return]
@@ -54,9 +54,7 @@ class Updating(_Update[E]):
     if not TYPE_CHECKING:  # type checkers refuse `async with` by themselves
 
         async def __aenter__(self) -> NoReturn:
-            raise TypeError(
-                "this client is not awaited: write `with db.update(…)`, without async; or use an AsyncClient"
-            )
+            raise TypeError("this is not an AsyncClient: write `with db.update(…)`, without async")
 
         async def __aexit__(self, *_: object) -> None: ...
 
@@ -67,11 +65,11 @@ class Updating(_Update[E]):
             self._result = self._applied()
             self._done = True
         else:
-            closed(self._draft)
+            close(self._draft)
 
 
-class AsyncUpdating(_Update[E]):
-    """An update being written: what is assigned inside the `async with` is one UpdateItem at its end."""
+class AsyncUpdateBlock(_Update[E]):
+    """An update block: the assignments inside the `async with` block are sent as one UpdateItem at its end."""
 
     async def __aenter__(self) -> E:
         return self._begun()  # type: ignore[no-any-return]
@@ -79,7 +77,7 @@ class AsyncUpdating(_Update[E]):
     if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
         def __enter__(self) -> NoReturn:
-            raise TypeError("an update of an AsyncClient is sent with await: write `async with db.update(…)`")
+            raise TypeError("this is an AsyncClient: write `async with db.update(…)`")
 
         def __exit__(self, *_: object) -> None: ...
 
@@ -90,4 +88,4 @@ class AsyncUpdating(_Update[E]):
             self._result = await self._applied()
             self._done = True
         else:
-            closed(self._draft)
+            close(self._draft)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prejoin.table.write.model import Write
 
     from . import update as update_block
-    from .update import Updating
+    from .update import UpdateBlock
 else:
     batch = Lazy("prejoin.table.write.batch")
     from_call = Lazy("prejoin.table.write.from_call")
@@ -62,7 +62,7 @@ class Writer(ABC):
         read: bool = NOT_GIVEN,
         returning: Returning = None,
         **known: Any,
-    ) -> Updating[E]:
+    ) -> UpdateBlock[E]:
         """Update an object with assignments: `with db.update(Product, sku=sku) as p: p.stock -= 1`.
 
         Keywords are the attributes of the key, and others whose current value you know; the update fails with
@@ -72,7 +72,7 @@ class Writer(ABC):
         `read=True` the item is read first, and written only if it has not changed since. With `returning`, the object
         is the `result` of the update.
         """
-        return update_block.Updating(self, cls, where, known, {"read": read, "returning": returning})
+        return update_block.UpdateBlock(self, cls, where, known, {"read": read, "returning": returning})
 
     def upsert(
         self,
@@ -83,12 +83,12 @@ class Writer(ABC):
         read: bool = NOT_GIVEN,
         returning: Literal["new"] | None = None,
         **key: Any,
-    ) -> Updating[E]:
+    ) -> UpdateBlock[E]:
         """Update an object, or create it: `with db.upsert(Page, url=url) as p: p.title = "Home"`.
 
         A new item is written as by `insert`: required attributes have to be set, and others get their defaults.
         """
-        return update_block.Updating(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
+        return update_block.UpdateBlock(self, cls, where, key, {"read": read, "returning": returning, "upsert": True})
 
     @overload
     def apply(
@@ -182,7 +182,7 @@ class Writer(ABC):
         return cast("E | None", self._write(write))
 
 
-class Batching(ABC):
+class BatchWriter(ABC):
     """The methods of `Client` that write many objects."""
 
     schema: Schema

@@ -1,1 +1,1 @@
-"""Objects as DynamoDB items, and items as objects."""
+"""Conversion of objects to DynamoDB items and back."""

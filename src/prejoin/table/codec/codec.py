@@ -1,4 +1,4 @@
-"""Objects and items: a dataclass, msgspec Struct or pydantic model as the attributes of a DynamoDB item, and back."""
+"""Convert objects to DynamoDB items and back: dataclasses, msgspec Structs and pydantic models."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from prejoin.table.errors import CodecError, SchemaError, UnknownAttribute
 from prejoin.types import Kind, Type
 
 from .records import Default, Field, fields_of
-from .structs import Slot, Wire, anything, source_of, struct_of
-from .values import TEXT, Json, ValueCodec, codec_for, typed
+from .structs import DecodedField, Wire, anything, source_of, struct_of
+from .values import TEXT, Json, ValueCodec, codec_for, typed_coders
 
 E = TypeVar("E")
 V = TypeVar("V")
 
 
 Stored = Callable[[ValueCodec], ValueCodec]
-"""Another way to write and read the values of an attribute."""
+"""Changes how the values of an attribute are stored."""
 
 
 class Attribute(msgspec.Struct, frozen=True):
-    """One attribute of an entity: its name in Python, its name in the table, and how its values are written."""
+    """One attribute of an entity: its field, its name in the table, and the codec of its values."""
 
     field: Field
     wire: str
@@ -45,12 +45,12 @@ class Attribute(msgspec.Struct, frozen=True):
 
     @property
     def required(self) -> bool:
-        """Whether the constructor needs it."""
+        """Whether the constructor requires it."""
         return self.field.required
 
     @property
     def absent(self) -> Default | None:
-        """What the constructor is given for one that an item does not have; None if there is nothing to give."""
+        """The value for the constructor if an item lacks the attribute; None if there is no such value."""
         if not self.required:
             return None if self.field.remembered else self.field.default
         if self.optional:
@@ -58,11 +58,11 @@ class Attribute(msgspec.Struct, frozen=True):
         return Default(factory=self.value.empty) if self.value.empty else None
 
     @property
-    def slot(self) -> Slot:
+    def slot(self) -> DecodedField:
         absent = self.absent
         needed = self.required and absent is None
         parameter = "" if self.field.positional else self.field.parameter or self.name
-        return Slot(parameter, self.wire, self.value.wire, needed, absent)
+        return DecodedField(parameter, self.wire, self.value.wire, needed, absent)
 
 
 class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
@@ -92,9 +92,10 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         outer: tuple[type, ...] = (),
         stored: Mapping[str, Stored] | None = None,
     ) -> Codec[E]:
-        """The codec of a class; `names` gives attributes another name in the table, `outer` are records it is in.
+        """Return the codec of a class.
 
-        What `stored` names is not written as its type is elsewhere.
+        `names` are the names in the table of attributes that have another name there. `stored` changes how attributes
+        are stored. `outer` are the records that contain this one.
         """
         attributes = {}
         for field in fields_of(record):
@@ -123,7 +124,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     def attribute(self, name: str) -> Attribute:
         found = self.attributes.get(name)
         if found is None:
-            from difflib import get_close_matches  # for those who mistyped
+            from difflib import get_close_matches  # only for this message
 
             near = get_close_matches(name, self.attributes, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.attributes)}"
@@ -131,7 +132,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         return found
 
     def view(self, into: type[V]) -> Codec[V]:
-        """The codec of a class that has some of the attributes of this one, by the same names."""
+        """Return the codec of a class that has some attributes of this one."""
         found = self._views.get(into)
         if found is None:
             names = {field.name: self.attribute(field.name).wire for field in fields_of(into)}
@@ -149,7 +150,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         return {}
 
     def values(self, record: E) -> dict[str, Any]:
-        """An object's attributes by name."""
+        """Return the attributes of an object, by name."""
         return self._values(record)
 
     @cached_property
@@ -158,15 +159,15 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         return FunctionSource().function("record", f"{{{', '.join(parts)}}}")
 
     def encode(self, record: E) -> Json:
-        """An object as attributes of an item. What is None is left out."""
+        """Encode an object as an item. Attributes that are None are left out."""
         return self.encode_values(self.values(record))
 
     def encode_values(self, values: Mapping[str, Any]) -> Json:
-        """Attributes by name as those of an item."""
+        """Encode attributes as an item."""
         if len(values) == len(self.attributes):
             try:
                 return self._encode(values)
-            except Exception:  # noqa: S110 - some value is not as it should be; below it is found out which, and why
+            except Exception:  # noqa: S110 - some value does not fit; the slow way below says which, and why
                 pass
         item = {}
         writers = self._writers
@@ -178,8 +179,8 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
             wire, encode, is_set = writer
             if value is None:
                 if not self.attributes[name].optional:
-                    raise CodecError(f"{self.name}.{name} is None, and it is not optional")
-            elif value or not is_set:  # DynamoDB has no empty set: absent is empty
+                    raise CodecError(f"{self.name}.{name} is None, but it is not optional")
+            elif value or not is_set:  # DynamoDB has no empty set, so it is left out
                 try:
                     item[wire] = encode(value)
                 except CodecError as error:
@@ -188,14 +189,14 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
 
     @cached_property
     def _encode(self) -> Callable[[Mapping[str, Any]], Json]:
-        """Writes all attributes at once, where all are given. It raises whatever it likes where one is not so."""
+        """Encodes all attributes at once, with compiled code. It raises any exception if a value does not fit."""
         code = FunctionSource()
         parts = []
         for name, attribute in self.attributes.items():
             encode, value, wire = code.constant(attribute.value.encode), code.fresh(), repr(attribute.wire)
             given = f"({value} := values[{name!r}])"
             if attribute.type.kind is Kind.SET:
-                # DynamoDB has no empty set: absent is empty. None is refused by `encode`, unless it may be.
+                # DynamoDB has no empty set, so it is left out. `encode` refuses None if it is not optional.
                 absent = f"not {given}" if attribute.optional else f"not {given} and {value} is not None"
                 parts.append(f"**({{}} if {absent} else {{{wire}: {encode}({value})}})")
             elif attribute.optional:
@@ -214,11 +215,11 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
 
     @cached_property
     def _writers(self) -> dict[str, tuple[str, Callable[[Any], Json], bool]]:
-        """For each attribute its name in the table, how it is written, and whether it is a set."""
+        """For each attribute: its name in the table, its encoder, and whether it is a set."""
         return {a.name: (a.wire, a.value.encode, a.type.kind is Kind.SET) for a in self.attributes.values()}
 
     def decode(self, item: Mapping[str, Json]) -> E:
-        """An item as an object. What it has beside the class's attributes is left aside."""
+        """Decode an item. Attributes that the class does not have are ignored."""
         values = {}
         for attribute in self.attributes.values():
             parameter = attribute.field.parameter or attribute.name
@@ -233,41 +234,41 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
                 if absent is None:
                     place = f"{self.name}.{attribute.name}"
                     raise _unfit(
-                        f"the item has no {attribute.wire}, and {self.name} needs one: give {place} a default, or "
-                        "write it to the items that lack it",
+                        f"the item has no {attribute.wire}, which {self.name} requires. Give {place} a default, or add "
+                        "it to the items that lack it",
                         attribute.name,
                     )
                 values[parameter] = absent()
         return self.cls(**values)
 
     def read(self, item: Mapping[str, Json], tag: str, key: Mapping[str, Json]) -> E:
-        """An item of the table as an object. A CodecError says which item it is, also where the class refuses it."""
+        """Decode an item of the table. The CodecError of an item that does not fit names the item."""
         try:
             return self.decode(item)
         except CodecError as error:
             found = _unfit(f"{_named(tag, key)}: {error}", error.attribute)
-        except (ValueError, TypeError) as error:  # what the class itself says
+        except (ValueError, TypeError) as error:  # from the constructor of the class
             found = _unfit(f"{_named(tag, key)} is no {self.name}: {error}", "")
             found.__cause__ = error
         found.entity, found.key, found.item = tag, key, item
         raise found
 
     @cached_property
-    def _slots(self) -> tuple[Slot, ...]:
+    def _slots(self) -> tuple[DecodedField, ...]:
         return tuple(attribute.slot for attribute in self.attributes.values())
 
     @property
     def wire(self) -> Wire:
-        """How such an object stands inside another."""
+        """How an object of this class is decoded inside another object."""
         return Wire("M", self.struct, lambda at, code: source_of(self.cls, self._slots, at, code))
 
     def struct(self, *more: tuple[str, str, Any]) -> Any:
-        """What msgspec decodes items into: their attributes, and `more` (field, name in the table, type)."""
+        """Return the struct that msgspec decodes items into: the attributes, and `more` (field, name, type)."""
         return struct_of(self._slots, *more)
 
     @cached_property
     def make(self) -> Callable[[Any], E]:
-        """Makes an object of a decoded struct. What raises is no such item: `decode` says why."""
+        """Makes an object from a decoded struct. If it raises, `decode` says why."""
         code = FunctionSource()
         return cast("Callable[[Any], E]", code.function("item", source_of(self.cls, self._slots, "item", code)))
 
@@ -286,10 +287,10 @@ def _record_codec(cls: type, outer: tuple[type, ...]) -> ValueCodec:
         def read(item: Json) -> Any:
             return _codec_of(cls).decode(item)
 
-        encode, decode = typed((cls,), cls.__name__, write, "M", read)
+        encode, decode = typed_coders((cls,), cls.__name__, write, "M", read)
         return ValueCodec(Type(Kind.MAP), encode, decode, anything(decode))
     codec: Codec[Any] = Codec.of(cls, outer=outer)
-    encode, decode = typed((cls,), cls.__name__, codec.encode, "M", codec.decode)
+    encode, decode = typed_coders((cls,), cls.__name__, codec.encode, "M", codec.decode)
     return ValueCodec(Type(Kind.MAP), encode, decode, codec.wire)
 
 
@@ -309,13 +310,13 @@ def _named(tag: str, key: Mapping[str, Json]) -> str:
 
 
 def _check_default(record: type, field: Field, value: ValueCodec) -> None:
-    """What is None, or an empty set, is not in the item at all: read back, it must not become something else."""
+    """Refuse defaults that would replace a stored None or empty set, which are not in the item."""
     if field.required or not (value.optional or value.empty):
         return
     default = field.default() if field.default else None
     if default is not None if value.optional else default:
         nothing = "None" if value.optional else "an empty set"
         raise SchemaError(
-            f"{record.__name__}.{field.name} can be {nothing}, which is not written, and would be read as its default "
-            f"{default!r}: make {nothing} the default"
+            f"{record.__name__}.{field.name} can be {nothing}, which is not stored, so it would be read as its default "
+            f"{default!r}. Make {nothing} the default"
         )

@@ -1,4 +1,4 @@
-"""Places inside an attribute, `address.city`, `lines[0].qty`: their names in the table, and how values are written."""
+"""Paths inside an attribute, such as `address.city` or `lines[0].qty`: their names in the table, and their codecs."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def path_text(path: Steps) -> str:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a path leads."""
+    """The target of a path."""
 
     name: str
-    """As people read it, with the class: `Order.address.city`."""
+    """For messages, with the class: `Order.address.city`."""
     steps: Steps
-    """As the table calls them."""
+    """The path with the names in the table."""
     value: ValueCodec
     optional: bool
     """Whether it may be absent."""
     last: Last = "field"
-    """What the last step goes to: a field of a class, an element of a list, an entry of a map."""
+    """The kind of the last step: a field of a class, an element of a list, or an entry of a map."""
 
     def encode(self, value: Any) -> Json:
         try:
@@ -51,7 +51,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def place(codec: Codec[Any], path: Steps) -> Place:
-    """The place that a path leads to, or UnknownAttribute.
+    """Return the target of a path; raise UnknownAttribute if there is none.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -66,7 +66,7 @@ def place(codec: Codec[Any], path: Steps) -> Place:
     attribute = codec.attribute(first)
     if not rest:
         return Place(f"{codec.name}.{first}", (attribute.wire,), attribute.value, attribute.optional)
-    # Every element of a list is alike: one answer serves all positions.
+    # All elements of a list have the same type, so one result serves all positions.
     cls: type = codec.cls
     found = _inside(cls, (first, *(0 if isinstance(step, int) else step for step in rest)))
     steps = tuple(step if isinstance(step, int) else wire for step, wire in zip(rest, found.steps[1:], strict=True))
@@ -74,7 +74,7 @@ def place(codec: Codec[Any], path: Steps) -> Place:
 
 
 def parent(path: Steps) -> Steps:
-    """What has to be there for a place to be written: what it lies in; of a list, the element itself."""
+    """Return the path that must exist for a change: the parent, or in a list the element itself."""
     first, *rest = path
     return path if isinstance(path[-1], int) else (first, *rest[:-1])
 
@@ -94,33 +94,33 @@ def _inside(cls: type, path: Steps) -> Place:
 
 
 def _step(where: str, hint: Any, step: str | int) -> tuple[str | int, Any, bool, Last]:
-    """One step into a type: what it is called in the table, what is there, whether it may be absent, what it is."""
+    """Return one step into a type: the name in the table, the type there, whether it is optional, and its kind."""
     hint = _plain(hint)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in (Any, object, list, tuple, dict):
         return step, Any, True, "element" if isinstance(step, int) else "entry"
     if is_record(hint):
         if isinstance(step, int):
-            raise UnknownAttribute(f"{where} is a {hint.__name__}: it has attributes, not elements")
+            raise UnknownAttribute(f"{where} is a {hint.__name__}, which has attributes, not elements")
         attribute = Codec.of(hint).attribute(step)
         return attribute.wire, attribute.field.hint, attribute.optional, "field"
     if origin in (list, tuple):
         if not isinstance(step, int):
             raise UnknownAttribute(
-                f"{where} is a list and has no {step}: elements are [0], [1], …; += and appended() add to its end"
+                f"{where} is a list and has no {step}. Its elements are [0], [1], …; += and appended() add to its end"
             )
         return step, arguments[0], False, "element"
     if origin in (dict, Mapping):
         if isinstance(step, int):
-            raise UnknownAttribute(f'{where} is a map: its entries have names, as in ["name"]')
+            raise UnknownAttribute(f'{where} is a map, and its entries have names: ["name"]')
         return step, arguments[1], True, "entry"
     if origin in (set, frozenset):
-        raise UnknownAttribute(f"{where} is a set and has no {step}: |= adds members, -= takes them away")
-    raise UnknownAttribute(f"{where} has nothing inside that could be called {step}")
+        raise UnknownAttribute(f"{where} is a set and has no {step}. |= adds members, -= removes them")
+    raise UnknownAttribute(f"{where} has no {step} inside")
 
 
 def _plain(hint: Any) -> Any:
-    """A type without what is said beside it: that it may be None, and what annotations say."""
+    """Return a type hint without annotations and without None."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _plain(arguments[0])

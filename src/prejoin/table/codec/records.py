@@ -1,4 +1,4 @@
-"""The classes whose objects are items: dataclasses, msgspec Structs and pydantic models, seen as fields alike."""
+"""The fields of dataclasses, msgspec Structs and pydantic models, in one form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prejoin.table.errors import SchemaError
 
 
 class Default(msgspec.Struct, frozen=True):
-    """What a field is where nothing is given for it: a value, or what `factory` makes each time."""
+    """The default of a field: a value, or a factory."""
 
     value: Any = None
     factory: Callable[[], Any] | None = None
@@ -24,22 +24,22 @@ class Default(msgspec.Struct, frozen=True):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field of a record: an attribute of its items."""
+    """One field of a record."""
 
     name: str
     hint: Any
     wire: str
-    """Its name in the table, as far as the class says."""
+    """Its name in the table, as the class declares it."""
     required: bool
-    """Whether the constructor needs it."""
+    """Whether the constructor requires it."""
     default: Default | None = None
-    """What the constructor makes it where it is given none; None where it has to be given."""
+    """Its default; None if it is required."""
     parameter: str = ""
-    """What the constructor calls it, where that is not its name."""
+    """Its name in the constructor, if different."""
     positional: bool = False
-    """Whether the constructor takes it by its position among the fields."""
+    """Whether the constructor accepts it by position."""
     remembered: bool = False
-    """Whether the constructor notes that it was given, so that it is given only what there is."""
+    """Whether the object records which fields were given, so that absent attributes must not be given."""
 
 
 def is_record(hint: Any) -> bool:
@@ -49,7 +49,7 @@ def is_record(hint: Any) -> bool:
 
 
 def fields_of(record: Any) -> Iterator[Field]:
-    """The fields that objects of a class are made of.
+    """Yield the fields of a class.
 
     >>> class User(msgspec.Struct, rename="camel"):
     ...     user_id: str
@@ -68,7 +68,7 @@ def fields_of(record: Any) -> Iterator[Field]:
 
 
 def _dataclass_fields(record: Any, hints: dict[str, Any]) -> Iterator[Field]:
-    import dataclasses  # who has one has imported it
+    import dataclasses  # a program with dataclasses has imported it
 
     missing = dataclasses.MISSING
     items = [item for item in dataclasses.fields(record) if item.init]
@@ -95,7 +95,7 @@ def _struct_fields(record: type[msgspec.Struct], hints: dict[str, Any]) -> Itera
 
 
 def _is_model(hint: Any) -> bool:
-    # Who has a model has imported pydantic; nobody else pays for it.
+    # A program with models has imported pydantic; others must not load it.
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and isinstance(hint, type) and issubclass(hint, pydantic.BaseModel)
 
@@ -107,7 +107,7 @@ def _model_fields(model: Any) -> Iterator[Field]:
         parameter = name if by_name else item.validation_alias or item.alias or name
         if not isinstance(parameter, str):
             raise SchemaError(
-                f"{model.__name__}.{name} is validated by {parameter}: give it one alias, or say populate_by_name"
+                f"{model.__name__}.{name} is validated by {parameter}. Give it one alias, or set populate_by_name"
             )
         wire = item.serialization_alias or item.alias or name
         default = None if item.is_required() else Default(factory=partial(_default, item))
@@ -115,5 +115,5 @@ def _model_fields(model: Any) -> Iterator[Field]:
 
 
 def _default(item: Any) -> Any:
-    # A default made of the other fields is nothing that could be known before they are.
+    # A default that depends on other fields is not known here.
     return None if item.default_factory_takes_validated_data else item.get_default(call_default_factory=True)

@@ -1,7 +1,8 @@
-"""What msgspec decodes items into: structs in the shape of DynamoDB JSON, and the code that makes objects of them.
+"""Compiled decoding: msgspec structs in the shape of DynamoDB JSON, and generated code that makes objects from them.
 
-An answer becomes structs in one call, in C; the code that takes the values out of them is written once per class, as
-`dataclasses` writes `__init__`. What does not fit raises, and is then read again slowly, by `values`, which says why.
+msgspec decodes a whole response into structs in C. The code that takes the values out of the structs is generated once
+per class, as `dataclasses` generates `__init__`. An item that does not fit raises; `values` then decodes it slowly,
+with an error that says why.
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ from prejoin.keys.template.codegen import FunctionSource
 from .records import Default
 
 Take = Callable[[str, "FunctionSource"], str]
-"""From the source of what stands under a tag to the source of the Python value."""
+"""From the source of a decoded value to the source of the Python value."""
 
 
 class Wire(msgspec.Struct, frozen=True):
-    """How the values of one type stand in an answer."""
+    """How the values of one type are decoded."""
 
     tag: str
-    """`S`, `N`, …; empty for a value of any type."""
+    """The type tag, `S`, `N`, …; empty for a value of any type."""
     content: Callable[[], Any]
-    """The type that msgspec reads under the tag. A function, for most types are never read."""
+    """Returns the type that msgspec decodes under the tag. Most types are never decoded, so it is a function."""
     take: Take | None = None
-    """Where that is not the Python value yet."""
+    """Converts the decoded value, if it is not the Python value yet."""
     optional: bool = False
 
     @property
     def type(self) -> Any:
-        """What msgspec decodes such a value into."""
+        """The type that msgspec decodes a value into."""
         return _tagged(self.tag, self.content(), self.optional) if self.tag else Any
 
     def source(self, at: str, code: FunctionSource) -> str:
-        """The source of the Python value, of that of the decoded one."""
+        """Return the source of the Python value, from that of the decoded value."""
         if not self.tag:
             assert self.take
             return self.take(at, code)
@@ -52,17 +53,17 @@ class Wire(msgspec.Struct, frozen=True):
 
 
 def plain(tag: str, content: Any) -> Wire:
-    """A value that msgspec reads as it is."""
+    """Return the wire of a type that msgspec decodes itself."""
     return Wire(tag, lambda: content)
 
 
 def through(function: Callable[[Any], Any], tag: str, content: Any = str) -> Wire:
-    """A value made of what is read by one more function."""
+    """Return the wire of a type whose decoded content a function converts."""
     return Wire(tag, lambda: content, lambda at, code: f"{code.constant(function)}({at})")
 
 
 def anything(function: Callable[[Any], Any]) -> Wire:
-    """A value of any type, made by a function of its DynamoDB JSON."""
+    """Return the wire of any type: a function converts the DynamoDB JSON."""
     return Wire("", lambda: Any, lambda at, code: f"{code.constant(function)}({at})")
 
 
@@ -88,7 +89,7 @@ def map_of(inner: Wire) -> Wire:
 
 
 def set_of(inner: Wire, made: type) -> Wire:
-    """A set: its members stand there without a tag each."""
+    """Return the wire of a set, whose members have no tags."""
     take = inner.take
     if take is None:
         return Wire(inner.tag + "S", lambda: made[inner.content()])  # type: ignore[index]
@@ -100,21 +101,21 @@ def set_of(inner: Wire, made: type) -> Wire:
     return Wire(inner.tag + "S", lambda: list[inner.content()], taken)  # type: ignore[misc]
 
 
-class Slot(msgspec.Struct, frozen=True):
-    """An attribute of a class, as its items are read."""
+class DecodedField(msgspec.Struct, frozen=True):
+    """An attribute of a class, for decoding."""
 
     parameter: str
-    """What the constructor calls it; empty where it knows it by its position."""
+    """Its name in the constructor; empty if it is given by position."""
     wire_name: str
     wire: Wire
     needed: bool
-    """Whether every item has it."""
+    """Whether every item must have it."""
     default: Default | None = None
-    """What it is where an item does not have it; None where the constructor knows."""
+    """Its value if an item lacks it; None if the constructor has the default."""
 
 
-def struct_of(slots: Sequence[Slot], *more: tuple[str, str, Any]) -> type[msgspec.Struct]:
-    """The struct that items are decoded into: a field for each attribute, and `more` (field, wire name, type)."""
+def struct_of(slots: Sequence[DecodedField], *more: tuple[str, str, Any]) -> type[msgspec.Struct]:
+    """Return the struct for items: a field for each attribute, and `more` (field, name in the table, type)."""
     fields: list[Any] = [(field, type_) for field, _, type_ in more]
     fields += [(f"a{at}", slot.wire.type) for at, slot in enumerate(slots) if slot.needed]
     fields += [(f"a{at}", slot.wire.type, None) for at, slot in enumerate(slots) if not slot.needed]
@@ -122,10 +123,12 @@ def struct_of(slots: Sequence[Slot], *more: tuple[str, str, Any]) -> type[msgspe
     return msgspec.defstruct("Item", fields, rename=rename, gc=False)
 
 
-def source_of(make: Callable[..., Any], slots: Sequence[Slot], at: str, code: FunctionSource) -> str:
-    """The source of the object that `make` makes of a decoded item.
+def source_of(make: Callable[..., Any], slots: Sequence[DecodedField], at: str, code: FunctionSource) -> str:
+    """Return the source that calls `make` with the values of a decoded item.
 
-    >>> slots = [Slot("name", "n", plain("S", str), True), Slot("age", "a", through(int, "N"), False, Default(0))]
+    >>> name = DecodedField("name", "n", plain("S", str), True)
+    >>> age = DecodedField("age", "a", through(int, "N"), False, Default(0))
+    >>> slots = [name, age]
     >>> text = source_of(dict, slots, "item", code := FunctionSource())
     >>> text
     'c4(name=item.a0.S, age=c3 if (v1 := item.a1) is None else c2(v1.N))'
@@ -136,7 +139,7 @@ def source_of(make: Callable[..., Any], slots: Sequence[Slot], at: str, code: Fu
     return f"{code.constant(make)}({', '.join(parts)})"
 
 
-def _argument(slot: Slot, field: str, code: FunctionSource) -> str:
+def _argument(slot: DecodedField, field: str, code: FunctionSource) -> str:
     if slot.needed:
         return _said(slot.parameter, slot.wire.source(field, code))
     found = code.fresh()
@@ -156,7 +159,7 @@ def _said(parameter: str, value: str) -> str:
 
 @cache
 def _tagged(tag: str, content: Any, optional: bool) -> type[msgspec.Struct]:
-    """`{"S": …}`; where it is optional, also `{"NULL": true}`."""
+    """Return the struct of `{"S": …}`, or if it is optional, also of `{"NULL": true}`."""
     if not optional:
         return msgspec.defstruct(tag, [(tag, content)], gc=False)
     fields = [(tag, content | None, None), ("NULL", bool, False)]

@@ -1,4 +1,4 @@
-"""Python types and DynamoDB JSON: for each type hint, the attribute type it is and how its values are written."""
+"""Codecs of values: for each type hint, its attribute type, and how values are encoded and decoded."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Json = dict[str, Any]
 
 
 class ValueCodec(msgspec.Struct, frozen=True):
-    """How values of one type hint are written and read."""
+    """Encodes and decodes the values of one type hint."""
 
     type: Type
     encode: Callable[[Any], Json]
     decode: Callable[[Json], Any]
-    """Item by item, and with an error that says what is wrong."""
+    """Decodes one value; its errors say what is wrong."""
     wire: Wire
-    """The same for many at once, for what is as it should be."""
+    """The compiled way to decode many values."""
     optional: bool = False
     empty: Callable[[], Any] | None = None
-    """Makes what an absent attribute stands for, where that is a value: DynamoDB has no empty set."""
+    """Makes the value of an absent attribute, for sets: DynamoDB has no empty set."""
 
 
 RecordCodec = Callable[[type], ValueCodec]
@@ -78,13 +78,13 @@ def codec_for(hint: Any, record: RecordCodec | None = None) -> ValueCodec:
     raise CodecError(f"{hint!r} is not a type that an attribute can have")
 
 
-def typed(
+def typed_coders(
     kinds: tuple[type, ...], name: str, write: Callable[[Any], Any] | None, tag: str, read: Callable[[Any], Any]
 ) -> tuple[Callable[[Any], Json], Callable[[Json], Any]]:
-    """How a value of some kinds is written under a tag (as it is, where there is no `write`), and read."""
+    """Return an encoder and a decoder for values of some types under a tag. Without `write`, values are kept."""
 
     def check(value: Any) -> None:
-        # True is an int to Python, and to nobody else.
+        # bool is a subclass of int.
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise CodecError(f"{value!r} is not {name}")
 
@@ -117,12 +117,12 @@ def _scalar(
     write: Callable[[Any], Any] | None,
     read: Callable[[Any], Any],
 ) -> ValueCodec:
-    return ValueCodec(Type(type_), *typed(kinds, name, write, wire.tag, read), wire)
+    return ValueCodec(Type(type_), *typed_coders(kinds, name, write, wire.tag, read), wire)
 
 
 def _write_decimal(value: Decimal | int) -> str:
     if isinstance(value, Decimal) and not value.is_finite():
-        raise CodecError(f"{value} is not a number that DynamoDB takes")
+        raise CodecError(f"{value} is not a number that DynamoDB can store")
     return str(value)
 
 
@@ -138,7 +138,7 @@ def _write_date(value: date) -> str:
 
 def _write_datetime(value: datetime) -> str:
     if value.tzinfo is None:
-        raise CodecError(f"{value.isoformat()} has no time zone: which moment it is cannot be known")
+        raise CodecError(f"{value.isoformat()} has no time zone")
     return encode_datetime(value)
 
 
@@ -155,7 +155,7 @@ def _read_integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        number = Decimal(text)  # others write 1E+3, or 3.0
+        number = Decimal(text)  # other programs may write 1E+3, or 3.0
         if number != number.to_integral_value():
             raise
         return int(number)
@@ -171,7 +171,7 @@ def _exactly(kind: type) -> Callable[[Any], Any]:
 
 
 def _write_binary(value: bytes) -> str:
-    from base64 import b64encode  # by those that have binary values; so below
+    from base64 import b64encode  # only for binary values
 
     return b64encode(value).decode()
 
@@ -188,7 +188,7 @@ def _number(text: str) -> int | Decimal:
 
 
 def encode_any(value: Any) -> Json:
-    """A value of no declared type, by what it is. Never a float's binary digits: 0.1 is 0.1."""
+    """Encode a value without a declared type. A float is written with its shortest digits: 0.1 is 0.1."""
     if value is None:
         return {"NULL": True}
     if isinstance(value, list | tuple):
@@ -250,12 +250,12 @@ def _union(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) ->
     rest = [argument for argument in arguments if argument is not type(None)]
     if set(rest) <= {int, Decimal, float} and len(rest) > 1:
         inner = ValueCodec(
-            Type(Kind.NUMBER), *typed((int, Decimal, float), "a number", _write_number, "N", _number), _NUMBER
+            Type(Kind.NUMBER), *typed_coders((int, Decimal, float), "a number", _write_number, "N", _number), _NUMBER
         )
     elif len(rest) == 1:
         inner = codec_for(rest[0], record)
     else:
-        raise CodecError(f"{hint!r}: an attribute has one type, or one type and None")
+        raise CodecError(f"{hint!r}: an attribute can have one type, or one type and None")
     if len(rest) == len(arguments):
         return inner
 
@@ -277,9 +277,9 @@ def _write_number(value: int | Decimal | float) -> str:
 
 
 def _choice(members: Mapping[Any, Any], hint: Any) -> ValueCodec:
-    """One of some words; `members` says what each is in Python."""
+    """Return the codec of an enum or Literal; `members` maps stored words to Python values."""
     if not all(isinstance(word, str) for word in members):
-        raise CodecError(f"the members of an enum are words, not {', '.join(map(repr, members))}: say them as text")
+        raise CodecError(f"the values of an enum must be text, not {', '.join(map(repr, members))}")
     words = ", ".join(members)
 
     def encode(value: Any) -> Json:
@@ -296,14 +296,14 @@ def _choice(members: Mapping[Any, Any], hint: Any) -> ValueCodec:
 
     wire = plain("S", hint)
     if isinstance(hint, type) and any("_missing_" in vars(cls) for cls in hint.__mro__ if cls is not Enum):
-        # Such an enum makes a member of any text. What an item has is a member, or a mistake.
+        # An enum with `_missing_` may accept any text, but an item must have a member.
         wire = through(members.__getitem__, "S")
     return ValueCodec(Type(Kind.ENUM, values=tuple(members)), encode, decode, wire)
 
 
 def _list(hint: Any, origin: type, arguments: tuple[Any, ...], record: RecordCodec | None) -> ValueCodec:
     if origin is tuple and (len(arguments) != 2 or arguments[1] is not ...):
-        raise CodecError(f"{hint!r}: a tuple attribute is tuple[something, ...]")
+        raise CodecError(f"{hint!r}: a tuple attribute must be tuple[something, ...]")
     inner = codec_for(arguments[0] if arguments else Any, record)
 
     def write(values: Any) -> list[Json]:
@@ -313,7 +313,7 @@ def _list(hint: Any, origin: type, arguments: tuple[Any, ...], record: RecordCod
         return origin(inner.decode(value) for value in values)
 
     of = inner.type if arguments else None
-    encode, decode = typed((origin,), "a list", write, "L", read)
+    encode, decode = typed_coders((origin,), "a list", write, "L", read)
     return ValueCodec(Type(Kind.LIST, of=of), encode, decode, list_of(inner.wire, origin))
 
 
@@ -321,7 +321,7 @@ def _set(hint: Any, origin: type, of: Any) -> ValueCodec:
     inner = codec_for(of)
     tag = inner.wire.tag
     if tag not in ("S", "N", "B") or inner.optional:
-        raise CodecError(f"{hint!r}: a set is of text, of numbers or of binary")
+        raise CodecError(f"{hint!r}: a set can contain text, numbers or binary")
 
     def write(values: Any) -> list[Any]:
         return sorted(inner.encode(value)[tag] for value in values)
@@ -329,15 +329,15 @@ def _set(hint: Any, origin: type, of: Any) -> ValueCodec:
     def read(values: list[Any]) -> Any:
         return origin(inner.decode({tag: value}) for value in values)
 
-    # A set and a frozenset of the same members are the same set on the wire.
-    encode, decode = typed((set, frozenset), "a set", write, tag + "S", read)
+    # A set and a frozenset are stored in the same way.
+    encode, decode = typed_coders((set, frozenset), "a set", write, tag + "S", read)
     return ValueCodec(Type(Kind.SET, of=inner.type), encode, decode, set_of(inner.wire, origin), empty=origin)
 
 
 def _map(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) -> ValueCodec:
     name = arguments[0]
     if getattr(name, "__supertype__", name) is not str:
-        raise CodecError(f"{hint!r}: the names in a map are text")
+        raise CodecError(f"{hint!r}: the names in a map must be text")
     inner = codec_for(arguments[1], record)
 
     def write(values: Mapping[str, Any]) -> Json:
@@ -346,8 +346,8 @@ def _map(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) -> V
     def read(values: Json) -> dict[str, Any]:
         return {name: inner.decode(value) for name, value in values.items()}
 
-    encode, decode = typed((dict, Mapping), "a map", write, "M", read)
+    encode, decode = typed_coders((dict, Mapping), "a map", write, "M", read)
     return ValueCodec(Type(Kind.MAP), encode, decode, map_of(inner.wire))
 
 
-__all__ = ["Json", "ValueCodec", "codec_for", "decode_any", "encode_any", "is_record", "typed"]
+__all__ = ["Json", "ValueCodec", "codec_for", "decode_any", "encode_any", "is_record", "typed_coders"]

@@ -1,4 +1,4 @@
-"""Conditions written in Python and recorded: `lambda o: (o.stock >= 3) & (o.status == "OPEN")`."""
+"""Conditions as data, recorded from Python functions: `lambda o: (o.stock >= 3) & (o.status == "OPEN")`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prejoin.table.update.computed import UNENCODABLE, Computed, Joined, Mark, M
 
 T = TypeVar("T")
 Where = Callable[[T], bool]
-"""A condition, as a function of the entity. To a type checker its argument is the class; at run time, a recorder."""
+"""A condition as a function. For type checkers its argument is an object of the class; it is called with a recorder."""
 
 Op = Literal["=", "<>", "<", "<=", ">", ">="]
 TypeTag = Literal["S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"]
@@ -37,20 +37,19 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=Tr
 
     def __bool__(self) -> bool:
         raise NotAValue(
-            "a condition is recorded, not tested, so it is neither true nor false here: write & | ~ with parentheses "
-            "instead of 'and', 'or', 'not' and 'if'; one_of(x, …) instead of 'x in …'; between(x, 1, 5) instead of "
-            "'1 <= x <= 5'"
+            "a condition is recorded and has no truth value here. Write & | ~ with parentheses instead of 'and', 'or', "
+            "'not' and 'if'; one_of(x, …) instead of 'x in …'; between(x, 1, 5) instead of '1 <= x <= 5'"
         )
 
     def __str__(self) -> str:
-        raise NotAValue("a condition is recorded, not tested, and cannot be written as text")
+        raise NotAValue("a condition is recorded, and cannot be written as text")
 
     def __format__(self, spec: str) -> str:
         return str(self)
 
 
 class Compare(Condition, frozen=True):
-    """An attribute beside a value."""
+    """Compares an attribute with a value."""
 
     path: Steps
     op: Op
@@ -58,7 +57,7 @@ class Compare(Condition, frozen=True):
 
 
 class Relate(Condition, frozen=True):
-    """What no key condition can be: two attributes beside each other, or the size of one beside something."""
+    """Compares two attributes, or the size of an attribute. No key condition can do that."""
 
     left: Path | Size
     op: Op
@@ -72,7 +71,7 @@ class Between(Condition, frozen=True):
 
 
 class Function(Condition, frozen=True):
-    """One of DynamoDB's functions of an attribute and a value."""
+    """A function of DynamoDB with an attribute and a value."""
 
     function: Literal["begins_with", "contains", "attribute_type"]
     path: Steps
@@ -102,28 +101,28 @@ class Not(Condition, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """A value as it was read, to be compared with as it is, whatever the class makes of it."""
+    """A value in DynamoDB JSON, as it was read. It is compared without conversion."""
 
     json: Json
 
 
-class Owner:
-    """The item that recorded attributes belong to. Attributes of two items must not get into one expression."""
+class RecordedItem:
+    """The item that recorded attributes belong to. One expression can only use attributes of one item."""
 
     __slots__ = ("_codec", "mark")
 
     def __init__(self, codec: Codec[Any]) -> None:
         self._codec = codec
         self.mark: Mark | None = None
-        """Made when it is needed: most drafts and conditions need none."""
+        """Created when it is needed: most updates and conditions need none."""
 
     @property
     def name(self) -> str:
-        """Of its class."""
+        """The name of its class."""
         return self._codec.name
 
     def shown(self, path: Steps) -> str:
-        """An attribute for people who debug: `<recorded Order.total>`. It must not become data: see `check_text`."""
+        """Return the repr of an attribute: `<recorded Order.total>`. `check_text` refuses it as a value."""
         text = f"<recorded {self.name}.{path_text(path)}>"
         self.remember(text)
         return text
@@ -133,7 +132,7 @@ class Owner:
         self.mark.texts += (text,)
 
     def check_text(self, value: object) -> None:
-        """Refuses a value that contains the `repr` of an attribute: f"{order.total!r}"."""
+        """Refuse a value that contains the `repr` of an attribute: f"{order.total!r}"."""
         if self.mark is None or not self.mark.texts:
             return
         text = repr(value)
@@ -141,13 +140,13 @@ class Owner:
             raise NotAValue(f"{text} contains the repr() of a recorded attribute, which is not its value")
 
     def computes(self, path: Steps) -> Mark:
-        """The mark of a value that DynamoDB is to compute of an attribute; raises where it computes nothing."""
+        """Return the mark of a value that DynamoDB computes from an attribute; raise if it cannot compute here."""
         if self.mark is None:
             self.mark = Mark()
         return self.mark
 
     def no_value(self, path: Steps, how: str) -> NotAValue:
-        """The error for a use of an attribute that needs its value."""
+        """Return the error for using an attribute as a value."""
         raise NotImplementedError
 
 
@@ -157,17 +156,17 @@ _TEXTS = (str, bytes)
 
 
 class Path:
-    """An attribute as the recorder gives it: comparisons with it are conditions, sums are computed by DynamoDB.
+    """A recorded attribute. Comparisons return conditions, and sums are computed by DynamoDB.
 
-    It has no value. Whatever would make a plain value of it raises `NotAValue`: else the name of the attribute, or the
-    result of a comparison of recorders, would be stored as if it were data.
+    It has no value. All that would make a plain value from it raises `NotAValue`, because else its name or its repr
+    could be stored as data.
     """
 
     __slots__ = ("_owner", "_path")
-    _owner: Owner
+    _owner: RecordedItem
     _path: Steps
 
-    def __init__(self, path: Steps, owner: Owner) -> None:
+    def __init__(self, path: Steps, owner: RecordedItem) -> None:
         object.__setattr__(self, "_path", path)
         object.__setattr__(self, "_owner", owner)
 
@@ -270,11 +269,11 @@ for _name in ("rsub", "ror", "neg", "pos", "abs", "invert"):
 
 
 class Size:
-    """The size of an attribute: length of text, bytes of binary, members of a list, map or set."""
+    """The size of an attribute: the length of text or binary, or the number of members of a list, map or set."""
 
     __slots__ = ("owner", "path")
 
-    def __init__(self, path: Steps, owner: Owner) -> None:
+    def __init__(self, path: Steps, owner: RecordedItem) -> None:
         self.path = path
         self.owner = owner
 
@@ -326,13 +325,13 @@ def _compare(path: Path, op: Op, other: object) -> Condition:
 def _relate(left: Path | Size, op: Op, right: object) -> Condition:
     if isinstance(right, Path | Size) and owner_of(left) is not owner_of(right):
         raise TableError(
-            f"{left!r} and {right!r} are of different items, and DynamoDB compares attributes of one item only: get "
+            f"{left!r} and {right!r} are of different items, and DynamoDB compares attributes of one item only. Get "
             "the other item first, and compare with its value"
         )
     return Relate(left, op, right)
 
 
-def owner_of(operand: Path | Size) -> Owner:
+def owner_of(operand: Path | Size) -> RecordedItem:
     return operand._owner if isinstance(operand, Path) else operand.owner
 
 
@@ -346,7 +345,7 @@ def begins_with(attribute: str | None, start: str) -> bool:
 
 
 def contains(attribute: Collection[T] | None, member: T) -> bool:
-    """A member of a set or list, or a part of a text."""
+    """Whether a set or list has a member, or a text has a part."""
     return cast("bool", Function("contains", path_of(attribute), member))
 
 
@@ -355,44 +354,44 @@ def exists(attribute: object) -> bool:
 
 
 def of_type(attribute: object, tag: TypeTag) -> bool:
-    """Whether what is there is of a type of DynamoDB's; for attributes that may be anything."""
+    """Whether the stored value has a DynamoDB type; for attributes of any type."""
     return cast("bool", Function("attribute_type", path_of(attribute), tag))
 
 
 def one_of(attribute: T | None, values: Iterable[T]) -> bool:
     found = tuple(values)
     if not found:
-        raise TableError(f"one_of({path_text(path_of(attribute))}, …) has no values: nothing could ever be one of them")
+        raise TableError(f"one_of({path_text(path_of(attribute))}, …) needs at least one value")
     return cast("bool", In(path_of(attribute), found))
 
 
 def size(attribute: Sized | None) -> int:
-    """The size of an attribute, to be compared: `size(o.lines) < 100`."""
+    """The size of an attribute, for a comparison: `size(o.lines) < 100`."""
     path_of(attribute)
     return cast("int", Size(attribute._path, attribute._owner))  # type: ignore[union-attr]
 
 
-class _Condition(Owner):
-    """The item that a condition is about."""
+class _Condition(RecordedItem):
+    """The item of a condition."""
 
     __slots__ = ()
 
     def computes(self, path: Steps) -> Mark:
         raise NotAValue(
-            f"{self.name}.{path_text(path)} is computed with in a condition, and DynamoDB compares only: compute on "
-            "the other side, with values"
+            f"DynamoDB cannot compute with {self.name}.{path_text(path)} in a condition. Compute with values on the "
+            "other side"
         )
 
     def no_value(self, path: Steps, how: str) -> NotAValue:
         return NotAValue(
-            f"{self.name}.{path_text(path)} stands for an attribute in a condition that DynamoDB will test; it has no "
-            f"value here and cannot be {how}. Use ==, !=, <, <=, >, >=, between(), one_of(), begins_with(), "
+            f"{self.name}.{path_text(path)} stands for an attribute in a condition. It has no value here and cannot be "
+            f"{how}. Use ==, !=, <, <=, >, >=, between(), one_of(), begins_with(), "
             "contains(), exists() and size()"
         )
 
 
 class Recorder:
-    """Stands for an entity in a condition: its attributes are recorded, and no others are there."""
+    """Stands for an object in a condition. It has the attributes of the entity, and records their use."""
 
     def __init__(self, codec: Codec[Any]) -> None:
         self._codec = codec
@@ -419,7 +418,7 @@ class Recorder:
 
 
 def recorded(where: Callable[[Any], Any] | None, codec: Codec[Any]) -> Condition | None:
-    """The condition that a function of the entity says.
+    """Return the condition that a function returns.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -434,12 +433,12 @@ def recorded(where: Callable[[Any], Any] | None, codec: Codec[Any]) -> Condition
 
 
 def conjuncts(condition: Condition | None) -> tuple[Condition, ...]:
-    """The conditions that must all hold."""
+    """Return the parts of a condition that must all hold."""
     return () if condition is None else _parts(condition)
 
 
 def attributes_in(condition: Condition) -> list[str]:
-    """The attributes that a condition of whole attributes tests."""
+    """Return the attributes in a condition of whole attributes."""
     match condition:
         case And(items) | Or(items):
             return [name for item in items for name in attributes_in(item)]
@@ -452,21 +451,21 @@ def attributes_in(condition: Condition) -> list[str]:
 
 
 def both(one: Condition | None, other: Condition) -> Condition:
-    """Two conditions, of which there may be only one."""
+    """Return the conjunction of two conditions, of which the first may be None."""
     return other if one is None else one & other
 
 
 def step(at: str | int) -> str | int:
-    """A step into a map or a list. DynamoDB knows no position from the end."""
+    """Return a valid step into a map or list. DynamoDB has no negative positions."""
     if isinstance(at, bool) or not isinstance(at, str | int) or (isinstance(at, int) and at < 0):
-        raise TableError(f"[{at!r}] is not a place that DynamoDB can find: a position is from 0, an entry has a name")
+        raise TableError(f"[{at!r}] is not a valid path: use a position from 0, or the name of an entry")
     return at
 
 
 def path_of(attribute: object) -> Steps:
-    """The path that a recorder gave."""
+    """Return the path of a recorded attribute."""
     if not isinstance(attribute, Path):
-        raise TableError(f"{attribute!r} is a value, and an attribute belongs here")
+        raise TableError(f"{attribute!r} is a value. An attribute is needed here")
     return attribute._path
 
 
@@ -476,5 +475,5 @@ def _parts(condition: Condition) -> tuple[Condition, ...]:
 
 def _condition(value: object) -> Condition:
     if not isinstance(value, Condition):
-        raise TableError(f"{value!r} is not a condition: it was tested in Python, not recorded")
+        raise TableError(f"{value!r} is not a condition: it was evaluated in Python, not recorded")
     return value

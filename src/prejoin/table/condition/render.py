@@ -1,4 +1,4 @@
-"""Conditions and changes as DynamoDB's expressions, every name and value behind a placeholder."""
+"""Render conditions and changes as DynamoDB expressions, with placeholders for all names and values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VALUES = tuple(f":{at}" for at in range(100))
 
 
 class Placeholders:
-    """The names and values of one request. A value is never part of an expression's text, nor is a reserved word."""
+    """The placeholders of one request. Expressions never contain values or reserved words themselves."""
 
     __slots__ = ("_names", "_values")
 
@@ -50,7 +50,7 @@ class Placeholders:
 
 
 def render(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
-    """A condition as an expression.
+    """Render a condition as an expression.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -66,11 +66,11 @@ def render(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
         case Exists(path, present):
             return f"{'attribute_exists' if present else 'attribute_not_exists'}({path_of(path, codec, to)})"
         case And(items):
-            return " AND ".join([grouped(item, codec, to) for item in items])
+            return " AND ".join([render_part(item, codec, to) for item in items])
         case Or(items):
-            return " OR ".join([grouped(item, codec, to) for item in items])
+            return " OR ".join([render_part(item, codec, to) for item in items])
         case Not(item):
-            text = grouped(item, codec, to)
+            text = render_part(item, codec, to)
             return f"NOT {text}" if text.startswith("(") else f"NOT ({text})"
         case Between(path, low, high):
             ends = f"{value_of(path, low, codec, to)} AND {value_of(path, high, codec, to)}"
@@ -89,7 +89,7 @@ def render(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
 
 
 def new_value(path: Steps, value: Any, codec: Codec[Any], to: Placeholders) -> str:
-    """What SET sets a place to: a value, or what DynamoDB computes."""
+    """Render the new value of a SET clause: a value, or an expression that DynamoDB computes."""
     if not isinstance(value, Computed):
         return value_of(path, value, codec, to)
     old = path_of(value.path, codec, to)
@@ -109,7 +109,7 @@ def new_value(path: Steps, value: Any, codec: Codec[Any], to: Placeholders) -> s
 
 
 def path_of(path: Steps, codec: Codec[Any], to: Placeholders) -> str:
-    """A path as an expression: `#0.#1[2]`."""
+    """Render a path: `#0.#1[2]`."""
     if len(path) == 1:
         name = path[0]
         return to.name(str(name) if isinstance(name, Beside) else codec.attribute(name).wire)
@@ -121,7 +121,7 @@ def path_of(path: Steps, codec: Codec[Any], to: Placeholders) -> str:
 
 
 def value_of(path: Steps, value: Any, codec: Codec[Any], to: Placeholders) -> str:
-    """A value for the place that a path leads to."""
+    """Render a value for a path."""
     if isinstance(value, Stored):
         return to.value(value.json)
     if len(path) == 1:
@@ -137,8 +137,8 @@ def _operand(operand: Any, codec: Codec[Any], to: Placeholders) -> str:
     return to.value(encode_any(operand))
 
 
-def grouped(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
-    """A condition as a part of others. DynamoDB refuses parentheses that change nothing."""
+def render_part(condition: Condition, codec: Codec[Any], to: Placeholders) -> str:
+    """Render a condition as part of another. DynamoDB refuses redundant parentheses."""
     while isinstance(condition, And | Or) and len(condition.items) == 1:
         (condition,) = condition.items
     text = render(condition, codec, to)

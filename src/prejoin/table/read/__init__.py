@@ -1,1 +1,1 @@
-"""Reads without I/O: planned, sent, decoded, page by page."""
+"""Reads: planning, requests, decoding, pages and cursors. No I/O here."""

@@ -1,6 +1,6 @@
 """Cursors: the place where a page ended, as text that only the same query accepts.
 
-A plain cursor is readable JSON in base64. `signed_cursors.py` has cursors that a caller cannot change, or cannot read.
+A plain cursor is readable JSON in base64. `signed_cursor.py` has cursors that a caller cannot change, or cannot read.
 Whoever writes a cursor by hand can only make the same query go on from another place: its keys must lie in the
 partition and the range that the query asks for, and its time must not lie in the future.
 """

@@ -19,7 +19,7 @@ from prejoin.protocol.values import ordered
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.record import Condition
-from prejoin.table.condition.render import Placeholders, grouped, render
+from prejoin.table.condition.render import Placeholders, render, render_part
 from prejoin.table.conversation import Request, Steps
 from prejoin.table.errors import ArgumentError
 from prejoin.table.schema.key_attributes import KeyAttributes, wire
@@ -110,7 +110,7 @@ class Query(msgspec.Struct, frozen=True):
         if not self.visible:
             return "" if self.where is None else render(self.where, self.codec, to)
         hidden = filter_text(self.visible, self.schema.type_attribute, len(self.plan.facets) == 1, to)
-        return hidden if self.where is None else f"{grouped(self.where, self.codec, to)} AND {hidden}"
+        return hidden if self.where is None else f"{render_part(self.where, self.codec, to)} AND {hidden}"
 
     def again(self, limit: int | None) -> int | None:
         """Return the limit of a follow-up request. Many items may be hidden, so it is not too small then."""

@@ -1,4 +1,4 @@
-"""What reads give back: a page of objects of one class, or a collection of objects of several."""
+"""Results of reads: a page of objects of one class, or a collection of objects of several classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ E = TypeVar("E")
 
 
 class Page(Sequence[E], Generic[E]):
-    """Objects in the order of the keys. `cursor` goes on after them; None where there are no more.
+    """Objects in the order of their keys. `cursor` continues after them; None if there are no more.
 
     >>> page = Page(("a", "b"), "next")
     >>> page[0], len(page), page.cursor
@@ -35,9 +35,9 @@ class Page(Sequence[E], Generic[E]):
         self.items = items
         self.cursor = cursor
         self.unmatched = unmatched
-        """Items that were read and are of no entity asked for, as they came."""
+        """Items of other entities that were read, in DynamoDB JSON."""
         self.unreadable = unreadable
-        """Items that do not fit their class, each with its error; of a read with `unreadable="keep"`."""
+        """Items that do not fit their class, each with its error, if the read has `unreadable="keep"`."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -70,21 +70,23 @@ class Page(Sequence[E], Generic[E]):
 
 
 class Collection(msgspec.Struct, frozen=True):
-    """An item collection, read by one query: objects of several classes, in the order of the keys."""
+    """An item collection, read with one query: objects of several classes, in the order of their keys."""
 
     items: tuple[Any, ...]
     cursor: str | None = None
     unmatched: tuple[Json, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
-    """Items that do not fit their class, each with its error; of a read with `unreadable="keep"`."""
+    """Items that do not fit their class, each with its error, if the read has `unreadable="keep"`."""
 
     def all(self, cls: type[E]) -> list[E]:
+        """Return all objects of a class."""
         return [item for item in self.items if type(item) is cls]
 
     def one(self, cls: type[E]) -> E | None:
+        """Return the object of a class, or None; raise TooMany if there are several."""
         found = self.all(cls)
         if len(found) > 1:
-            raise TooMany(f"{len(found)} {cls.__name__} in the collection, where one was asked for")
+            raise TooMany(f"the collection has {len(found)} {cls.__name__} objects, not one")
         return found[0] if found else None
 
     def __iter__(self) -> Iterator[Any]:

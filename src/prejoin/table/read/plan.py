@@ -62,8 +62,8 @@ def plan_read(
     """
     values = dict(equal)
     if schema.fence is not None:
-        schema.fence.narrow(within.attribute if within else "", roles)
-        values = dict(schema.fence.filled(values, *entities))
+        schema.fence.check_range(within.attribute if within else "", roles)
+        values = dict(schema.fence.fill(values, *entities))
     # Values that decide about membership in a sparse index are part of the plan. All others are not.
     constants = _constants(schema, entities, values, roles) if schema.conditional else ()
     tags = tuple([entity.tag for entity in entities])
@@ -153,7 +153,7 @@ def key_of(schema: Schema, plan: ReadPlan, values: Mapping[str, Any]) -> dict[st
     facet, ask = plan.plan.facets[0], plan.plan.lookup
     if ask.roles:
         values = {ask.attribute(facet.entity, name): value for name, value in values.items()}
-    return schema.written(facet, values)
+    return schema.facet_key(facet, values)
 
 
 def check_only_key(plan: ReadPlan, method: str) -> None:

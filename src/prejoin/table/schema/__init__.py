@@ -1,1 +1,1 @@
-"""The schema: entities and keys as declared, checked and bound to classes, and the hooks for patterns."""
+"""The schema: declarations of entities and keys, their binding to classes, and the hooks of patterns."""

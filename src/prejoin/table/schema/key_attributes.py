@@ -1,4 +1,4 @@
-"""The attributes that are the keys of the table and its indexes: their names, their types, key values as JSON."""
+"""Key attributes of the table and its indexes: their names, their types, and their values in DynamoDB JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .declare import Index, Key
 
 
 class KeyAttributes(msgspec.Struct, frozen=True, dict=True):
-    """The names of the key attributes of the table or of an index, which may have several of either kind."""
+    """The names of the key attributes of the table or of an index, which may have several of each kind."""
 
     pk: tuple[str, ...]
     sk: tuple[str, ...] = ()
@@ -29,19 +29,19 @@ class KeyAttributes(msgspec.Struct, frozen=True, dict=True):
 
 
 def index_attributes(index: Index, ours: Sequence[Key], table: KeyAttributes) -> KeyAttributes:
-    """The key attributes of an index, to which entities give these keys of their own."""
+    """Return the key attributes of an index; `ours` are the key templates of entities for it."""
     pk, sk = _named(index, index.pk), _named(index, index.sk)
     if len(pk) > limits.INDEX_PARTITION_ATTRIBUTES or len(sk) > limits.INDEX_SORT_ATTRIBUTES:
         raise SchemaError(f"index {index.name} has more than four attributes in its partition key or its sort key")
     if ours and (len(pk) > 1 or len(sk) > 1):
         raise SchemaError(
-            f"index {index.name} is on several attributes as they stand; an entity cannot give it keys of another make"
+            f"index {index.name} is on several attributes, so an entity cannot have a key template for it"
         )
     if index.local:
         return _local(index, pk, sk, ours, table)
     if not ours:
         if not pk:
-            raise SchemaError(f"no entity has a key for index {index.name}, nor does it name an attribute as its pk")
+            raise SchemaError(f"index {index.name} needs a pk attribute, or an entity with a key for it")
         return KeyAttributes(pk, sk)
     has_sort = all_or_none(f"index {index.name}", ours)
     return KeyAttributes(pk or (f"{index.name}pk",), (sk or (f"{index.name}sk",)) if has_sort else ())
@@ -52,12 +52,14 @@ def _local(
 ) -> KeyAttributes:
     if pk and tuple(pk) != table.pk:
         raise SchemaError(
-            f"{index.name} is a local index: its partition key is the table's, {table.pk[0]}; leave pk out"
+            f"{index.name} is a local index, so its partition key is that of the table, {table.pk[0]}. Leave out pk"
         )
     if not table.sk or not (ours or sk):
-        raise SchemaError(f"{index.name} is a local index: the table and the index each need a sort key")
+        raise SchemaError(f"{index.name} is a local index, so the table and the index each need a sort key")
     if len(sk) > 1:
-        raise SchemaError(f"{index.name} is a local index: only a global one can have several attributes in a key")
+        raise SchemaError(
+            f"{index.name} is a local index, and only a global index can have several attributes in a key"
+        )
     return KeyAttributes(table.pk, sk or (f"{index.name}sk",))
 
 
@@ -69,21 +71,23 @@ def _named(index: Index, names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def all_or_none(what: str, keys: Sequence[Key]) -> bool:
-    """Whether these keys have a sort key."""
+    """Return whether keys have a sort key; raise SchemaError if only some have."""
     with_sort = {key.sk is not None for key in keys}
     if len(with_sort) > 1:
-        raise SchemaError(f"some keys of {what} have a sort key and some have none; DynamoDB wants all or none")
+        raise SchemaError(
+            f"some keys of {what} have a sort key and some have none. DynamoDB needs it for all keys, or for none"
+        )
     return True in with_sort
 
 
-def composed(facet: Facet, keys: KeyAttributes) -> KeyAttributes:
-    """Of the key attributes of a facet, those that hold text of our making."""
+def template_keys(facet: Facet, keys: KeyAttributes) -> KeyAttributes:
+    """Return the key attributes of a facet that hold text from a template."""
     ours = not isinstance(facet.pk, Natural) and not facet.local
     return KeyAttributes(keys.pk if ours else (), () if isinstance(facet.sk, Natural) else keys.sk)
 
 
 def key_types(keys: Mapping[str, KeyAttributes], facets: Iterable[Facet]) -> dict[str, Tag]:
-    """The type of each key attribute. All that use one must agree, and somebody must use it."""
+    """Return the type of each key attribute; raise SchemaError if facets disagree, or if none uses an index."""
     found: dict[str, tuple[Tag, Facet]] = {}
     for facet in facets:
         names = keys[facet.slot]
@@ -92,14 +96,14 @@ def key_types(keys: Mapping[str, KeyAttributes], facets: Iterable[Facet]) -> dic
             first, other = found.setdefault(name, (tag, facet))
             if first != tag:
                 raise SchemaError(
-                    f"the key attribute {name} would be {_WORDS[first]} for {other} and {_WORDS[tag]} for {facet}: "
-                    "in a table it has one type"
+                    f"the key attribute {name} is {_WORDS[first]} for {other} and {_WORDS[tag]} for {facet}. It must "
+                    "have one type"
                 )
     for slot, names in keys.items():
-        if slot == TABLE:  # of a schema without entities nothing is known
+        if slot == TABLE:  # a schema may have no entities
             continue
         if unused := [name for name in names.names if name not in found]:
-            raise SchemaError(f"no entity has all attributes of index {slot}: nothing is known of {', '.join(unused)}")
+            raise SchemaError(f"no entity has all attributes of index {slot}: {', '.join(unused)} is missing")
     return {name: tag for name, (tag, _) in found.items()}
 
 
@@ -111,22 +115,22 @@ def _tags(form: KeyForm) -> tuple[Tag, ...]:
 
 
 KeyWriter = Callable[[Mapping[str, object]], dict[str, dict[str, str]]]
-"""From an item's values to its key attributes in a facet."""
+"""From the values of an item to its key attributes in a facet."""
 
 
 def key_writer(facet: Facet, keys: KeyAttributes) -> KeyWriter:
-    """The function that writes the keys of a facet, and refuses what DynamoDB does not take."""
+    """Return a function that writes the keys of a facet, and raises for keys that DynamoDB does not accept."""
     pk_of, sk_of = facet.pk_of, facet.sk_of
 
     def write(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
         sk = sk_of(values)
-        return written(keys.pk, pk_of(values)) | ({} if sk is None else written(keys.sk, sk))
+        return key_json(keys.pk, pk_of(values)) | ({} if sk is None else key_json(keys.sk, sk))
 
     return write
 
 
 def quick_writer(facet: Facet, keys: KeyAttributes, careful: KeyWriter) -> KeyWriter:
-    """The same for the commonest keys, two texts, in one function; whatever is unusual it leaves to the other."""
+    """Return the same as compiled code, for keys of two texts. It calls `careful` for all others."""
     if isinstance(facet.pk, Natural) or isinstance(facet.sk, Natural) or facet.sk is None:
         return careful
     code, (pk, sk) = FunctionSource(), keys.names
@@ -137,11 +141,11 @@ def quick_writer(facet: Facet, keys: KeyAttributes, careful: KeyWriter) -> KeyWr
 
 
 _SAFE = min(SAFE_PK, SAFE_SK)
-"""So many characters of both are within the limits of each."""
+"""Keys with this many characters together are within the limits of each."""
 
 
 def wire(value: Scalar) -> dict[str, str]:
-    """A key value in DynamoDB JSON.
+    """Return a key value in DynamoDB JSON.
 
     >>> wire("USER#1"), wire(7), wire(b"\\x01")
     ({'S': 'USER#1'}, {'N': '7'}, {'B': 'AQ=='})
@@ -149,20 +153,20 @@ def wire(value: Scalar) -> dict[str, str]:
     if isinstance(value, str):
         return {"S": value}
     if isinstance(value, bytes):
-        from base64 import b64encode  # few keys are binary
+        from base64 import b64encode  # only for binary keys
 
         return {"B": b64encode(value).decode()}
     return {"N": str(value)}
 
 
-def written(names: Iterable[str], value: KeyValue) -> dict[str, dict[str, str]]:
-    """A partition or sort key as the attributes it is made of."""
+def key_json(names: Iterable[str], value: KeyValue) -> dict[str, dict[str, str]]:
+    """Return a partition key or sort key as attributes."""
     parts = value if isinstance(value, tuple) else (value,)
     return {name: wire(part) for name, part in zip(names, parts, strict=True)}
 
 
 def key_text(key: Mapping[str, Mapping[str, str]]) -> str:
-    """A key in DynamoDB JSON as people read it.
+    """Return a key in DynamoDB JSON as text.
 
     >>> key_text({"pk": {"S": "USER#1"}, "at": {"N": "7"}})
     'USER#1 / 7'

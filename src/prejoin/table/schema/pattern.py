@@ -111,7 +111,7 @@ class BoundPattern:
 
         They are not rewritten. If the transaction already writes such an item, both become one action if possible:
         changes of updates are joined and amounts added, an inserted object gets the changes, a check joins any write. A
-        write whose values depend on the stored item has a `Decision`.
+        write whose values depend on the stored item has an `ItemDecision`.
         """
         return ()
 

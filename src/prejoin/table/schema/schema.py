@@ -17,11 +17,11 @@ from .key_attributes import (
     KeyAttributes,
     KeyWriter,
     all_or_none,
-    composed,
     index_attributes,
     key_types,
     key_writer,
     quick_writer,
+    template_keys,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Schema:
         """The type of each key attribute of the table and its indexes."""
         # By the identity of the facet: comparing facets would take longer than writing a key.
         self._writers: dict[int, KeyWriter | None] = dict.fromkeys(map(id, self.facets))
-        self._composed = {id(facet): composed(facet, self._keys[facet.slot]) for facet in self.facets}
+        self._composed = {id(facet): template_keys(facet, self._keys[facet.slot]) for facet in self.facets}
         self._plans: dict[Lookup, Plan | Refusal] = {}
         self.read_plans: dict[Hashable, Any] = {}
         """Cached plans of reads, by their arguments without the values. `read.plan` fills and bounds it."""
@@ -130,9 +130,9 @@ class Schema:
         bound = self.entity(cls)
         for name in values:
             bound.codec.attribute(name)
-        return self.written(bound.base, values)
+        return self.facet_key(bound.base, values)
 
-    def written(self, facet: Facet, values: Mapping[str, object]) -> dict[str, dict[str, str]]:
+    def facet_key(self, facet: Facet, values: Mapping[str, object]) -> dict[str, dict[str, str]]:
         """Return the key attributes of an item with these values, in one facet."""
         write = self._writers.get(id(facet))
         return self._writer(facet)(values) if write is None else write(values)
@@ -144,9 +144,9 @@ class Schema:
             write = self._writers[id(facet)] = quick_writer(facet, self._keys[facet.slot], write)
         return write
 
-    def composed(self, facet: Facet) -> KeyAttributes:
+    def template_keys(self, facet: Facet) -> KeyAttributes:
         """Return the key attributes of a facet that hold text from a template, not an attribute itself."""
-        return self._composed.get(id(facet)) or composed(facet, self._keys[facet.slot])
+        return self._composed.get(id(facet)) or template_keys(facet, self._keys[facet.slot])
 
     def read_key(self, pk: object, sk: object = None) -> tuple[type[Any], dict[str, object]]:
         """Return the class and the values of a key: the inverse of `key`.
@@ -181,7 +181,7 @@ class Schema:
         if self.tenancy is None:
             raise SchemaError('the schema has no tenants. Declare them with Schema(…, tenant="tenant_id")')
         if self.fence is not None:
-            self.fence.same(tenant)
+            self.fence.check_tenant(tenant)
             return self
         confined = copy.copy(self)
         confined.fence = Fence(self.tenancy, self._keys, tenant)
@@ -203,7 +203,7 @@ class Schema:
         ours = {self.type_attribute}
         for facet in bound.facets:
             if facet.entity == bound.tag:  # items of other facets have no attributes of the entity
-                ours |= {*self.composed(facet).names}
+                ours |= {*self.template_keys(facet).names}
         seen: set[str] = set()
         for attribute in bound.codec.attributes.values():
             if attribute.wire in ours:

@@ -197,27 +197,27 @@ class Fence:
             exact = frozenset(text for head, text in texts.items() if head.whole)
             self._starts[slot] = exact, tuple(text for head, text in texts.items() if not head.whole)
 
-    def filled(self, known: Mapping[str, Any], *entities: Bound[Any]) -> Mapping[str, Any]:
+    def fill(self, known: Mapping[str, Any], *entities: Bound[Any]) -> Mapping[str, Any]:
         """Return known attributes with the tenant, unless none of the entities has a tenant."""
         if entities and not any(self.attribute in entity.codec.attributes for entity in entities):
             return known
         if self.attribute in known:
-            self.same(known[self.attribute])
+            self.check_tenant(known[self.attribute])
             return known
         return {**known, self.attribute: self.tenant}
 
-    def same(self, tenant: object) -> None:
+    def check_tenant(self, tenant: object) -> None:
         if plain(tenant) != plain(self.tenant):
             raise OtherTenant(f"this client is confined to {self.attribute} {self.tenant!r}, and was given {tenant!r}")
 
-    def stays(self, changed: Iterable[str]) -> None:
+    def check_stays(self, changed: Iterable[str]) -> None:
         """Refuse an update of the tenant attribute."""
         if self.attribute in changed:
             raise OtherTenant(
                 f"this client is confined to {self.attribute} {self.tenant!r}, and cannot move items to another tenant"
             )
 
-    def narrow(self, attribute: str, roles: Iterable[AttributeRole]) -> None:
+    def check_range(self, attribute: str, roles: Iterable[AttributeRole]) -> None:
         """Refuse a range over tenants, and roles for the tenant attribute."""
         if attribute == self.attribute:
             raise OtherTenant(
@@ -226,7 +226,7 @@ class Fence:
         if any(self.attribute in (role.name, role.attribute) for role in roles):
             raise OtherTenant(f"{self.attribute} is the tenant and has the same name everywhere. Leave it out of roles")
 
-    def confined(self, what: str) -> OtherTenant:
+    def refusal(self, what: str) -> OtherTenant:
         """Return the error for an operation that cannot be confined to one tenant."""
         return OtherTenant(
             f"{what} cannot be confined to one tenant, and this client is confined to {self.attribute} "
@@ -270,7 +270,7 @@ class Fence:
         elif operation.removesuffix("Item") in _KEYED:
             yield from self._of(operation.removesuffix("Item"), body)
         else:
-            raise self.confined(operation)
+            raise self.refusal(operation)
 
     def _of(self, kind: str, said: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
         item = said[_KEYED[kind]]

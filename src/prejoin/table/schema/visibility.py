@@ -16,7 +16,7 @@ from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.evaluate import holds
 from prejoin.table.condition.record import Condition
-from prejoin.table.condition.render import Placeholders, grouped
+from prejoin.table.condition.render import Placeholders, render_part
 
 from .bind import Bound, facet_tag
 
@@ -45,7 +45,7 @@ def filter_text(visible: Iterable[VisibleItems], type_attribute: str, alone: boo
     """
     texts = []
     for one in visible:
-        text = " AND ".join([grouped(condition, one.codec, to) for condition in one.conditions])
+        text = " AND ".join([render_part(condition, one.codec, to) for condition in one.conditions])
         if not alone:
             # DynamoDB refuses redundant parentheses.
             inner = f"({text})" if len(one.conditions) > 1 else text

@@ -1,1 +1,1 @@
-"""Updates as data: recorded assignments, and values that DynamoDB computes."""
+"""Changes of an update: recorded assignments, and values that DynamoDB computes."""

@@ -1,4 +1,4 @@
-"""What an update may set an attribute to beside a value: what DynamoDB computes from what is there."""
+"""New values that DynamoDB computes from the stored value: sums, joined lists, members of sets, defaults."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from prejoin.table.errors import NotAValue
 
 
 class Beside(str):
-    """The name, in the table, of an attribute that no class has: a mark that a pattern leaves for a while."""
+    """The name in the table of an attribute that no class has: a temporary mark of a pattern."""
 
 
 class _Unencodable:
-    """A value that no encoder takes: msgspec would write recorded conditions and sums as if they were data."""
+    """A value that msgspec cannot encode, so that recorded conditions and sums are never encoded as data."""
 
     __slots__ = ()
 
@@ -27,9 +27,9 @@ class _Unencodable:
 
 
 class Mark(_Unencodable):
-    """Tells which draft a computed value belongs to, and keeps what `repr` gave of the draft's attributes.
+    """Identifies the draft of a computed value, and keeps the reprs of its attributes.
 
-    It is an object of its own, so that what is computed does not refer to the draft that it is recorded in.
+    It is a separate object, so that computed values do not refer to the draft.
     """
 
     __slots__ = ("texts",)
@@ -46,9 +46,9 @@ class _Recorded(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=Tr
 
 
 class Computed(_Recorded, frozen=True):
-    """A new value that only DynamoDB knows, made of the old one at `path`.
+    """A new value that DynamoDB computes from the stored value at `path`.
 
-    Like a recorded attribute it has no value here: whatever would need one raises `NotAValue`.
+    Like a recorded attribute it has no value here: using it as a value raises `NotAValue`.
     """
 
     path: Steps
@@ -84,7 +84,7 @@ class Computed(_Recorded, frozen=True):
 
 
 class Sum(Computed, frozen=True):
-    """A number plus or minus an amount; `from_zero`, where an absent number counts as 0."""
+    """A number plus or minus an amount. With `from_zero`, an absent number counts as 0."""
 
     sign: Literal["+", "-"]
     amount: Any
@@ -92,20 +92,20 @@ class Sum(Computed, frozen=True):
 
 
 class Joined(Computed, frozen=True):
-    """A list with more elements behind it, or before it. An absent list counts as empty."""
+    """A list with elements added at its end, or its beginning. An absent list counts as empty."""
 
     elements: Sequence[Any]
     before: bool = False
 
 
 class Members(Computed, frozen=True):
-    """A set with some members more, or without them. An absent set counts as empty."""
+    """A set with members added or removed. An absent set counts as empty."""
 
     sign: Literal["+", "-"]
     members: AbstractSet[Any]
 
 
 class First(Computed, frozen=True):
-    """A value for what is absent; what is there stays."""
+    """A value that is set only if the attribute is absent."""
 
     value: Any

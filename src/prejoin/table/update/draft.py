@@ -1,4 +1,4 @@
-"""An update written as assignments and recorded: `p.stock -= 1`, `p.note = None`, `p.address.city = "Berlin"`."""
+"""Record the assignments of an update: `p.stock -= 1`, `p.note = None`, `p.address.city = "Berlin"`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.paths import Steps, path_text
-from prejoin.table.condition.record import Condition, Owner, Path, Recorder, Size, path_of, step
+from prejoin.table.condition.record import Condition, Path, RecordedItem, Recorder, Size, path_of, step
 from prejoin.table.errors import NotAValue, TableError
 
 from .changes import At, Changes, computed_change, steps
@@ -21,31 +21,32 @@ L = TypeVar("L", bound=Sequence[Any] | None)
 
 
 def add(attribute: T, amount: T) -> T:
-    """A number plus an amount, where an absent one counts as 0: `p.views = add(p.views, 1)`."""
+    """Add to a number; an absent number counts as 0: `p.views = add(p.views, 1)`."""
     return cast("T", Sum(path_of(attribute), "+", amount, from_zero=True, recorded=mark(attribute)))
 
 
 def appended(attribute: L, elements: L) -> L:
-    """A list with more at its end, where an absent one counts as empty: `p.tags = appended(p.tags, ["new"])`."""
+    """Append to a list; an absent list counts as empty: `p.tags = appended(p.tags, ["new"])`."""
     return cast("L", Joined(path_of(attribute), cast("Sequence[Any]", elements), recorded=mark(attribute)))
 
 
 def prepended(attribute: L, elements: L) -> L:
-    """A list with more at its beginning, where an absent one counts as empty."""
+    """Prepend to a list; an absent list counts as empty: `p.tags = prepended(p.tags, ["first"])`."""
     return cast("L", Joined(path_of(attribute), cast("Sequence[Any]", elements), before=True, recorded=mark(attribute)))
 
 
 def if_absent(attribute: T | None, value: T) -> T:
-    """A value for what is absent; what is there stays: `p.color = if_absent(p.color, "red")`."""
+    """Set a value only if the attribute is absent: `p.color = if_absent(p.color, "red")`."""
     return cast("T", First(path_of(attribute), value, recorded=mark(attribute)))
 
 
 def mark(attribute: object) -> Mark:
+    """Return the mark of the draft that an attribute belongs to."""
     return cast("Path", attribute)._owner.computes(path_of(attribute))
 
 
-class Record(Owner):
-    """The changes that a draft has recorded."""
+class DraftChanges(RecordedItem):
+    """The recorded changes of a draft."""
 
     __slots__ = ("adds", "closed", "deletes", "removes", "sets")
 
@@ -84,15 +85,15 @@ class Record(Owner):
         self.removes.add(at)
 
     def open(self) -> None:
-        """Refuses a draft whose block has ended: it would be changed, and nothing sent."""
+        """Refuse a change after the block has ended, because it would not be sent."""
         if self.closed:
             raise TableError(
-                f"the update of this {self.name} was sent when its block ended: change it inside the block, or begin "
-                "another update"
+                f"the update of this {self.name} was sent at the end of its block. Change it inside of the block, or "
+                "begin another update"
             )
 
     def check(self, path: Steps) -> None:
-        """A place that was changed cannot be read, for nothing has been written yet."""
+        """Refuse to read a path that was changed: its new value is not known."""
         for changed in (self.sets, self.adds, self.removes, self.deletes):
             for at in changed:
                 if path[: len(steps(at))] == steps(at):
@@ -109,13 +110,12 @@ class Record(Owner):
     def _advice(self, path: Steps) -> str:
         name = path[0]
         return (
-            f"Get the item first and compute with its value, then pass {name}=<that value> to the update, which is "
-            "refused if it has changed; or let DynamoDB compute: +=, -=, |=, add(), appended(), prepended(), "
-            "if_absent()"
+            f"Get the item first, compute with its value, and pass {name}=<that value> to the update, which fails if "
+            "it has changed; or let DynamoDB compute: +=, -=, |=, add(), appended(), prepended(), if_absent()"
         )
 
     def _of_another(self, at: At, value: Computed) -> TableError:
-        """The error for what is computed of another item: by its path alone it would be taken for one of this item."""
+        """Return the error for a value that is computed from an attribute of another item."""
         return TableError(
             f"{self.name}.{path_text(steps(at))} cannot be computed from {path_text(value.path)} of another item: get "
             "that item first, and use its value"
@@ -128,21 +128,21 @@ class Record(Owner):
                 f"{place} cannot be set to another attribute, {path_text(value._path)}. {self._advice(value._path)}"
             )
         return NotAValue(
-            f"{place} cannot be set to {value!r}, which is recorded and has no value here: get the item first, and use "
-            "its value"
+            f"{place} cannot be set to {value!r}, which is recorded and has no value here. Get the item first, and "
+            "use its value"
         )
 
 
 class Draft:
-    """Stands for an entity in an update: what is assigned to its attributes is recorded."""
+    """Stands for an object in an update, and records assignments to its attributes."""
 
     __slots__ = ("_codec", "_record")
     _codec: Codec[Any]
-    _record: Record
+    _record: DraftChanges
 
     def __init__(self, codec: Codec[Any]) -> None:
         object.__setattr__(self, "_codec", codec)
-        object.__setattr__(self, "_record", Record(codec))
+        object.__setattr__(self, "_record", DraftChanges(codec))
 
     def __getattr__(self, name: str) -> Path:
         if name.startswith("__"):
@@ -174,7 +174,7 @@ class Draft:
 
     def _no_value(self, how: str) -> NotAValue:
         return NotAValue(
-            f"this {self._codec.name} is the draft of an update, whose attributes have no values here: it cannot be "
+            f"this {self._codec.name} is the draft of an update. Its attributes have no values here, and it cannot be "
             f"{how}. Get the item first"
         )
 
@@ -185,12 +185,12 @@ class Draft:
 
 
 class DraftPath(Path):
-    """Stands for a place in an entity: what is assigned to places inside it is recorded."""
+    """Stands for an attribute in an update, and records assignments inside of it."""
 
     __slots__ = ()
-    _owner: Record  # pyright: ignore[reportIncompatibleVariableOverride] - set once, by __init__
+    _owner: DraftChanges  # pyright: ignore[reportIncompatibleVariableOverride] - set once, by __init__
 
-    def __init__(self, record: Record, path: Steps) -> None:
+    def __init__(self, record: DraftChanges, path: Steps) -> None:
         if record.closed:
             record.open()
         if record.sets or record.adds or record.removes or record.deletes:
@@ -231,12 +231,12 @@ _RECORDED = (Path, Size, Condition, Draft, Recorder)
 
 
 def changes_of(draft: Draft) -> Changes:
-    """The recorded changes. The draft takes no more."""
+    """Return the recorded changes, and close the draft."""
     record = draft._record
     record.closed = True
     return Changes(record.sets, record.adds, frozenset(record.removes), record.deletes)
 
 
-def closed(draft: Draft) -> None:
-    """Makes a draft refuse whatever is done with it."""
+def close(draft: Draft) -> None:
+    """Make a draft refuse further changes."""
     draft._record.closed = True

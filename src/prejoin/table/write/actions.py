@@ -14,7 +14,7 @@ from prejoin.table.codec.paths import parent, path_text, place
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.describe import condition_text
 from prejoin.table.condition.record import Compare, Condition, Exists, Stored, conjuncts
-from prejoin.table.condition.render import Placeholders, grouped, new_value, path_of, render, value_of
+from prejoin.table.condition.render import Placeholders, new_value, path_of, render, render_part, value_of
 from prejoin.table.errors import AlreadyExists, ConditionFailed, NotFound
 from prejoin.table.schema.bind import Bound
 from prejoin.table.schema.schema import Schema
@@ -44,13 +44,13 @@ def whole_item(schema: Schema, write: Write) -> tuple[Json, Json]:
     entity, values = write.entity, write.values
     item = entity.codec.encode_values(values)
     item[schema.type_attribute] = {"S": entity.tag}
-    key = schema.written(entity.base, values)
+    key = schema.facet_key(entity.base, values)
     item |= key
     if write.whole and write.item is not None:
         item = {**unknown(schema, write), **item}
     for facet in entity.indexes.values():
         if not facet.when or facet.has(values):
-            item |= schema.written(facet, values)
+            item |= schema.facet_key(facet, values)
     return item, key
 
 
@@ -58,7 +58,7 @@ def _put_keeping(schema: Schema, write: Write, item: Json, key: Json, to: Placeh
     """Return a put that keeps attributes which the class does not have: an update of all attributes of the class."""
     entity = write.entity
     ours = {attribute.wire for attribute in entity.codec.attributes.values()}
-    ours = ours.union(*[schema.composed(facet).names for facet in entity.indexes.values()])
+    ours = ours.union(*[schema.template_keys(facet).names for facet in entity.indexes.values()])
     sets = [f"{to.name(name)} = {to.value(value)}" for name, value in item.items() if name not in key]
     text = f"SET {', '.join(sets)}"
     if removes := sorted(ours - item.keys()):
@@ -86,7 +86,7 @@ def update_item(schema: Schema, write: Write) -> Action:
     """Return the update of the entity's own item, which must exist."""
     to = Placeholders()
     text = _updating(schema, write, write.changes, write.entity.indexes.values(), to)
-    key = schema.written(write.entity.base, write.values)
+    key = schema.facet_key(write.entity.base, write.values)
     return action(
         "Update", key, {"UpdateExpression": text}, condition(schema, write, to, there=True), to, write, condition_error
     )
@@ -104,7 +104,7 @@ def update_other(
     to = Placeholders()
     text = _updating(schema, write, changes, indexes, to)
     there = _there(schema, to, True)
-    key = schema.written(facet, values)
+    key = schema.facet_key(facet, values)
     return action("Update", key, {"UpdateExpression": text}, there, to, write, partial(_lost, facet), own=False)
 
 
@@ -118,7 +118,7 @@ def _updating(schema: Schema, write: Write, changes: Changes, indexes: Collectio
 def delete_item(schema: Schema, write: Write) -> Action:
     """Return the delete of the entity's own item."""
     to = Placeholders()
-    key = schema.written(write.entity.base, write.values)
+    key = schema.facet_key(write.entity.base, write.values)
     text = condition(schema, write, to, there=None if write.was is None else True)
     return action("Delete", key, {}, text, to, write, condition_error)
 
@@ -132,7 +132,7 @@ def delete_other(
     to: Placeholders | None = None,
     failure: Failure | None = None,
 ) -> Action:
-    key = schema.written(facet, values)
+    key = schema.facet_key(facet, values)
     return action("Delete", key, {}, text, to or Placeholders(), write, failure or condition_error, own=False)
 
 
@@ -184,7 +184,7 @@ def _sum(one: Action, other: Action) -> Action:
 def check_item(schema: Schema, write: Write) -> Action:
     """Return the check that an item exists, or that it does not."""
     to = Placeholders()
-    key = schema.written(write.entity.base, write.values)
+    key = schema.facet_key(write.entity.base, write.values)
     text = condition(schema, write, to, there=not write.absent)
     return action("ConditionCheck", key, {}, text, to, write, exists_error if write.absent else condition_error)
 
@@ -248,14 +248,14 @@ def condition(schema: Schema, write: Write, to: Placeholders, there: bool | None
         return text
     if len(conditions) == 1 and not text:
         return render(conditions[0], codec, to)
-    texts = [grouped(one, codec, to) for one in conditions]
+    texts = [render_part(one, codec, to) for one in conditions]
     return " AND ".join([text, *texts] if text else texts)
 
 
 def vacancy(schema: Schema, entity: Bound[Any], to: Placeholders, text: str = "") -> str:
     """Return the condition that there is no item, or only one that an insert may replace."""
     text = text or absent(schema, to)
-    others = [grouped(one, entity.codec, to) for one in entity.vacant()]
+    others = [render_part(one, entity.codec, to) for one in entity.vacant()]
     return f"({' OR '.join([text, *others])})" if others else text
 
 

@@ -62,7 +62,7 @@ class ObjectWrite(msgspec.Struct):
 
 
 def own_key(schema: Schema, write: Write) -> Key:
-    return key_texts(schema.written(write.entity.base, write.values))
+    return key_texts(schema.facet_key(write.entity.base, write.values))
 
 
 def write_window(schema: Schema, table: str, window: Sequence[tuple[int, Any, Write]]) -> Steps[list[Failure]]:

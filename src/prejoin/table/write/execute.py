@@ -28,6 +28,7 @@ ATTEMPTS = 6
 _CONFLICTS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
 _LATER = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 """Cancellation reasons that are over a moment later."""
+_TOO_LARGE = "exceeded the maximum allowed size"
 
 
 def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
@@ -133,7 +134,7 @@ def _send_action(table: str, action: Action) -> Steps[Any]:
         except DynamoDBError as error:
             if error.code == "ConditionalCheckFailedException":
                 raise _failure(action, error.fields.get("Item"), 0) from error
-            if error.code == "ValidationException" and (large := size_error(action)):
+            if error.code == "ValidationException" and (large := size_error(action, error.message)):
                 raise large from error
             if error.code not in _CONFLICTS:
                 raise
@@ -206,7 +207,7 @@ def _failures(
         position = positions[id(action.write)]
         if code == "ConditionalCheckFailed":
             failures.append(_failure(action, reason.get("Item"), position))
-        elif code != "None" and (large := size_error(action)):
+        elif code != "None" and (large := size_error(action, reason.get("Message", ""))):
             failures.append(_about(large, action.write, position))
         elif code != "None":
             kind = Conflict if code == "TransactionConflict" else TableError
@@ -214,8 +215,16 @@ def _failures(
     return failures
 
 
-def size_error(action: Action) -> ItemTooLarge | None:
-    """Return the error for an item that is too large. It is called only when DynamoDB has refused a request."""
+def size_error(action: Action, message: str = "") -> ItemTooLarge | None:
+    """Return the error for an item that is too large. It is called only when DynamoDB has refused a request.
+
+    Only DynamoDB knows the size of an item after an update: then the `message` of its error says that it is too large.
+    """
+    if action.kind == "Update" and _TOO_LARGE in message:
+        return ItemTooLarge(
+            f"{item_name(action.write)} would be too large after this update: the limit is {ITEM_SIZE:,} bytes for the "
+            f"item {action}"
+        )
     item = action.parameters.get("Item")
     size = item_size(item) if item else 0
     if size <= ITEM_SIZE:

@@ -98,7 +98,7 @@ def _cached_action(schema: Schema, write: Write, build: Builder) -> Action:
             same = {name: value for name, value in made.parameters.items() if name not in _DIFFERENT}
             _cache(schema, key, Form(same, made.failure, tuple(made.parameters.get(_VALUES, ()))))
         return made
-    item_key = schema.written(write.entity.base, write.values)
+    item_key = schema.facet_key(write.entity.base, write.values)
     parameters = {"Key": item_key, **form.constant}
     if given:
         encode = codec.encode_value

@@ -60,7 +60,7 @@ def update_write(
             "use where="
         )
     if schema.fence is not None:
-        schema.fence.stays(changes.names)
+        schema.fence.check_stays(changes.names)
     write = Write(
         "upsert" if upsert else "update",
         entity,
@@ -118,7 +118,7 @@ def rewrite(write: Write) -> Write:
 def _values(schema: Schema, entity: Bound[Any], record: Any) -> Mapping[str, Any]:
     """Return the attributes of an object; raise OtherTenant if it belongs to another tenant."""
     values = entity.codec.values(record)
-    return values if schema.fence is None else schema.fence.filled(values, entity)
+    return values if schema.fence is None else schema.fence.fill(values, entity)
 
 
 def check_known(
@@ -137,7 +137,7 @@ def check_known(
                     f"{name}= is an option, and {entity.tag} has an attribute of this name. Rename the attribute in "
                     "the class, and give its name in the table in names="
                 )
-    return entity, known if schema.fence is None else schema.fence.filled(known, entity)
+    return entity, known if schema.fence is None else schema.fence.fill(known, entity)
 
 
 # --- Changes

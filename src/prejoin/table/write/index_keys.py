@@ -8,7 +8,7 @@ from typing import Any
 from prejoin.keys import Facet, Natural
 from prejoin.table.codec.values import Json
 from prejoin.table.errors import UnknownValue
-from prejoin.table.schema.key_attributes import written
+from prejoin.table.schema.key_attributes import key_json
 from prejoin.table.schema.schema import Schema
 
 from .model import Write
@@ -23,7 +23,7 @@ def index_changes(schema: Schema, write: Write, facets: Collection[Facet]) -> tu
         return sets, removes
     changed, after = write.changes.whole, write.after
     for facet in moved:
-        keys = schema.composed(facet)
+        keys = schema.template_keys(facet)
         if facet.when and _leaves(facet, after):
             removes += keys.names
             continue
@@ -34,9 +34,9 @@ def index_changes(schema: Schema, write: Write, facets: Collection[Facet]) -> tu
             removes += keys.names
             continue
         if pk:
-            sets |= written(keys.pk, facet.pk_of(after))
+            sets |= key_json(keys.pk, facet.pk_of(after))
         if sk and (text := facet.sk_of(after)) is not None:
-            sets |= written(keys.sk, text)
+            sets |= key_json(keys.sk, text)
     return sets, removes
 
 

@@ -54,7 +54,7 @@ def _merged(schema: Schema, placed: Sequence[Numbered]) -> list[Numbered]:
     found: dict[tuple[str, ...], Numbered] = {}
     rest: list[Numbered] = []
     for write, position in placed:
-        key = key_texts(schema.written(write.entity.base, write.values))
+        key = key_texts(schema.facet_key(write.entity.base, write.values))
         if key not in found:
             found[key] = (write, position)
         elif write.cause is None:

@@ -25,7 +25,7 @@ Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 Returning = Literal["", "new", "old"]
 
 
-class Decision(ABC):
+class ItemDecision(ABC):
     """How a write depends on the stored item, in a way that DynamoDB cannot compute. Patterns implement it.
 
     Such a write is optimistic. It is sent with a condition under which the stored item needs no change. If that is
@@ -44,7 +44,7 @@ class Decision(ABC):
         """Return the values to set for this stored item, and the condition under which that is right."""
 
     @abstractmethod
-    def combine(self, entity: Bound[Any], other: Decision) -> Decision:
+    def combine(self, entity: Bound[Any], other: ItemDecision) -> ItemDecision:
         """Return the decision of two writes to the same item as one."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Write(msgspec.Struct, frozen=True):
     """The write that made a pattern add this one."""
     absent: bool = False
     """Whether a check is that there is no item."""
-    decision: Decision | None = None
+    decision: ItemDecision | None = None
     """How the write depends on the stored item. Only for an update or upsert that a pattern adds."""
 
     @property

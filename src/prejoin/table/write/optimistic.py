@@ -2,7 +2,7 @@
 
 An example is an attribute that only rises. The first attempt assumes that the stored item needs no change, and has this
 as its condition. Most writes are done with that. If the condition is false, DynamoDB returns the item, and the next
-attempt is decided for it. The knowledge what to decide is in a pattern: see `Decision`.
+attempt is decided for it. The knowledge what to decide is in a pattern: see `ItemDecision`.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def read_first(schema: Schema, table: str, writes: Sequence[Write]) -> Steps[lis
 
 
 def get_request(schema: Schema, table: str, write: Write) -> Request:
-    key = schema.written(write.entity.base, write.values)
+    key = schema.facet_key(write.entity.base, write.values)
     return Request("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}, key_text(key))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from prejoin.keys import TABLE, Facet
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.errors import TableError, UnknownValue
-from prejoin.table.schema.key_attributes import written
+from prejoin.table.schema.key_attributes import key_json
 from prejoin.table.schema.schema import Schema
 from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import Computed, First, Joined
@@ -44,7 +44,7 @@ def upsert_item(schema: Schema, write: Write) -> Action:
     changes = Changes({**key, **changed.sets, **rest}, changed.adds, changed.removes, changed.deletes)
     body = {"UpdateExpression": expression(write, changes, to, sets, removes)}
     text = condition(schema, write, to)
-    return action("Update", schema.written(entity.base, write.values), body, text, to, write, condition_error)
+    return action("Update", schema.facet_key(entity.base, write.values), body, text, to, write, condition_error)
 
 
 def new_values(write: Write) -> dict[str, Any]:
@@ -105,13 +105,13 @@ def _index(
     base = set(write.entity.base.attributes)
     said = write.changes.names
     sure = base | (write.changes.whole - write.changes.unknown)
-    keys = schema.composed(facet)
+    keys = schema.template_keys(facet)
     if facet.when:
         names = set(facet.placing) - base
         if names <= sure and facet.has(new):
             sets += [
                 f"{to.name(name)} = {to.value(json)}"
-                for name, json in schema.written(facet, new).items()
+                for name, json in schema.facet_key(facet, new).items()
                 if name in keys.names
             ]
         elif names <= sure:
@@ -123,7 +123,7 @@ def _index(
         built = build(new) if physical else None
         if form is None or built is None:
             continue
-        json = written(physical, built)
+        json = key_json(physical, built)
         names = set(form.attributes) - base
         if names <= sure:
             sets += [f"{to.name(name)} = {to.value(value)}" for name, value in json.items()]

@@ -7,7 +7,7 @@ import re
 from msgspec.structs import replace
 
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.document.tables import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, identified, unaddressed
@@ -56,7 +56,7 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
         likely = _likely_id(entity)
         line = write_attribute(replace(likely, id=True, text="")) if likely else ""
         fix = f"mark it: `` {line} ``" if line else "mark what identifies an item: `(string, id)`"
-        r.say(codes.NO_ID, path, f"nothing says what identifies a `{entity.name}`", fix)
+        r.say(codes.NO_ID, path, f"no attribute identifies a `{entity.name}`", fix)
     elif entity.id and entity.singleton:
         message = f"`{entity.name}` is a singleton and has an id"
         r.say(codes.CONTRADICTION, path, message, "take away `singleton`, or the flag `id`")
@@ -74,11 +74,11 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
         r.say(
             codes.NO_RESULT,
             (*path, "result"),
-            f"{name} does not say what it gives back",
+            f"{name} does not say its result",
             "write `Single`, `Collection` or `Count`",
         )
     if len(read.entities) > 1 and read.combine is None and "Multi-Entity" not in read.verbatim:
-        message = f"{name} reads {listed(list(read.entities))} and is not marked Multi-Entity"
+        message = f"{name} reads {name_list(list(read.entities))} and is not marked Multi-Entity"
         r.say(codes.NOT_MARKED, (*path, "combine"), message, "write `Collection` or `Join`")
     if len(read.entities) == 1 and read.combine is not None:
         message = f"{name} is marked `{read.combine}` and names one entity"
@@ -99,7 +99,7 @@ def _related(r: Reporter, path: Path, read: Read) -> None:
         if bound or (read.combine is Combine.JOIN and _named(r, known, name)):
             continue
         fix = f"give `{name}` the attribute, or one that refers to it: `(…, → Entity)`; a read of two steps is a `Join`"
-        message = f"`{name}` has nothing that {_called(read)} asks by ({listed(list(asked))})"
+        message = f"`{name}` has no attribute for {_called(read)} ({name_list(list(asked))})"
         r.say(codes.NOT_RELATED, (*path, "entities"), message, fix)
 
 
@@ -126,7 +126,7 @@ def _long(r: Reporter, path: Path, read: Read) -> None:
         exact = {per for per, e in parents.items() if per in own or (e and foreign_key(r.workload, entity, e, own))}
         figures = [c for c in figures if c.per in exact] or figures
         if any(c.count is None or c.count > _LONG for c in figures):
-            message = f"{_called(read)} may give a great many of `{name}` at once"
+            message = f"{_called(read)} may return very many `{name}` items at once"
             r.say(
                 codes.UNBOUNDED,
                 (*path, "paginated"),
@@ -149,7 +149,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         )
     several = len(write.actions) > 1 or any(a.many for a in write.actions)
     if several and write.atomic is None and "Transaction" not in write.verbatim:
-        message = f"{name} writes several items and does not say whether all or none"
+        message = f"{name} writes several items and does not say whether it is atomic"
         r.say(codes.NOT_ATOMIC, (*path, "atomic"), message, "write `Yes` or `No` under Transaction")
     for action in write.actions:
         entity = r.workload.entity(action.entity)
@@ -160,10 +160,10 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             r.say(codes.NO_CHANGES, (*path, "actions"), message, f"write `update {entity.name} (attribute, …)`")
         unknown = unaddressed(r.workload, write, action, entity)
         if action.verb in {Verb.UPDATE, Verb.DELETE} and not action.many and unknown:
-            message = f"{name} does not know which `{entity.name}` it means"
-            fix = f"add {listed(unknown)} to the inputs"
+            message = f"{name} does not know the id of its `{entity.name}`"
+            fix = f"add {name_list(unknown)} to the inputs"
             if action.by:
-                fix = f"name an input for each part of its id, {listed(unknown)}: `by {' + '.join(unknown)}`"
+                fix = f"name an input for each part of its id, {name_list(unknown)}: `by {' + '.join(unknown)}`"
             r.say(codes.CANNOT_ADDRESS, (*path, "inputs"), message, fix)
 
 
@@ -174,7 +174,7 @@ def _unsaid(r: Reporter) -> None:
         (p, x) for p, x in r.patterns() if x.rate is None and "Frequency" not in x.verbatim and x.id not in outside
     ]
     if silent:
-        message = f"{listed([_called(x) for _, x in silent])}: not said how often"
+        message = f"{name_list([_called(x) for _, x in silent])}: no frequency"
         r.say(codes.NO_RATE, silent[0][0], message, "write `Hot`, `Warm`, `Cold` or `250/s`; `Warm` (10/s) is assumed")
     unknown = [
         (("entities", i), e)
@@ -182,7 +182,7 @@ def _unsaid(r: Reporter) -> None:
         if not e.cardinality and not e.singleton and "Cardinality" not in e.verbatim
     ]
     if unknown:
-        message = f"{listed([e.name for _, e in unknown])}: not said how many there are"
+        message = f"{name_list([e.name for _, e in unknown])}: no cardinality"
         r.say(codes.NO_CARDINALITY, unknown[0][0], message, "write `- **Cardinality**: ~100 per User, 1M total`")
 
 

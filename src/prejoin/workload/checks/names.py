@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from prejoin.diagnostics import Code
 from prejoin.keys import fields_of
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.lookup import bare_name, bindings, changes, suggest, target, undecided
 from prejoin.workload.model import (
@@ -83,7 +83,7 @@ def _known_entity(r: Reporter, path: Path, name: str, touched: Iterable[Entity] 
     fix = (
         f"did you mean `{near}`?"
         if near
-        else f"the entities are {listed(names)}"
+        else f"the entities are {name_list(names)}"
         if names
         else "describe it under Entities"
     )
@@ -110,7 +110,7 @@ def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[En
         fix = (
             f"did you mean `{near}`?"
             if near
-            else f"it has {listed(names, 12)}"
+            else f"it has {name_list(names, 12)}"
             if names
             else "list it under Attributes"
         )
@@ -175,7 +175,7 @@ def _reference(r: Reporter, path: Path, entity: Entity, name: str) -> None:
     found = target(r.workload, attribute)
     other = r.workload.entity(attribute.referenced_entity)
     if found is None and other and "." not in attribute.references and other.id:
-        ids = listed([f"→ {other.name}.{a.name}" for a in other.id])
+        ids = name_list([f"→ {other.name}.{a.name}" for a in other.id])
         message = f"`{other.name}` is identified by several attributes; `{name}` does not say which it holds"
         r.say(codes.REFERENCE_ID, path, message, f"write one of {ids}")
     elif found and found[1].type.kind != attribute.type.kind and found[1].type.numeric != attribute.type.numeric:
@@ -226,11 +226,11 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         if touched and not any(e.name == plain or e.attribute(plain) for e in touched):
             _unused(r, (*path, "inputs"), name, touched)
         elif owner:
-            message = f"nothing takes `{name}`: the inputs of a write have no entity before them"
+            message = f"nothing takes `{name}`: inputs of a write have no entity prefix"
             fix = f"write `{plain}`, and whose it is as a condition: `{name} = {plain}`"
             r.say(codes.UNUSED_INPUT, (*path, "inputs"), message, fix, name)
         elif several := undecided(r.workload, write, name):
-            message = f"`{name}` may be that of {' or '.join(f'`{one}`' for one in several)}, and nothing says of which"
+            message = f"`{name}` may belong to {' or '.join(f'`{one}`' for one in several)}, and nothing says to which"
             fix = (
                 f"compare it: `{several[0]}.{name} = {name}`; or name first under Entity the one it is of; "
                 f"or, where both are always the same, mark one of them: `copy of {several[0]}.{name}`"
@@ -271,7 +271,7 @@ def _unused(r: Reporter, path: Path, name: str, touched: list[Entity]) -> None:
     )
     near = next((n for n in names if meant and n.lower() == meant.lower()), None) or suggest(name, names)
     fix = f"did you mean `{near}`?" if near else "use it in a change or a condition, or leave it out"
-    message = f"`{name}` is no attribute of {listed([e.name for e in touched])}, and nothing uses it"
+    message = f"`{name}` is no attribute of {name_list([e.name for e in touched])}, and nothing uses it"
     r.say(codes.UNUSED_INPUT, path, message, fix, name, near or "")
 
 

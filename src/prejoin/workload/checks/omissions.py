@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from prejoin.types import Kind
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.lookup import bindings, equalities, root
 from prejoin.workload.model import Entity, Level, Rate, Result, Verb
 from prejoin.workload.reading import Path
@@ -44,7 +44,7 @@ def check_forgotten(r: Reporter) -> None:
             r.say(
                 codes.COUNTS,
                 (),
-                f"nothing counts {listed(many)}",
+                f"nothing counts {name_list(many)}",
                 "if a number of them is shown, add a `Count` or a counter",
             )
     texts = (*(p.description for p in w.patterns), *(p.name for p in w.patterns), w.notes)
@@ -80,7 +80,7 @@ def _lists(r: Reporter) -> None:
         r.say(
             codes.LIST_ALL,
             (),
-            f"nothing lists all of {listed(missing)}",
+            f"nothing lists all of {name_list(missing)}",
             "if that is needed, add it: inputs `-`, paginated",
         )
 
@@ -130,7 +130,7 @@ def _growth(
     if not created or entity.name in gone or any(a.ttl for a in entity.attributes):
         return
     if _PASSING.search(entity.name) or any(rate and _hot(rate) for rate in created):
-        message = f"`{entity.name}` is created and never goes"
+        message = f"`{entity.name}` is created and never removed"
         r.say(codes.EXPIRY, path, message, "if old ones may go, add an attribute `(datetime, ttl)`")
 
 

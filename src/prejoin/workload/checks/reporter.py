@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from prejoin.diagnostics import Code, Diagnostic, Span
@@ -45,10 +45,10 @@ class Reporter:
         return frozenset(d.pin.pattern for d in self.workload.decisions if isinstance(d.pin, OutOfScope))
 
 
-def listed(names: list[str], most: int = 6) -> str:
+def name_list(names: Sequence[str], most: int = 6) -> str:
     """Names in a list, cut after `most`.
 
-    >>> listed(["User", "Order"])
+    >>> name_list(["User", "Order"])
     '`User`, `Order`'
     """
     shown = ", ".join(f"`{n}`" for n in names[:most])

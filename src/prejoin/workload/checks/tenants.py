@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.lookup import bare_name, suggest
 from prejoin.workload.model import FixedKey, Input, Op, Pattern, Tenant
 from prejoin.workload.reading import Path
@@ -19,7 +19,7 @@ def check_tenants(r: Reporter) -> None:
     for name in filter(None, (tenant.entity, *tenant.exempt)):
         if name not in names:
             near = suggest(name, names)
-            fix = f"did you mean `{near}`?" if near else f"the entities are {listed(names)}"
+            fix = f"did you mean `{near}`?" if near else f"the entities are {name_list(names)}"
             r.say(codes.UNKNOWN_ENTITY, _LINE, f"there is no entity `{name}`", fix, name)
     _check_entity(r, tenant)
     for path, pattern in r.patterns():

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from prejoin.types import Kind
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, listed
+from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import bindings, changes
@@ -54,7 +54,7 @@ def check_types(r: Reporter) -> None:
 def _attribute(r: Reporter, path: Path, a: Attribute) -> None:
     type_ = a.type.of if a.type.kind in _MANY and a.type.of else a.type
     if type_.kind is Kind.ENUM and not type_.values:
-        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is one of no values", "name them: `PENDING | SHIPPED`")
+        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is an enum without members", "name them: `PENDING | SHIPPED`")
     if a.id and not (a.type.scalar and a.type.kind is not Kind.BOOLEAN):
         r.say(
             codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which cannot identify an item", "use a string or a number"
@@ -115,7 +115,7 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
         if attribute:
             _input(r, (*path, "inputs"), one, attribute)
             if _passed(attribute, one.op, one.values) and read.id not in r.out_of_scope:
-                message = f"`{one.attribute}` ends the items, and those whose time has passed are not found"
+                message = f"`{one.attribute}` is the TTL attribute, and expired items are not found"
                 fix = (
                     f"ask for those that end soon, `{one.attribute} <= now + 7 days`; or keep the time in another "
                     "attribute than the `ttl`, which leaves the items there"
@@ -202,7 +202,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             for value in check.values:
                 _constant(r, (*path, "checks"), value, attribute, partial=check.op in {Op.BEGINS_WITH, Op.CONTAINS})
             if _passed(attribute, check.op, check.values) and write.id not in r.out_of_scope:
-                message = f"`{check.attribute}` ends the items, and one whose time has passed is not found"
+                message = f"`{check.attribute}` is the TTL attribute, and an expired item is not found"
                 fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
                 r.say(codes.ASKS_EXPIRED, (*path, "checks"), message, fix, check.attribute)
 
@@ -211,7 +211,7 @@ def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Ch
     """A change without effect: of an item that is replaced or deleted."""
     inputs = frozenset(one.attribute for one in write.inputs)
     if action.verb in _WHOLE:
-        message = f"`{action.verb} {action.entity}` writes the item whole; `{change.op}` changes an item that is there"
+        message = f"`{action.verb} {action.entity}` writes a whole item; `{change.op}` changes an existing item"
         fix = f"write `{write_actions((replace(action, verb=Verb.UPDATE),), inputs)}`"
     else:
         message = f"`{action.verb} {action.entity}` leaves no item whose `{change.attribute}` could change"
@@ -254,7 +254,7 @@ def _constant(r: Reporter, path: Path, value: Value, a: Attribute, partial: bool
 def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
     kind = a.type.kind
     if kind is Kind.ENUM and const not in a.type.values:
-        return "a member of the enum", f"the members are {listed(list(a.type.values))}"
+        return "a member of the enum", f"the members are {name_list(list(a.type.values))}"
     if a.type.numeric and not _NUMBER.match(const):
         return "a number", "write a number; the name of an input has to be among the inputs"
     if kind is Kind.INTEGER and "." in const:

@@ -138,7 +138,7 @@ def _read(row: _Row) -> Read:
 def _no_inputs(row: _Row) -> None:
     cell = row.cells.get("Input Parameters") or row.cells["ID"]
     fix = "write the attributes that the caller knows, or `-` for none"
-    row.notes.say(codes.NO_INPUTS, cell, f"{row.text('ID') or 'this pattern'} does not say what it is given", fix)
+    row.notes.say(codes.NO_INPUTS, cell, f"{row.text('ID') or 'this pattern'} does not say its inputs", fix)
 
 
 def _write(row: _Row) -> Write:

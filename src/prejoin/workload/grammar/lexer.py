@@ -1,6 +1,7 @@
 """Splits cells into tokens: the words, literals and signs of the document's grammar.
 
-Parsers take tokens from a `Tokens`. Text that does not match raises `Inexact` with the place, the mistake and the fix.
+Parsers take tokens from a `TokenReader`. Text that does not match raises `Inexact`, with the place, the mistake and the
+fix.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ WORD = re.compile(r"[^\W\d]\w*\Z")
 """Names that need no backticks."""
 
 
-class Tokens:
+class TokenReader:
     """The tokens of one cell, read left to right."""
 
     def __init__(self, text: str) -> None:

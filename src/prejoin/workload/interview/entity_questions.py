@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.attributes import write_attribute
-from prejoin.workload.grammar.lexer import Inexact, Tokens, write_name
+from prejoin.workload.grammar.lexer import Inexact, TokenReader, write_name
 from prejoin.workload.grammar.quantities import read_cardinality, write_cardinality
 from prejoin.workload.grammar.statements import RELATIONSHIP_FIX, read_relationship, write_relationship
 from prejoin.workload.interview.step import (
     HELP,
     NONE,
+    InterviewStep,
     Question,
-    Step,
     StepKind,
     Taken,
     put_entity,
@@ -29,17 +29,17 @@ from prejoin.workload.stubs import one, parents, plural
 ENTITIES, RELATIONSHIPS = "entities", "relationships"
 
 
-def front() -> Iterator[Step]:
+def front() -> Iterator[InterviewStep]:
     def title(w: Workload) -> Question:
         return Question("title", "What is the application called?", HELP["title"], w.title or None)
 
     def overview(w: Workload) -> Question:
         return Question("overview", "What is it for? A sentence or two.", HELP["overview"], w.overview or NONE)
 
-    yield Step(
+    yield InterviewStep(
         "title", StepKind.FIELD, title, lambda w, t: (replace(w, title=t), None), lambda w: not w.title, required=True
     )
-    yield Step(
+    yield InterviewStep(
         "overview",
         StepKind.FIELD,
         overview,
@@ -51,13 +51,13 @@ def front() -> Iterator[Step]:
 # --- Which entities there are ---------------------------------------------------------------------------------------
 
 
-def entities() -> Step:
+def entities() -> InterviewStep:
     def ask(w: Workload) -> Question:
         names = tuple(e.name for e in w.entities)
         words = "What else does it store?" if names else "What does it store? Name the entities, such as `User, Order`."
         return Question(ENTITIES, words, HELP["entities"], "done" if names else None, names, several=True)
 
-    return Step(ENTITIES, StepKind.LIST, ask, _take_entities, lambda w: not w.entities, required=True)
+    return InterviewStep(ENTITIES, StepKind.LIST, ask, _take_entities, lambda w: not w.entities, required=True)
 
 
 def _take_entities(w: Workload, text: str) -> Taken:
@@ -75,7 +75,7 @@ def _take_entities(w: Workload, text: str) -> Taken:
 
 
 def _removal(text: str) -> str | None:
-    tokens = Tokens(text)
+    tokens = TokenReader(text)
     if tokens.word("remove") and not tokens.done:
         name = tokens.name("what to remove")
         tokens.expect_end("remove one at a time")
@@ -91,9 +91,9 @@ def _expect(name: str, known: list[str], what: str) -> None:
 # --- One entity -----------------------------------------------------------------------------------------------------
 
 
-def about(w: Workload, entity: Entity) -> Iterator[Step]:
+def about(w: Workload, entity: Entity) -> Iterator[InterviewStep]:
     name = entity.name
-    yield Step(
+    yield InterviewStep(
         f"id of {name}",
         StepKind.FIELD,
         partial(_ask_id, name),
@@ -102,7 +102,7 @@ def about(w: Workload, entity: Entity) -> Iterator[Step]:
         unit=name,
         required=True,
     )
-    yield Step(
+    yield InterviewStep(
         f"attributes of {name}",
         StepKind.LIST,
         partial(_ask_attributes, name),
@@ -111,7 +111,7 @@ def about(w: Workload, entity: Entity) -> Iterator[Step]:
         unit=name,
     )
     for other, attribute in _likely_references(w, entity):
-        yield Step(
+        yield InterviewStep(
             f"reference {name}.{attribute.name}",
             StepKind.PROBE,
             partial(_ask_reference, name, attribute.name, other.name),
@@ -191,12 +191,12 @@ def _take_reference(name: str, attribute: str, other: str, w: Workload, text: st
 # --- How they relate ------------------------------------------------------------------------------------------------
 
 
-def relationships() -> Step:
+def relationships() -> InterviewStep:
     def ask(w: Workload) -> Question:
         known = tuple(write_relationship(r) for e in w.entities for r in e.relationships) + tuple(_implied(w))
         return Question(RELATIONSHIPS, "How do they relate?", HELP["relationships"], "done", known, several=True)
 
-    return Step(RELATIONSHIPS, StepKind.LIST, ask, _take_relationship, lambda w: False)
+    return InterviewStep(RELATIONSHIPS, StepKind.LIST, ask, _take_relationship, lambda w: False)
 
 
 def _implied(w: Workload) -> Iterator[str]:
@@ -254,10 +254,10 @@ def _connect(w: Workload, r: Relationship) -> tuple[Workload, Relationship]:
 # --- How many there are ---------------------------------------------------------------------------------------------
 
 
-def figures(w: Workload) -> Iterator[Step]:
+def figures(w: Workload) -> Iterator[InterviewStep]:
     for entity in w.entities:
         if not entity.singleton:
-            yield Step(
+            yield InterviewStep(
                 f"cardinality of {entity.name}",
                 StepKind.FIELD,
                 partial(_ask_cardinality, entity.name),

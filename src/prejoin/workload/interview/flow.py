@@ -12,7 +12,7 @@ from prejoin.workload.checks import check
 from prejoin.workload.document.settle_names import settle
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.interview import entity_questions, pattern_questions, probes
-from prejoin.workload.interview.step import HELP, Question, Step, StepKind, Taken
+from prejoin.workload.interview.step import HELP, InterviewStep, Question, StepKind, Taken
 from prejoin.workload.model import Status, Workload
 
 MARK = "Interview"
@@ -83,7 +83,7 @@ def answer(workload: Workload, text: str) -> Workload:
 # --- The steps ------------------------------------------------------------------------------------------------------
 
 
-def _steps(w: Workload) -> Iterator[Step]:
+def _steps(w: Workload) -> Iterator[InterviewStep]:
     yield from entity_questions.front()
     yield entity_questions.entities()
     for entity in w.entities:
@@ -96,7 +96,7 @@ def _steps(w: Workload) -> Iterator[Step]:
         yield from probe(w)
     yield from entity_questions.figures(w)
     yield from pattern_questions.rates(w)
-    yield Step(MORE, StepKind.LIST, _ask_more, _take_more, lambda w: False)
+    yield InterviewStep(MORE, StepKind.LIST, _ask_more, _take_more, lambda w: False)
 
 
 def _ask_more(w: Workload) -> Question:
@@ -125,7 +125,7 @@ def _over(workload: Workload) -> Workload:
     return replace(workload, header={k: v for k, v in workload.header.items() if k != MARK})
 
 
-def _here(workload: Workload) -> tuple[Step, str] | None:
+def _here(workload: Workload) -> tuple[InterviewStep, str] | None:
     """The current step, and the step to go to after its unit.
 
     If the document was edited and the step no longer exists, the interview continues at the first missing part.
@@ -141,7 +141,7 @@ def _here(workload: Workload) -> tuple[Step, str] | None:
     return steps[key], then if then in steps else ""
 
 
-def _forward(w: Workload, step: Step, then: str, jump: str | None = None) -> Workload:
+def _forward(w: Workload, step: InterviewStep, then: str, jump: str | None = None) -> Workload:
     """The interview at the next step, or at the one that the answer leads to."""
     if jump is not None:
         key, _, after = jump.partition(_THEN)
@@ -162,11 +162,11 @@ def _forward(w: Workload, step: Step, then: str, jump: str | None = None) -> Wor
     return _over(w)
 
 
-def _index(steps: list[Step], key: str) -> int:
+def _index(steps: list[InterviewStep], key: str) -> int:
     return next((at for at, s in enumerate(steps) if s.key == key), len(steps) - 1)
 
 
-def _done(w: Workload, step: Step, then: str) -> Workload:
+def _done(w: Workload, step: InterviewStep, then: str) -> Workload:
     if step.kind is StepKind.LIST:
         if step.key == entity_questions.ENTITIES and step.missing(w):
             raise Inexact("there has to be at least one", "`?` tells more")
@@ -176,7 +176,7 @@ def _done(w: Workload, step: Step, then: str) -> Workload:
     raise Inexact("`done` ends a list, and this is one question", "an empty answer takes the default; `back` goes back")
 
 
-def _back(w: Workload, step: Step, then: str) -> Workload:
+def _back(w: Workload, step: InterviewStep, then: str) -> Workload:
     """The interview at the previous question."""
     steps = list(_steps(w))
     for s in reversed(steps[: _index(steps, step.key)]):
@@ -187,7 +187,7 @@ def _back(w: Workload, step: Step, then: str) -> Workload:
     raise Inexact("this is the first question", "answer it, or leave with ^C")
 
 
-def _drop(w: Workload, step: Step, then: str) -> Workload:
+def _drop(w: Workload, step: InterviewStep, then: str) -> Workload:
     for kind in pattern_questions.KINDS:
         if step.unit and any(p.id == step.unit for p in getattr(w, kind)):
             return _at(pattern_questions.drop_pattern(w, kind, step.unit), then or kind)

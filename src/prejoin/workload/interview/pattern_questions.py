@@ -29,9 +29,9 @@ from prejoin.workload.grammar.writes import read_actions, read_checks, write_act
 from prejoin.workload.interview.step import (
     HELP,
     NONE,
+    InterviewStep,
     Prompt,
     Question,
-    Step,
     StepKind,
     Taken,
     found_entities,
@@ -59,7 +59,7 @@ _WORDS = {
 }
 
 
-def another(kind: str) -> Step:
+def another(kind: str) -> InterviewStep:
     """The first question about a pattern of a kind."""
 
     def ask(w: Workload) -> Question:
@@ -73,10 +73,10 @@ def another(kind: str) -> Step:
         w = add(w, kind, made)
         return w, f"entities of {getattr(w, kind)[-1].id}"
 
-    return Step(kind, StepKind.LIST, ask, take, lambda w: not getattr(w, kind), required=kind != "deletes")
+    return InterviewStep(kind, StepKind.LIST, ask, take, lambda w: not getattr(w, kind), required=kind != "deletes")
 
 
-def about(kind: str, pattern: Pattern) -> Iterator[Step]:
+def about(kind: str, pattern: Pattern) -> Iterator[InterviewStep]:
     """The questions about one pattern, in order."""
     id_ = pattern.id
 
@@ -85,7 +85,7 @@ def about(kind: str, pattern: Pattern) -> Iterator[Step]:
         ask: Callable[[Workload, Pattern], Prompt],
         take: Callable[[Workload, Pattern, str], Pattern],
         missing: Callable[[Pattern], bool] = lambda p: False,
-    ) -> Step:
+    ) -> InterviewStep:
         key = f"{name} of {id_}"
         about_ = "entities of a pattern" if name == "entities" else name
 
@@ -97,7 +97,7 @@ def about(kind: str, pattern: Pattern) -> Iterator[Step]:
         def taken(w: Workload, text: str) -> Taken:
             return put_pattern(w, kind, take(w, _pattern(w, id_), text)), None
 
-        return Step(key, StepKind.FIELD, question, taken, lambda w: missing(_pattern(w, id_)), id_, True)
+        return InterviewStep(key, StepKind.FIELD, question, taken, lambda w: missing(_pattern(w, id_)), id_, True)
 
     yield field("description", _ask_description, lambda w, p, t: replace(p, description=t))
     yield field("entities", _ask_entities, _take_entities, lambda p: not p.entities)
@@ -218,11 +218,11 @@ def _likely_inputs(w: Workload, p: Pattern, entities: list[Entity]) -> str:
 # --- How often ------------------------------------------------------------------------------------------------------
 
 
-def rates(w: Workload) -> Iterator[Step]:
+def rates(w: Workload) -> Iterator[InterviewStep]:
     for kind in KINDS:
         for pattern in getattr(w, kind):
             key = f"frequency of {pattern.id}"
-            yield Step(
+            yield InterviewStep(
                 key,
                 StepKind.FIELD,
                 partial(_ask_rate, key, pattern.id),

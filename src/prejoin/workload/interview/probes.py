@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from prejoin.types import Kind, Type
 from prejoin.workload import stubs
-from prejoin.workload.interview.step import HELP, Question, Step, StepKind, Taken, put_entity, yes
+from prejoin.workload.interview.step import HELP, InterviewStep, Question, StepKind, Taken, put_entity, yes
 from prejoin.workload.lookup import bindings, equalities
 from prejoin.workload.model import Attribute, Entity, Read, Result, Verb, Workload, Write
 
 GONE = frozenset({Verb.DELETE, Verb.EXPIRE})
 
 
-def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write, likely: bool = False) -> Step:
+def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write, likely: bool = False) -> InterviewStep:
     """A question whose answer yes adds a pattern. Lists and writes get further questions."""
 
     def ask(w: Workload) -> Question:
@@ -32,10 +32,10 @@ def _probe(subject: str, key: str, words: str, wanted: bool, made: Read | Write,
             return w, f"order of {id_}" if made.result is Result.MANY else None
         return w, f"inputs of {id_}"
 
-    return Step(key, StepKind.PROBE, ask, take, lambda w: wanted)
+    return InterviewStep(key, StepKind.PROBE, ask, take, lambda w: wanted)
 
 
-def reads(w: Workload) -> Iterator[Step]:
+def reads(w: Workload) -> Iterator[InterviewStep]:
     """Likely reads that no pattern covers yet."""
     for e in w.entities:
         yield _fetch(w, e)
@@ -56,7 +56,7 @@ def reads(w: Workload) -> Iterator[Step]:
         yield _probe("all", f"list all {e.name}", words, wanted, stubs.list_all(e))
 
 
-def _fetch(w: Workload, e: Entity) -> Step:
+def _fetch(w: Workload, e: Entity) -> InterviewStep:
     ids = {a.name for a in e.id}
     by = " and ".join(a.name for a in e.id)
     words = f"Is one {e.name} fetched by its {by}?" if by else f"Is the {e.name} fetched?"
@@ -74,7 +74,7 @@ def _asked_by(w: Workload, entity: Entity, attribute: Attribute) -> bool:
     )
 
 
-def _under(w: Workload, parent: Entity, e: Entity, a: Attribute) -> Iterator[Step]:
+def _under(w: Workload, parent: Entity, e: Entity, a: Attribute) -> Iterator[InterviewStep]:
     several = [x.name for x in e.id] != [a.name]
     words = f"Does anything list the {stubs.plural(e.name)} of one {parent.name}, by {a.name}?"
     wanted = several and not _asked_by(w, e, a)
@@ -87,7 +87,7 @@ def _under(w: Workload, parent: Entity, e: Entity, a: Attribute) -> Iterator[Ste
     yield _probe("together", f"fetch {parent.name} with {e.name} by {a.name}", words, wanted, stubs.together(parent, e))
 
 
-def writes(w: Workload) -> Iterator[Step]:
+def writes(w: Workload) -> Iterator[InterviewStep]:
     """Likely writes that no pattern covers yet."""
     actions = [x for p in (*w.writes, *w.deletes) for x in p.actions]
     for e in w.entities:
@@ -101,7 +101,7 @@ def writes(w: Workload) -> Iterator[Step]:
             yield _probe("update", f"update {e.name}", words, wanted, stubs.update(e), likely=True)
 
 
-def deletes(w: Workload) -> Iterator[Step]:
+def deletes(w: Workload) -> Iterator[InterviewStep]:
     """Entities that are never deleted."""
     for e in w.entities:
         gone = any(x.entity == e.name and x.verb in GONE for p in (*w.writes, *w.deletes) for x in p.actions)
@@ -111,7 +111,7 @@ def deletes(w: Workload) -> Iterator[Step]:
         yield _expiry(e.name, wanted)
 
 
-def _expiry(name: str, wanted: bool) -> Step:
+def _expiry(name: str, wanted: bool) -> InterviewStep:
     key = f"expiry of {name}"
 
     def ask(w: Workload) -> Question:
@@ -132,4 +132,4 @@ def _expiry(name: str, wanted: bool) -> Step:
         others = tuple(a for a in found.attributes if a.name != made.name)
         return put_entity(w, replace(found, attributes=(*others, made))), None
 
-    return Step(key, StepKind.PROBE, ask, take, lambda w: wanted)
+    return InterviewStep(key, StepKind.PROBE, ask, take, lambda w: wanted)

@@ -54,7 +54,7 @@ Taken = tuple[Workload, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class InterviewStep:
     """A position in the interview."""
 
     key: str

@@ -1,4 +1,4 @@
-"""Where the values of a write come from: objects that are given, parameters, lists that are gone over, items found."""
+"""The sources of a write's values: objects, parameters, the variables of loops, and items found before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from prejoin.design.mapping.addressing import NEW, actions_of, known, links, loo
 from prejoin.design.model import Operation
 from prejoin.keys import TABLE
 from prejoin.render.naming import RESERVED
-from prejoin.render.python.method import LOCAL, Asked, Known, Module, Param, Whole
+from prejoin.render.python.method import LOCAL, InputValue, KnownValue, Param, RecordValue, RenderContext
 from prejoin.render.python.names import free, identifier, plural
 from prejoin.render.python.reads import value_text
 from prejoin.render.python.values import annotation, literal
@@ -20,15 +20,15 @@ from prejoin.workload.tenants import tenant_of
 
 @dataclass(slots=True)
 class Loop:
-    """What a write of many goes over: new objects, found ones, or lists side by side."""
+    """The loop of an action on many items: over new objects, found ones, or parallel lists."""
 
     action: Action
     record: str = ""
-    """The variable, where each is an object."""
+    """The variable, if the loop is over objects."""
     over: str = ""
     entity: str = ""
     lists: dict[str, str] = field(default_factory=dict)
-    """Lists side by side: the variable of each, by its parameter."""
+    """The variables of parallel lists, by parameter."""
 
     @property
     def head(self) -> str:
@@ -41,20 +41,20 @@ class Loop:
 
 
 class Sources:
-    """What one write is given, gathered while it is written down."""
+    """The parameters and local names of one write, collected while it is rendered."""
 
-    def __init__(self, module: Module, write: Write, operation: Operation) -> None:
+    def __init__(self, module: RenderContext, write: Write, operation: Operation) -> None:
         self.module = module
         self.write = write
         self.actions = [a for a in actions_of(module.workload, write) if a.verb is not Verb.EXPIRE]
         self.records: dict[int, Param] = {}
-        """The objects that are given, by the position of the action that writes them."""
+        """The parameters for objects, by the position of the action that writes them."""
         self.params: dict[str, Param] = {}
         self.locals: set[str] = set()
         self.timed = False
         self.inputs = {i.attribute: i for i in write.inputs}
         self.tenant = tenant_of(module.workload, write)
-        """The attribute that the client of a tenant fills in; empty where the method is called for no tenant."""
+        """The attribute that the client of a tenant fills in; empty for a method without tenant."""
         self.found_first = operation.found_first
         self.read_first = operation.read_first
         written = {action.entity for action in self.actions}
@@ -67,11 +67,11 @@ class Sources:
 
     @property
     def ordered(self) -> list[Param]:
-        """The parameters: objects first, then what else is given, in the order of the document."""
+        """The parameters: objects first, then inputs in the order of the document, then the rest."""
         order = [*(p.name for p in self.records.values())]
         rest = [p for p in self.params.values() if p.name not in order]
         given = list(self.inputs)
-        rest.sort(key=lambda p: given.index(p.meaning.input) if isinstance(p.meaning, Asked) else len(given))
+        rest.sort(key=lambda p: given.index(p.meaning.input) if isinstance(p.meaning, InputValue) else len(given))
         return [*dict.fromkeys(self.params[name] for name in order), *rest]
 
     # --- Parameters -------------------------------------------------------------------------------------------------
@@ -83,11 +83,11 @@ class Sources:
         if action.many:
             self.module.imports.name("collections.abc", "Sequence")
             name, type_ = plural(name), f"Sequence[{cls}]"
-        return self.param(name, type_, Whole(action.entity, action.many))
+        return self.param(name, type_, RecordValue(action.entity, action.many))
 
-    def param(self, name: str, type_: str, meaning: Asked | Whole | Known) -> Param:
+    def param(self, name: str, type_: str, meaning: InputValue | RecordValue | KnownValue) -> Param:
         for param in self.params.values():
-            if param.meaning == meaning and not isinstance(meaning, Whole):
+            if param.meaning == meaning and not isinstance(meaning, RecordValue):
                 if param.annotation == f"{type_} | None":  # it may be absent in one item, and is needed for another
                     param = self.params[param.name] = replace(param, annotation=type_)
                 return param
@@ -103,10 +103,10 @@ class Sources:
         self.module.imports.name("collections.abc", "Sequence")
         return f"Sequence[{type_}]"
 
-    # --- What is gone over ------------------------------------------------------------------------------------------
+    # --- Loops ------------------------------------------------------------------------------------------
 
     def loop(self, at: int, action: Action) -> Loop | None:
-        """What an action on many goes over. Of lists it is told while it is written."""
+        """The loop of an action; None for one item. Parallel lists are added while it is rendered."""
         if not action.many:
             return None
         if at in self.records:
@@ -125,7 +125,7 @@ class Sources:
         return Loop(action, name, param.name, entity)
 
     def found(self, at: int | str) -> str:
-        """The variable of what an action finds first, by its position; or a condition, by the entity it is on."""
+        """The variable of the items that an action (by position) or a check (by entity) finds first."""
         finding: list[tuple[int | str, str]] = [
             (position, action.entity)
             for position, action in enumerate(self.actions)
@@ -142,10 +142,10 @@ class Sources:
     # --- Values -----------------------------------------------------------------------------------------------------
 
     def input(self, name: str, entity: str, like: Attribute, loop: Loop | None) -> str:
-        """The value of an input: from an object that is given, of the list that is gone over, or a parameter."""
+        """The value of an input: an attribute of an object, the variable of a loop, or a parameter."""
         many = self.inputs[name].many if name in self.inputs else False
         if many and loop is not None:
-            return self.listed(Asked(name, many=True), name, entity, like, loop)
+            return self.listed(InputValue(name, many=True), name, entity, like, loop)
         for at, param in self.records.items():
             own = self.module.workload.entity(self.actions[at].entity)
             attribute = own.attribute(name) if own else None
@@ -154,13 +154,13 @@ class Sources:
                 return f"{param.name}.{self.module.names.field(own.name, name)}"
         type_ = self.type(entity, like)
         if many:
-            return self.param(plural(identifier(name, ())), self.sequence(type_), Asked(name, many=True)).name
-        return self.param(identifier(name), type_, Asked(name)).name
+            return self.param(plural(identifier(name, ())), self.sequence(type_), InputValue(name, many=True)).name
+        return self.param(identifier(name), type_, InputValue(name)).name
 
-    def listed(self, meaning: Asked | Known, name: str, entity: str, like: Attribute, loop: Loop) -> str:
-        """What each of many has of a list: of the objects that are gone over, or beside other lists."""
+    def listed(self, meaning: InputValue | KnownValue, name: str, entity: str, like: Attribute, loop: Loop) -> str:
+        """The value of a list input for each item: an attribute of the loop's object, or a variable of its own."""
         own = self.module.workload.entity(loop.entity) if loop.record else None
-        if own and own.attribute(name) and (isinstance(meaning, Asked) or meaning.entity == own.name):
+        if own and own.attribute(name) and (isinstance(meaning, InputValue) or meaning.entity == own.name):
             return f"{loop.record}.{self.module.names.field(own.name, name)}"
         type_ = self.type(entity, like)
         param = self.param(plural(identifier(name, ())), self.sequence(type_), meaning)
@@ -172,10 +172,10 @@ class Sources:
         return loop.lists[param.name]
 
     def new_value(self, entity: Entity, attribute: Attribute, loop: Loop | None) -> str:
-        """What an attribute is set to where that is not said: the input of its name."""
+        """The new value of an attribute if the document gives none: the input with its name."""
         if attribute.name in self.inputs:
             return self.input(attribute.name, entity.name, attribute, loop)
-        meaning = Known(entity.name, attribute.name, new=True)
+        meaning = KnownValue(entity.name, attribute.name, new=True)
         return self.param(identifier(attribute.name), self.type(entity.name, attribute), meaning).name
 
     def value(self, value: Value, entity: str, attribute: Attribute, loop: Loop | None) -> str:
@@ -184,7 +184,7 @@ class Sources:
         self.timed = self.timed or value.now is not None
         return value_text(value, attribute, self.module)
 
-    # --- Items that are there ---------------------------------------------------------------------------------------
+    # --- Existing items ---------------------------------------------------------------------------------------
 
     def entity(self, name: str) -> Entity:
         found = self.module.workload.entity(name)
@@ -197,7 +197,7 @@ class Sources:
         return tuple(name for name in own.attributes if name != self.tenant)
 
     def given(self, at: int, action: Action, entity: Entity, loop: Loop | None) -> list[tuple[str, str]]:
-        """What is said of an item that is changed: its key, and what else the caller knows of it."""
+        """The arguments for an existing item: its key, and further attributes that the caller knows."""
         base = self.base(entity)
         if entity.name in self.found_first:
             design, write = self.module.design, self.write
@@ -211,7 +211,7 @@ class Sources:
         return [(name, self.source(name, action, entity, loop)) for name in dict.fromkeys(names)]
 
     def also_known(self, action: Action, entity: Entity, base: set[str], loop: Loop | None) -> list[str]:
-        """What is said of an item beside its key: other keys are made of it, and it is compared with what is there."""
+        """The attributes given beside the key. Index keys need them, and they are compared with the stored ones."""
         workload, write = self.module.workload, self.write
         linked = links(workload, write, action, entity)
         # A list of versions is that of the parts, and says nothing of the one document.
@@ -220,12 +220,12 @@ class Sources:
         return [n for n in sorted(names) if linked.get(n, "") not in lists]
 
     def source(self, name: str, action: Action, entity: Entity, loop: Loop | None) -> str:
-        """Where the value of an attribute of an existing item comes from."""
+        """The value of an attribute of an existing item."""
         attribute = entity.attribute(name)
         assert attribute is not None  # keys are made of attributes
         if entity.name in self.inputs:
             record = self.param(
-                identifier(self.module.cls(entity.name)), self.module.cls(entity.name), Whole(entity.name)
+                identifier(self.module.cls(entity.name)), self.module.cls(entity.name), RecordValue(entity.name)
             )
             return f"{record.name}.{self.module.names.field(entity.name, name)}"
         linked = links(self.module.workload, self.write, action, entity)
@@ -243,8 +243,8 @@ class Sources:
                 if held and held[0] is entity and held[1] is attribute and not self.actions[at].many:
                     return f"{param.name}.{self.module.names.field(other.name, one.name)}"
         if loop is not None:
-            return self.listed(Known(entity.name, name, many=True), name, entity.name, attribute, loop)
-        return self.param(identifier(name), self.type(entity.name, attribute), Known(entity.name, name)).name
+            return self.listed(KnownValue(entity.name, name, many=True), name, entity.name, attribute, loop)
+        return self.param(identifier(name), self.type(entity.name, attribute), KnownValue(entity.name, name)).name
 
     def base_source(self, name: str, at: int, action: Action, entity: Entity, loop: Loop) -> str:
         if entity.name in self.found_first:

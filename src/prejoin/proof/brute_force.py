@@ -1,23 +1,24 @@
-"""The reference answer: what a read should give, found by looking at every item."""
+"""Brute force: the expected answer of a read, by a search through all items."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from prejoin.proof.constants import value_of
 from prejoin.proof.data import Values
+from prejoin.types import Kind
+from prejoin.workload.constants import constant
 from prejoin.workload.lookup import bindings
-from prejoin.workload.model import Combine, Direction, Entity, Input, Op, Read, Result, Workload
+from prejoin.workload.model import Attribute, Combine, Direction, Entity, Input, Op, Read, Result, Value, Workload
 
 Found = list[tuple[str, Values]]
-"""Items, each with the entity that it is of."""
+"""Items, each with its entity."""
 
 
-class Reference:
-    """A read, to be answered by brute force: what each input and order means to each entity is found out once."""
+class BruteForce:
+    """A read answered by a search through all items."""
 
     def __init__(self, read: Read, workload: Workload, now: datetime) -> None:
         self.read = read
@@ -30,7 +31,7 @@ class Reference:
         self._described = [entity for entity in map(workload.entity, self.entities) if entity]
 
     def answer(self, items: Mapping[str, Sequence[Values]], given: Mapping[str, Any]) -> Found:
-        """All items that answer the read, entity by entity, each in the order asked for."""
+        """All items that match, entity by entity, in the order of the read."""
         found: Found = []
         for entity in self._described:
             tests = self._tests(entity, given)
@@ -40,7 +41,7 @@ class Reference:
         return found
 
     def _tests(self, entity: Entity, given: Mapping[str, Any]) -> list[Callable[[Values], bool]] | None:
-        """What must hold for an item of an entity. None where nothing does, as an input is not given."""
+        """The tests that an item of an entity has to pass; None if an input is missing, and none can."""
         tests = []
         for one in self.read.inputs:
             name = self.bound[one].get(entity.name)
@@ -66,7 +67,7 @@ class Reference:
         return found
 
     def disorder(self, found: Found, expected: Found) -> str:
-        """What is out of order; empty where nothing is. Of several entities, those that have the attribute count."""
+        """An error message if items are not in the order of the read. Entities without the attribute do not count."""
         ordered = [bound for bound, _ in self.sorts]
         if not ordered:
             return ""
@@ -96,7 +97,7 @@ def _comparison(name: str, one: Input, asked: Sequence[Any]) -> Callable[[Values
 
 
 def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> bool:
-    """Whether a value is as asked. What is not there is like nothing: to DynamoDB `<>` is true of it, and nothing else.
+    """Whether a comparison is true. Of an absent attribute only `<>` is, as in DynamoDB.
 
     >>> compare(Op.BETWEEN, 3, (1, 5)), compare(Op.BEGINS_WITH, "Anna", ["An"])
     (True, True)
@@ -131,12 +132,12 @@ def compare(op: Op, value: Any, asked: Sequence[Any], many: bool = False) -> boo
 
 
 def _by(name: str) -> Callable[[Values], Any]:
-    """The order of an attribute; what lacks it is less than all that has it, as in the keys."""
+    """The sort key of an attribute; items without it come first, as in the keys."""
     return lambda values: (values.get(name) is not None, values.get(name))
 
 
 def difference(found: Found, expected: Found, limit: int | None = None) -> str:
-    """How items differ from those expected, each as often as it is there; of a page, any of them will do."""
+    """How items differ from the expected ones; with a limit, any of these may be missing beyond it."""
     wanted = len(expected) if limit is None else min(len(expected), limit)
     left = list(expected)
     for item in found:
@@ -146,3 +147,24 @@ def difference(found: Found, expected: Found, limit: int | None = None) -> str:
     if len(found) != wanted:
         return f"{len(found)} items instead of {wanted}"
     return ""
+
+
+def value_of(value: Value, attribute: Attribute, now: datetime, given: dict[str, Any] | None = None) -> Any:
+    """The Python value of a constant, an input or a time, for an attribute."""
+    if value.param is not None:
+        return (given or {})[value.param]
+    if value.now is not None:
+        return _moment(now + timedelta(seconds=value.now), attribute)
+    return constant(value.const or "", attribute.type)
+
+
+def _moment(moment: datetime, attribute: Attribute) -> Any:
+    match attribute.type.kind:
+        case Kind.DATETIME:
+            return moment.replace(microsecond=0) if attribute.ttl else moment
+        case Kind.DATE:
+            return moment.date()
+        case Kind.STRING:
+            return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+        case _:
+            return int(moment.timestamp())
