@@ -10,9 +10,9 @@ import re
 import sys
 from pathlib import Path
 
-from prejoin.cli import codes as cli_codes
-from prejoin.cli.outcome import envelope_schema
+from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design import codes as design_codes
+from prejoin.pipeline import codes as pipeline_codes
 from prejoin.workload import codes as workload_codes
 from prejoin.workload.files import json_schema
 from prejoin.workload.grammar.constructs import TABLES, as_markdown
@@ -23,7 +23,7 @@ GUIDE = "guides/access-patterns.md"
 
 def pages() -> dict[str, str]:
     """The pages by their path below `docs`."""
-    catalogues = (cli_codes.CATALOGUE, workload_codes.CATALOGUE, design_codes.CATALOGUE)
+    catalogues = (pipeline_codes.CATALOGUE, workload_codes.CATALOGUE, design_codes.CATALOGUE)
     codes = sorted((code for catalogue in catalogues for code in catalogue.values()), key=lambda code: code.id)
     entries = [f"## {code.id} · {code.severity} · {code.title}\n\n{code.explanation}\n" for code in codes]
     head = (
