@@ -161,7 +161,7 @@ def test_file_that_holds_no_tables_is_named(
 def test_serve_in_memory_needs_no_file(app: Path, prejoin: Prejoin, db: str) -> None:
     ran = prejoin("serve", "--port", "0", "--db", db)
     assert ran.status == 2
-    assert "`--db` takes a file; without it tables are kept in memory" in ran.err
+    assert "`--db` takes a file; without it, tables are in memory" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ import msgspec
 
 from prejoin.keys.errors import KeyValueError, TemplateError
 
-_ALLOWED = "!\"#$%&'()*+,/:;<=>?@[\\]^_`|"
+SEPARATORS = "!\"#$%&'()*+,/:;<=>?@[\\]^_`|"
 _LAST_LOW = ","
 
 
@@ -45,8 +45,8 @@ class Separator(msgspec.Struct, frozen=True, dict=True):
     char: str = "#"
 
     def __post_init__(self) -> None:
-        if len(self.char) != 1 or self.char not in _ALLOWED:
-            raise TemplateError(f"{self.char!r} cannot separate the parts of a key: choose one of {_ALLOWED}")
+        if len(self.char) != 1 or self.char not in SEPARATORS:
+            raise TemplateError(f"{self.char!r} cannot separate the parts of a key: choose one of {SEPARATORS}")
 
     @property
     def ordered(self) -> bool:
