@@ -58,7 +58,8 @@ class QueryArguments(msgspec.Struct, frozen=True):
         """Return the attributes given as equal, by keyword or in `where`, and the range over another attribute."""
         values = dict(self.equal)
         where = recorded(self.where, codec)
-        return values, *((None, None) if where is None else key_range(where, values))
+        within, bounds = (None, None) if where is None else key_range(where, values)
+        return values, within, bounds
 
     def recorded_filter(self, codec: Codec[Any]) -> tuple[Condition | None, frozenset[str]]:
         """Return the filter, and the attributes that it tests."""
