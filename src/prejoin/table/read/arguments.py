@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from prejoin.keys import Bounds, Order, Within
 from prejoin.table.codec.codec import Codec
@@ -53,6 +54,10 @@ class QueryArguments(msgspec.Struct, frozen=True):
     def start(self) -> Position | None:
         """The position to continue after."""
         return None if self.after is None else open_cursor(self.after, self.cursors, self.now)
+
+    def after_page(self, cursor: str) -> QueryArguments:
+        """Return the arguments of the next page."""
+        return replace(self, after=cursor)
 
     def key_values(self, codec: Codec[Any]) -> tuple[dict[str, Any], Within | None, Bounds | None]:
         """Return the attributes given as equal, by keyword or in `where`, and the range over another attribute."""
