@@ -16,7 +16,7 @@ from prejoin.table.update.computed import First, Joined, Sum
 from prejoin.table.write.actions import check_item, delete_item, update_item
 from prejoin.table.write.expand import Form, expand
 from prejoin.table.write.from_call import check_write, delete_write, update_write
-from prejoin.table.write.model import Action, Write
+from prejoin.table.write.model import ItemAction, Write
 
 
 @dataclass
@@ -47,7 +47,7 @@ def update(at: Schema, changes: Changes, where: Any = None, **more: Any) -> Writ
     return update_write(at, Order, changes, where, said, False, None, False)
 
 
-def same(one: Action, other: Action) -> bool:
+def same(one: ItemAction, other: ItemAction) -> bool:
     return (one.kind, dict(one.parameters), one.key, one.failure) == (
         other.kind,
         dict(other.parameters),

@@ -19,7 +19,7 @@ from prejoin.table.schema.pattern import BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import delete_other, put_other, update_other, vacancy
 from prejoin.table.write.index_keys import key_dependencies
-from prejoin.table.write.model import Action, Write
+from prejoin.table.write.model import ItemAction, Write
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class _CopyPattern(BoundPattern):
             case _:
                 return self.facet.placing
 
-    def expand(self, schema: Schema, write: Write) -> Iterator[Action]:
+    def expand(self, schema: Schema, write: Write) -> Iterator[ItemAction]:
         """Apply the write to the copy."""
         match write.verb:
             case "insert" | "put":
@@ -134,7 +134,7 @@ class _CopyPattern(BoundPattern):
 
     def _moved(
         self, schema: Schema, write: Write, before: Mapping[str, Any] | None, after: Mapping[str, Any]
-    ) -> Iterator[Action]:
+    ) -> Iterator[ItemAction]:
         """Put the copy, and delete the one with the old key."""
         facet = self.facet
         now = facet.key(after) if facet.has(after) else None
@@ -143,7 +143,7 @@ class _CopyPattern(BoundPattern):
         if now is not None:
             yield self._put(schema, write, after)
 
-    def _put(self, schema: Schema, write: Write, values: Mapping[str, Any]) -> Action:
+    def _put(self, schema: Schema, write: Write, values: Mapping[str, Any]) -> ItemAction:
         entity, codec = write.entity, write.entity.codec
         to, text = Placeholders(), ""
         if not self._its_own(entity):

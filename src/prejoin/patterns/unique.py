@@ -15,7 +15,7 @@ from prejoin.table.schema.pattern import OWNER, BoundPattern, Pattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.schema.visibility import is_vacant
 from prejoin.table.write.actions import absent, delete_other, put_other, vacancy
-from prejoin.table.write.model import Action, Write
+from prejoin.table.write.model import ItemAction, Write
 
 
 class Unique(Pattern):
@@ -97,7 +97,7 @@ class _UniquePattern(BoundPattern):
                 # Each of these writes checks that the item is visible, so it has neither expired nor a deletion mark.
                 return self.attributes
 
-    def expand(self, schema: Schema, write: Write) -> Iterator[Action]:
+    def expand(self, schema: Schema, write: Write) -> Iterator[ItemAction]:
         """Put, delete or exchange the guard."""
         match write.verb:
             case "insert":
@@ -134,7 +134,7 @@ class _UniquePattern(BoundPattern):
             item |= schema.by_tag[self.base.entity].codec.encode_values({self.expires: values[self.expires]})
         return item | schema.facet_key(facet, values) | {schema.type_attribute: {"S": facet.entity}}
 
-    def _exchange(self, schema: Schema, write: Write, after: Mapping[str, Any]) -> Iterator[Action]:
+    def _exchange(self, schema: Schema, write: Write, after: Mapping[str, Any]) -> Iterator[ItemAction]:
         before = write.before
         # The guard of an expired item has expired, too, and may belong to another item now.
         held = self._holds(before) and not self._ended(write.entity, before)
@@ -153,7 +153,7 @@ class _UniquePattern(BoundPattern):
             return False
         return is_vacant(entity, entity.codec.encode_values({self.expires: values[self.expires]}))
 
-    def _take(self, schema: Schema, write: Write, values: Mapping[str, Any], again: bool = False) -> Action:
+    def _take(self, schema: Schema, write: Write, values: Mapping[str, Any], again: bool = False) -> ItemAction:
         to = Placeholders()
         text = vacancy(schema, write.entity, to)
         item, (facet,) = self._guard(schema, values), self.facets
@@ -161,7 +161,7 @@ class _UniquePattern(BoundPattern):
             text += f" OR {self._own(to, item[OWNER])}"
         return put_other(schema, write, item, text, to, facet, partial(self._taken, values))
 
-    def _release(self, schema: Schema, write: Write) -> Action:
+    def _release(self, schema: Schema, write: Write) -> ItemAction:
         values, (facet,) = write.before, self.facets
         if not self.expires:
             return delete_other(schema, write, facet, values)

@@ -19,7 +19,7 @@ from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import BoundPattern
 from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import add_other, delete_other
-from prejoin.table.write.model import Action, Write
+from prejoin.table.write.model import ItemAction, Write
 from prejoin.types import Kind, Type
 
 from .contribution import RECOUNTING, Aggregate, Number
@@ -70,7 +70,7 @@ class ShardedAggregate(Aggregate):
     def key(self, schema: Schema, parent: Mapping[str, Any], shard: int) -> Json:
         return schema.facet_key(self.facets[0], {**parent, _SHARD: shard})
 
-    def expand(self, schema: Schema, write: Write) -> Iterator[Action]:
+    def expand(self, schema: Schema, write: Write) -> Iterator[ItemAction]:
         for parent, amount in self.shares(write):
             key = self.key(schema, parent, randrange(self.shards))  # noqa: S311 - no secret
             yield add_other(schema, write, key, {VALUE: amount}, self.facets[0].entity, (str(RECOUNTING),))
@@ -105,7 +105,7 @@ class _ShardOwner(BoundPattern):
             )
         return write
 
-    def expand(self, schema: Schema, write: Write) -> Iterator[Action]:
+    def expand(self, schema: Schema, write: Write) -> Iterator[ItemAction]:
         if write.verb == "delete":
             for shard in range(self.count.shards):
                 yield delete_other(schema, write, self.count.facets[0], {**write.values, _SHARD: shard})

@@ -31,7 +31,7 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.write.actions import item_name, merge_actions
 from prejoin.table.write.expand import expand
 from prejoin.table.write.merge import add_pattern_writes
-from prejoin.table.write.model import Action, Write
+from prejoin.table.write.model import ItemAction, Write
 
 from .tree import BoundTree, below, checked_path, tree_of
 
@@ -295,7 +295,7 @@ def _move_some(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outco
     return "moved"
 
 
-def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
+def _actions(move: _Move, items: Sequence[Json]) -> Sequence[ItemAction]:
     """Return the actions that move items: a delete if the item has not changed, an insert, and those of patterns."""
     schema, entity = move.schema, move.entity
     writes: list[Write] = []
@@ -307,7 +307,7 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[Action]:
         writes.append(Write("delete", entity, key, values, where=_unchanged(entity, item), item=item, seen=False))
         writes.append(Write("insert", entity, move.tree.placed(entity, values, path)))
         moved[id(writes[-1])] = item
-    actions: list[Action] = []
+    actions: list[ItemAction] = []
     for write, _ in add_pattern_writes(schema, writes):
         own, *others = expand(schema, write)
         if id(write) in moved:
@@ -326,7 +326,7 @@ def _unchanged(entity: Bound[Any], item: Json) -> Condition | None:
     return reduce(both, conditions) if conditions else None
 
 
-def _whole(schema: Schema, entity: Bound[Any], item: Json, put: Action) -> Json:
+def _whole(schema: Schema, entity: Bound[Any], item: Json, put: ItemAction) -> Json:
     """Return the item at its new path, with the attributes that its class does not have."""
     ours = {name for facet in entity.indexes.values() for name in schema.template_keys(facet).names}
     ours |= {attribute.wire for attribute in entity.codec.attributes.values()}
@@ -346,6 +346,6 @@ def _unfinished(move: _Move, item: Json | None) -> MoveUnfinished:
     )
 
 
-def _taken(move: _Move, action: Action, journal: bool) -> AlreadyExists:
+def _taken(move: _Move, action: ItemAction, journal: bool) -> AlreadyExists:
     more = ". Delete or move it, and resume_moves() continues" if journal else ""
     return AlreadyExists(f"{item_name(action.write)} was inserted since, so {move} has stopped{more}")

@@ -192,26 +192,26 @@ class AsyncReader(ABC):
         **equal: Any,
     ) -> AsyncIterator[Page[Any]]:
         """Yield the pages of a query, with `size` objects each. The arguments are those of `query`."""
+        given = QueryArguments(
+            where,
+            equal,
+            order,
+            reverse,
+            size,
+            after,
+            filter,
+            consistent,
+            now,
+            into,
+            self._cursors,
+            unreadable == "keep",
+        )
         while True:
-            given = QueryArguments(
-                where,
-                equal,
-                order,
-                reverse,
-                size,
-                after,
-                filter,
-                consistent,
-                now,
-                into,
-                self._cursors,
-                unreadable == "keep",
-            )
             page = await self._run(query.query(self.schema, self.table, cls, given))
             yield page
-            after = page.cursor
-            if after is None:
+            if page.cursor is None:
                 return
+            given = given.after_page(page.cursor)
 
     async def count(
         self,

@@ -218,26 +218,26 @@ class Reader(ABC):
         **equal: Any,
     ) -> Iterator[Page[Any]]:
         """Yield the pages of a query, with `size` objects each. The arguments are those of `query`."""
+        given = arguments.QueryArguments(
+            where,
+            equal,
+            order,
+            reverse,
+            size,
+            after,
+            filter,
+            consistent,
+            now,
+            into,
+            self._cursors,
+            unreadable == "keep",
+        )
         while True:
-            given = arguments.QueryArguments(
-                where,
-                equal,
-                order,
-                reverse,
-                size,
-                after,
-                filter,
-                consistent,
-                now,
-                into,
-                self._cursors,
-                unreadable == "keep",
-            )
             page = self._run(query.query(self.schema, self.table, cls, given))
             yield page
-            after = page.cursor
-            if after is None:
+            if page.cursor is None:
                 return
+            given = given.after_page(page.cursor)
 
     def count(
         self,

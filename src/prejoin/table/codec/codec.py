@@ -24,7 +24,7 @@ Stored = Callable[[ValueCodec], ValueCodec]
 """Changes how the values of an attribute are stored."""
 
 
-class Attribute(msgspec.Struct, frozen=True):
+class AttributeCodec(msgspec.Struct, frozen=True):
     """One attribute of an entity: its field, its name in the table, and the codec of its values."""
 
     field: Field
@@ -81,7 +81,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     """
 
     cls: type[E]
-    attributes: Mapping[str, Attribute]
+    attributes: Mapping[str, AttributeCodec]
     stored: Mapping[str, Stored] = {}
 
     @classmethod
@@ -107,7 +107,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
             if stored and field.name in stored:
                 value = stored[field.name](value)
             _check_default(record, field, value)
-            attributes[field.name] = Attribute(field, wire, value)
+            attributes[field.name] = AttributeCodec(field, wire, value)
         codec = cls(record, attributes, stored or {})
         for name in names or {}:
             codec.attribute(name)
@@ -121,7 +121,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     def types(self) -> dict[str, Type]:
         return {attribute.name: attribute.type for attribute in self.attributes.values()}
 
-    def attribute(self, name: str) -> Attribute:
+    def attribute(self, name: str) -> AttributeCodec:
         found = self.attributes.get(name)
         if found is None:
             from difflib import get_close_matches  # only for this message

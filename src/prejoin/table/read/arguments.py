@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from prejoin.keys import Bounds, Order, Within
 from prejoin.table.codec.codec import Codec
@@ -54,11 +55,16 @@ class QueryArguments(msgspec.Struct, frozen=True):
         """The position to continue after."""
         return None if self.after is None else open_cursor(self.after, self.cursors, self.now)
 
+    def after_page(self, cursor: str) -> QueryArguments:
+        """Return the arguments of the next page."""
+        return replace(self, after=cursor)
+
     def key_values(self, codec: Codec[Any]) -> tuple[dict[str, Any], Within | None, Bounds | None]:
         """Return the attributes given as equal, by keyword or in `where`, and the range over another attribute."""
         values = dict(self.equal)
         where = recorded(self.where, codec)
-        return values, *((None, None) if where is None else key_range(where, values))
+        within, bounds = (None, None) if where is None else key_range(where, values)
+        return values, within, bounds
 
     def recorded_filter(self, codec: Codec[Any]) -> tuple[Condition | None, frozenset[str]]:
         """Return the filter, and the attributes that it tests."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prejoin.table.codec.values import Json, ValueCodec
     from prejoin.table.condition.record import Condition
     from prejoin.table.errors import ConditionFailed
-    from prejoin.table.write.model import Action, Write
+    from prejoin.table.write.model import ItemAction, Write
 
     from .bind import Bound
     from .declare import Key
@@ -102,7 +102,7 @@ class BoundPattern:
         """
         return ()
 
-    def expand(self, schema: Schema, write: Write) -> Iterable[Action]:
+    def expand(self, schema: Schema, write: Write) -> Iterable[ItemAction]:
         """Return actions on the pattern's own items, for the same transaction."""
         return ()
 

@@ -22,12 +22,12 @@ from prejoin.table.schema.visibility import is_hidden
 from prejoin.table.update.changes import NOTHING, Changes, steps
 
 from .index_keys import affected, index_changes
-from .model import Action, Kind, Write, key_texts
+from .model import ItemAction, Kind, Write, key_texts
 
 Failure = Callable[[Write, "Json | None"], ConditionFailed]
 
 
-def put_item(schema: Schema, write: Write) -> Action:
+def put_item(schema: Schema, write: Write) -> ItemAction:
     """Return the put of the entity's own item."""
     item, key = whole_item(schema, write)
     to = Placeholders()
@@ -54,7 +54,7 @@ def whole_item(schema: Schema, write: Write) -> tuple[Json, Json]:
     return item, key
 
 
-def _put_keeping(schema: Schema, write: Write, item: Json, key: Json, to: Placeholders) -> Action:
+def _put_keeping(schema: Schema, write: Write, item: Json, key: Json, to: Placeholders) -> ItemAction:
     """Return a put that keeps attributes which the class does not have: an update of all attributes of the class."""
     entity = write.entity
     ours = {attribute.wire for attribute in entity.codec.attributes.values()}
@@ -76,13 +76,13 @@ def unknown(schema: Schema, write: Write) -> Json:
 
 def put_other(
     schema: Schema, write: Write, item: Json, text: str, to: Placeholders, facet: Facet, failure: Failure
-) -> Action:
+) -> ItemAction:
     """Return the put of an item of a pattern, such as a copy or a guard."""
     key = {name: item[name] for name in schema.keys(facet.slot).names}
     return action("Put", key, {"Item": item}, text, to, write, failure, own=False)
 
 
-def update_item(schema: Schema, write: Write) -> Action:
+def update_item(schema: Schema, write: Write) -> ItemAction:
     """Return the update of the entity's own item, which must exist."""
     to = Placeholders()
     text = _updating(schema, write, write.changes, write.entity.indexes.values(), to)
@@ -99,7 +99,7 @@ def update_other(
     values: Mapping[str, Any],
     changes: Changes,
     indexes: Collection[Facet] = (),
-) -> Action:
+) -> ItemAction:
     """Return the update of a copy, which is in `indexes`."""
     to = Placeholders()
     text = _updating(schema, write, changes, indexes, to)
@@ -115,7 +115,7 @@ def _updating(schema: Schema, write: Write, changes: Changes, indexes: Collectio
     return expression(write, changes, to, sets, [to.name(name) for name in gone])
 
 
-def delete_item(schema: Schema, write: Write) -> Action:
+def delete_item(schema: Schema, write: Write) -> ItemAction:
     """Return the delete of the entity's own item."""
     to = Placeholders()
     key = schema.facet_key(write.entity.base, write.values)
@@ -131,14 +131,14 @@ def delete_other(
     text: str = "",
     to: Placeholders | None = None,
     failure: Failure | None = None,
-) -> Action:
+) -> ItemAction:
     key = schema.facet_key(facet, values)
     return action("Delete", key, {}, text, to or Placeholders(), write, failure or condition_error, own=False)
 
 
 def add_other(
     schema: Schema, write: Write, key: Json, adds: Mapping[str, int | Decimal], tag: str, clears: Sequence[str] = ()
-) -> Action:
+) -> ItemAction:
     """Return an update that adds to numbers in an item of a pattern, and creates the item if it is missing.
 
     Two such actions on one item are merged. `clears` are attributes to remove.
@@ -152,9 +152,9 @@ def add_other(
     return replace(found, adds=adds, adding=lambda adds: add_other(schema, write, key, adds, tag, clears))
 
 
-def merge_actions(actions: Sequence[Action]) -> Sequence[Action]:
+def merge_actions(actions: Sequence[ItemAction]) -> Sequence[ItemAction]:
     """Merge actions on one item: additions to numbers, and a delete and a put of the same key."""
-    adding: dict[tuple[str, ...], Action] = {}
+    adding: dict[tuple[str, ...], ItemAction] = {}
     for one in actions:
         if one.adds is not None:
             adding[one.key] = _sum(adding[one.key], one) if one.key in adding else one
@@ -168,20 +168,20 @@ def merge_actions(actions: Sequence[Action]) -> Sequence[Action]:
     return [_exchanged(freed[one.key], one) if one.key in freed else one for one in kept]
 
 
-def _exchanged(freed: Action, taken: Action) -> Action:
+def _exchanged(freed: ItemAction, taken: ItemAction) -> ItemAction:
     """Return the put of a copy or guard that moves from one item to another, with the condition of the delete."""
     condition = {name: said for name, said in freed.parameters.items() if name != "Key"}
     return replace(taken, parameters={"Item": taken.parameters["Item"], **condition}, failure=freed.failure)
 
 
-def _sum(one: Action, other: Action) -> Action:
+def _sum(one: ItemAction, other: ItemAction) -> ItemAction:
     assert one.adding
     assert one.adds is not None
     assert other.adds is not None
     return one.adding({name: one.adds.get(name, 0) + other.adds.get(name, 0) for name in {**one.adds, **other.adds}})
 
 
-def check_item(schema: Schema, write: Write) -> Action:
+def check_item(schema: Schema, write: Write) -> ItemAction:
     """Return the check that an item exists, or that it does not."""
     to = Placeholders()
     key = schema.facet_key(write.entity.base, write.values)
@@ -198,7 +198,7 @@ def action(
     write: Write,
     failure: Failure,
     own: bool = True,
-) -> Action:
+) -> ItemAction:
     """Return an action with a condition, which may be empty."""
     if kind != "Put":
         body["Key"] = key
@@ -207,7 +207,7 @@ def action(
         # The stored item shows why the condition failed.
         body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     body.update(to.parameters())
-    return Action(kind, body, key_texts(key), write, failure, own)
+    return ItemAction(kind, body, key_texts(key), write, failure, own)
 
 
 def expression(write: Write, changes: Changes, to: Placeholders, sets: list[str], removes: list[str]) -> str:

@@ -26,7 +26,7 @@ from .execute import is_temporary, size_error
 from .expand import expand
 from .from_call import delete_write, insert_write, put_write
 from .merge import add_pattern_writes
-from .model import Action, Write, check_actions
+from .model import ItemAction, Write, check_actions
 
 E = TypeVar("E")
 
@@ -145,11 +145,11 @@ class _Chunk:
         self.given: list[Any] = []
         self._requests: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
 
-    def takes(self, actions: Sequence[Action]) -> bool:
+    def takes(self, actions: Sequence[ItemAction]) -> bool:
         room = len(actions) == 1 and len(self._requests) < self.most
         return room and actions[0].key not in self._requests
 
-    def add(self, one: Any, actions: Sequence[Action]) -> None:
+    def add(self, one: Any, actions: Sequence[ItemAction]) -> None:
         for action in actions:
             said = {"Item": action.parameters["Item"]} if action.kind == "Put" else {"Key": action.parameters["Key"]}
             self._requests[action.key] = (len(self.given), {f"{action.kind}Request": said})
@@ -188,12 +188,12 @@ class _TransactionChunk(_Chunk):
         super().__init__(schema, table)
         self._size = 0
 
-    def takes(self, actions: Sequence[Action]) -> bool:
+    def takes(self, actions: Sequence[ItemAction]) -> bool:
         room = len(actions) > 1 and len(self._requests) + len(actions) <= self.most
         fits = self._size + _size(actions) <= TRANSACTION_SIZE
         return room and fits and not any(action.key in self._requests for action in actions)
 
-    def add(self, one: Any, actions: Sequence[Action]) -> None:
+    def add(self, one: Any, actions: Sequence[ItemAction]) -> None:
         super().add(one, check_actions(actions))
         self._size += _size(actions)
 
@@ -207,7 +207,7 @@ class _TransactionChunk(_Chunk):
         return Request("TransactWriteItems", body, ", ".join([" / ".join(key) for key in self._requests]))
 
 
-def _size(actions: Sequence[Action]) -> int:
+def _size(actions: Sequence[ItemAction]) -> int:
     """Return an upper bound of the size of items: JSON is never shorter than the size that DynamoDB counts."""
     return sum([len(msgspec.json.encode(action.parameters.get("Item", {}))) for action in actions])
 
@@ -239,7 +239,7 @@ def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress |
     return written + len(chunk.given)
 
 
-def _unconditional(schema: Schema, write: Write) -> Sequence[Action] | None:
+def _unconditional(schema: Schema, write: Write) -> Sequence[ItemAction] | None:
     """Return the actions of a write that a batch can do; None if it has conditions, or reads first."""
     if write.read or write.verb not in ("put", "delete"):
         return None

@@ -28,7 +28,7 @@ from .actions import merge_actions
 from .execute import run, write_one
 from .expand import expand
 from .merge import add_pattern_writes
-from .model import Action, Write, key_texts
+from .model import ItemAction, Write, key_texts
 from .optimistic import first_attempt
 from .read_first import get_request, with_item
 
@@ -115,11 +115,11 @@ def _object_write(schema: Schema, position: int, given: Any, write: Write, known
     return ObjectWrite(position, given, write, known, frozenset(own), frozenset(shared), size)
 
 
-def _is_shared(action: Action) -> bool:
+def _is_shared(action: ItemAction) -> bool:
     return action.write.cause is not None or action.adds is not None
 
 
-def _size(action: Action) -> int:
+def _size(action: ItemAction) -> int:
     """Return an upper bound of the size of an item: JSON is never shorter than the size that DynamoDB counts."""
     item = action.parameters.get("Item")
     return len(msgspec.json.encode(item)) if item else 0

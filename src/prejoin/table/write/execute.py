@@ -18,7 +18,7 @@ from prejoin.table.schema.schema import Schema
 from .actions import item_name, merge_actions
 from .expand import expand
 from .merge import Numbered, add_pattern_writes
-from .model import Action, Write, check_actions
+from .model import ItemAction, Write, check_actions
 from .optimistic import first_attempt, next_attempt
 from .read_first import is_stale, read_first, refuse_token
 
@@ -103,7 +103,7 @@ def _run_optimistic(
 
 def _run_known(schema: Schema, table: str, placed: Sequence[Numbered], count: int, token: str | None) -> Steps[Any]:
     """Run writes that depend on nothing unknown. If the caller has one write (`count`), raise its first failure."""
-    actions: Sequence[Action] = [action for write, _ in placed for action in expand(schema, write)]
+    actions: Sequence[ItemAction] = [action for write, _ in placed for action in expand(schema, write)]
     if not actions:
         return None
     if len(actions) > len(placed):  # else these are the items of the writes themselves
@@ -119,7 +119,7 @@ def _run_known(schema: Schema, table: str, placed: Sequence[Numbered], count: in
     return (yield from _send_transaction(table, check_actions(actions), placed, count, token))
 
 
-def _send_action(table: str, action: Action) -> Steps[Any]:
+def _send_action(table: str, action: ItemAction) -> Steps[Any]:
     write = action.write
     body = {"TableName": table, **action.parameters}
     returning = write.returning
@@ -148,7 +148,7 @@ def _send_action(table: str, action: Action) -> Steps[Any]:
 
 
 def _send_transaction(
-    table: str, actions: Sequence[Action], placed: Sequence[Numbered], count: int, token: str | None
+    table: str, actions: Sequence[ItemAction], placed: Sequence[Numbered], count: int, token: str | None
 ) -> Steps[None]:
     body: dict[str, Any] = {
         "TransactItems": [{action.kind: {"TableName": table, **action.parameters}} for action in actions],
@@ -181,7 +181,7 @@ def _send_transaction(
 class _Keys(msgspec.Struct, frozen=True):
     """The keys of a transaction. Their text is made only when an error or an observer needs it."""
 
-    actions: Sequence[Action]
+    actions: Sequence[ItemAction]
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.actions))
@@ -198,7 +198,7 @@ def _reasons(error: DynamoDBError) -> list[dict[str, Any]]:
 
 
 def _failures(
-    actions: Sequence[Action], reasons: Sequence[dict[str, Any]], placed: Sequence[Numbered]
+    actions: Sequence[ItemAction], reasons: Sequence[dict[str, Any]], placed: Sequence[Numbered]
 ) -> list[TableError]:
     positions = {id(write): position for write, position in placed}
     failures: list[TableError] = []
@@ -215,7 +215,7 @@ def _failures(
     return failures
 
 
-def size_error(action: Action, message: str = "") -> ItemTooLarge | None:
+def size_error(action: ItemAction, message: str = "") -> ItemTooLarge | None:
     """Return the error for an item that is too large. It is called only when DynamoDB has refused a request.
 
     Only DynamoDB knows the size of an item after an update: then the `message` of its error says that it is too large.
@@ -236,7 +236,7 @@ def size_error(action: Action, message: str = "") -> ItemTooLarge | None:
     return error
 
 
-def _failure(action: Action, item: Json | None, position: int) -> ConditionFailed:
+def _failure(action: ItemAction, item: Json | None, position: int) -> ConditionFailed:
     found = action.failure(action.write, item)
     found.item, found.elsewhere = item, not action.own
     _about(found, action.write, position)

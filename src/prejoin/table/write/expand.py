@@ -15,13 +15,13 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.update.computed import Computed, Sum
 
 from .actions import Failure, check_item, delete_item, put_item, update_item, whole_item
-from .model import Action, Kind, Write, key_texts
+from .model import ItemAction, Kind, Write, key_texts
 from .upsert import upsert_item
 
 MOST_FORMS = 10_000
 """How many forms are cached. Programs have few: one for each set of attributes that they update."""
 
-Builder = Callable[[Schema, Write], Action]
+Builder = Callable[[Schema, Write], ItemAction]
 
 _BUILDERS: Mapping[str, Builder] = {
     "insert": put_item,
@@ -40,7 +40,7 @@ _KINDS: Mapping[str, Kind] = {
 }
 
 
-def expand(schema: Schema, write: Write) -> list[Action]:
+def expand(schema: Schema, write: Write) -> list[ItemAction]:
     """Return all actions of a write. The item itself comes first, so that its failure is the one that is raised."""
     build = _BUILDERS[write.verb]
     if not write.entity.patterns:
@@ -61,7 +61,7 @@ class Form(msgspec.Struct, frozen=True):
     placeholders: tuple[str, ...] = ()
 
 
-def _cached_action(schema: Schema, write: Write, build: Builder) -> Action:
+def _cached_action(schema: Schema, write: Write, build: Builder) -> ItemAction:
     """Return what `build` returns for the item of an entity without patterns, from a cached form if possible.
 
     `build` makes the first action of each form. It makes all that have no form: writes with conditions, and updates
@@ -105,10 +105,10 @@ def _cached_action(schema: Schema, write: Write, build: Builder) -> Action:
         parameters[_VALUES] = {
             placeholder: encode(at, value) for placeholder, (at, value) in zip(form.placeholders, given, strict=True)
         }
-    return Action(kind, parameters, key_texts(item_key), write, form.failure)
+    return ItemAction(kind, parameters, key_texts(item_key), write, form.failure)
 
 
-def _cached_put(schema: Schema, write: Write, build: Builder) -> Action:
+def _cached_put(schema: Schema, write: Write, build: Builder) -> ItemAction:
     form = schema.write_forms.get(key := (write.verb, write.entity.codec))
     if form is None:
         made = build(schema, write)
@@ -117,7 +117,7 @@ def _cached_put(schema: Schema, write: Write, build: Builder) -> Action:
         )
         return made
     item, item_key = whole_item(schema, write)
-    return Action("Put", {"Item": item, **form.constant}, key_texts(item_key), write, form.failure)
+    return ItemAction("Put", {"Item": item, **form.constant}, key_texts(item_key), write, form.failure)
 
 
 def _cache(schema: Schema, key: tuple[Any, ...], form: Form) -> None:
@@ -130,7 +130,7 @@ _VALUES = "ExpressionAttributeValues"
 _DIFFERENT = frozenset({"Key", _VALUES})
 
 
-def _has_form(write: Write, made: Action, given: int) -> bool:
+def _has_form(write: Write, made: ItemAction, given: int) -> bool:
     """Return whether writes of the same attributes differ in their key and values only, in this order."""
     changes = write.changes
     if changes.adds or changes.removes or changes.deletes or len(made.parameters.get(_VALUES, ())) != given:

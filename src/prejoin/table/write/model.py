@@ -142,7 +142,7 @@ class Write(msgspec.Struct, frozen=True):
             )
 
 
-class Action(msgspec.Struct, frozen=True):
+class ItemAction(msgspec.Struct, frozen=True):
     """One item to write, with parameters for a plain request or a transaction."""
 
     kind: Kind
@@ -157,7 +157,7 @@ class Action(msgspec.Struct, frozen=True):
     """Whether it is the entity's own item, or another one that is written with it."""
     adds: Mapping[str, Any] | None = None
     """The amounts, if the action only adds to numbers, by names in the table. Two such actions can be merged."""
-    adding: Callable[[Mapping[str, Any]], Action] | None = None
+    adding: Callable[[Mapping[str, Any]], ItemAction] | None = None
     """Makes the same action with other amounts."""
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ def key_texts(key: Json) -> tuple[str, ...]:
 _TEXTS = dict[str, str].values
 
 
-def check_actions(actions: Sequence[Action]) -> Sequence[Action]:
+def check_actions(actions: Sequence[ItemAction]) -> Sequence[ItemAction]:
     """Return the actions; raise TooMany or SchemaError if DynamoDB would not accept them in one transaction."""
     if len(actions) > TRANSACTION_ACTIONS:
         raise TooMany(f"a transaction takes at most {TRANSACTION_ACTIONS} actions, and this one has {len(actions)}")

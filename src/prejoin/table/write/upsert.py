@@ -15,12 +15,12 @@ from prejoin.table.update.computed import Computed, First, Joined
 from prejoin.types import Kind
 
 from .actions import action, condition, condition_error, expression
-from .model import Action, Write
+from .model import ItemAction, Write
 
 _READ = "pass read=True to read the item first"
 
 
-def upsert_item(schema: Schema, write: Write) -> Action:
+def upsert_item(schema: Schema, write: Write) -> ItemAction:
     """Return an update that is right for an existing and for a missing item; raise UnknownValue if there is none."""
     entity = write.entity
     new = new_values(write)
